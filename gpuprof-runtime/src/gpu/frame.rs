@@ -94,8 +94,8 @@ impl OpenSpan {
         (self.paused, self.has_untimed_between) = (None, false);
     }
 
-    /// The number of the call on the time line: that of its span on the first stream; 0 if it is not
-    /// timed.
+    /// The number of the call on the time line: that of its span on the first stream; 0 if it is
+    /// not timed.
     #[inline]
     pub(crate) fn call_number(&self) -> u64 {
         let first = self.streams.first().and_then(|stream| stream.timed);

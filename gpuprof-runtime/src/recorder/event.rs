@@ -5,8 +5,8 @@ pub(crate) const WORDS: usize = 5;
 /// Numbers that the small field of an event has room for.
 const MAX_SMALL: u32 = (1 << 24) - 1;
 
-/// One event. `path` is the call path of an annotated function; [`ROOT`](crate::stats::path_ids::ROOT)
-/// is none.
+/// One event. `path` is the call path of an annotated function;
+/// [`ROOT`](crate::stats::path_ids::ROOT) is none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
     /// A call of a function on the CPU, or a poll of an async one. Times in clock ticks.

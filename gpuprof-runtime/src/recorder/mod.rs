@@ -23,11 +23,8 @@ use gpuprof_report::trace::Moment;
 
 pub use self::chunk::Arguments;
 pub(crate) use self::event::Event;
-pub(crate) use self::store::{Anchor, LostEvents, RecordedThread};
+pub(crate) use self::store::{Anchor, LostEvents, Recorded, RecordedThread};
 pub(crate) use self::writer::Writer;
-
-/// Events that a process keeps by default.
-pub(crate) const DEFAULT_LIMIT: usize = 1_000_000;
 
 /// See the module.
 #[derive(Debug)]
@@ -135,22 +132,6 @@ impl Recorder {
     pub(crate) fn thread_of(&self, tid: u64) -> u32 {
         self.store.lock().add_thread(RecordedThread::unnamed(tid))
     }
-}
-
-/// What a recording has kept.
-#[derive(Debug, Default)]
-pub(crate) struct Recorded {
-    pub(crate) events: Vec<(Event, Option<Arguments>)>,
-    pub(crate) threads: Vec<RecordedThread>,
-    /// The devices of streams, by number.
-    pub(crate) streams: Vec<u32>,
-    /// Moments of the clocks of contexts, by number.
-    pub(crate) anchors: Vec<(u32, Vec<Anchor>)>,
-    pub(crate) lost: Vec<LostEvents>,
-    /// Clock ticks, and ns since the Unix epoch.
-    pub(crate) moments: Vec<Moment>,
-    /// When it was on, in clock ticks.
-    pub(crate) on: Vec<(u64, u64)>,
 }
 
 /// The present moment: clock ticks, and ns since the Unix epoch.

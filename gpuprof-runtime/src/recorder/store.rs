@@ -6,8 +6,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::Recorded;
-use super::chunk::Chunk;
+use super::chunk::{Arguments, Chunk};
 use super::event::Event;
 use crate::os;
 use gpuprof_report::trace::Moment;
@@ -57,6 +56,22 @@ pub(crate) struct LostEvents {
     pub(crate) started: u64,
     pub(crate) ended: u64,
     pub(crate) events: u64,
+}
+
+/// What a recording has kept.
+#[derive(Debug, Default)]
+pub(crate) struct Recorded {
+    pub(crate) events: Vec<(Event, Option<Arguments>)>,
+    pub(crate) threads: Vec<RecordedThread>,
+    /// The devices of streams, by number.
+    pub(crate) streams: Vec<u32>,
+    /// Moments of the clocks of contexts, by number.
+    pub(crate) anchors: Vec<(u32, Vec<Anchor>)>,
+    pub(crate) lost: Vec<LostEvents>,
+    /// Clock ticks, and ns since the Unix epoch.
+    pub(crate) moments: Vec<Moment>,
+    /// When it was on, in clock ticks.
+    pub(crate) on: Vec<(u64, u64)>,
 }
 
 /// A moment on the GPU clock of a context.

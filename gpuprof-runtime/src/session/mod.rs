@@ -4,6 +4,7 @@ mod activation;
 mod api;
 mod checkpoint;
 mod current_profile;
+mod current_trace;
 mod exit;
 mod measuring_session;
 mod open_windows;

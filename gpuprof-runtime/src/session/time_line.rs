@@ -1,18 +1,15 @@
 //! The time line: switches it on and off, and returns it.
 
-use std::time::Duration;
-
 use super::api::start_from_environment;
-use super::process_facts;
+use super::current_trace::current;
 use super::waits::{self, LOCK_LIMIT};
 use crate::collector::collector;
 use crate::os::fork;
-use gpuprof_report::profile::Profile;
 use gpuprof_report::trace::Trace;
 
 /// Switches the recording of the time line on or off, for programs of which only a part is of
-/// interest. Returns whether there is a time line: an output `trace` of the settings, or of the open
-/// session, asks for one. It is on from the start.
+/// interest. Returns whether there is a time line: an output `trace` of the settings, or of the
+/// open session, asks for one. It is on from the start.
 ///
 /// The time line has the calls that end while it is on and what begins on the GPU meanwhile. While
 /// it is off, it costs nothing.
@@ -31,17 +28,4 @@ pub fn collect_trace() -> Option<Trace> {
     }
     waits::wait(waits::exit_wait(LOCK_LIMIT));
     current(LOCK_LIMIT)
-}
-
-/// The time line so far. `None` if there is none, or a lock was not free within `limit`.
-pub(super) fn current(limit: Duration) -> Option<Trace> {
-    let mut trace = collector().trace(limit)?;
-    let mut process = Profile::default();
-    process_facts::add_to(&mut process);
-    trace.program = process.program;
-    trace.pid = process.pid;
-    trace.host = process.host;
-    trace.rank = process.rank;
-    trace.ranks = process_facts::ranks();
-    Some(trace)
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 #[cfg(feature = "trace")]
-use super::time_line;
+use super::current_trace;
 use super::{process_facts, table_options};
 use crate::os::{atomic_file, fd};
 use crate::settings::{Output, Settings};
@@ -64,7 +64,7 @@ fn write_trace(path: &Path, settings: &Settings, profile: &Profile) {
     use gpuprof_report::trace::{self, Format};
 
     let document = || {
-        let time_line = time_line::current(TRACE_LOCK_LIMIT);
+        let time_line = current_trace::current(TRACE_LOCK_LIMIT);
         let time_line = time_line.ok_or_else(|| io::Error::other("its events are locked"))?;
         let format = Format::from_path(path).unwrap_or(Format::ChromeJson);
         Ok(text(|out| trace::write(&time_line, format, out)))

@@ -10,11 +10,12 @@ use std::time::Duration;
 
 use regex_lite::Regex;
 
-use crate::recorder::DEFAULT_LIMIT;
-
 pub(crate) use self::environment::from_env;
 pub(crate) use gpuprof_report::schedule::Schedule;
 pub(crate) use gpuprof_report::settings::{CuptiMode, Mode, Output, Sampling, Sort};
+
+/// Events that a time line keeps.
+const TRACE_LIMIT: usize = 1_000_000;
 
 /// The settings of one measuring window.
 #[derive(Clone, Debug)]
@@ -52,7 +53,7 @@ impl Default for Settings {
             signals: false,
             checkpoint: None,
             cupti: CuptiMode::Off,
-            trace_limit: DEFAULT_LIMIT,
+            trace_limit: TRACE_LIMIT,
         }
     }
 }

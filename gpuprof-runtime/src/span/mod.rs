@@ -2,6 +2,7 @@
 //!
 //! In order: NVTX push, start event, clock; the body; clock, end event, NVTX pop.
 
+mod call_timer;
 pub(crate) mod default_stream;
 mod deferred_streams;
 pub(crate) mod future;
@@ -15,22 +16,18 @@ pub(crate) mod time_line;
 
 use std::marker::PhantomData;
 
-use self::position::ParentPosition;
-use self::recording::{
-    begin_gpu_timing, count_dropped, measure_overhead, record_with_frame, valid_work,
-};
-use self::thread_state::{Draw, NodeError, ThreadState, with_thread};
-use self::time_line::{EndedSpan, Recorded};
+use self::call_timer::{CallDetails, CallTimer};
+use self::recording::{begin_gpu_timing, count_dropped, measure_overhead};
+use self::thread_state::{Draw, ThreadState, with_thread};
+use self::time_line::Recorded;
 use crate::clock;
 use crate::collector::{self, collector};
 use crate::gpu::Streams;
-use crate::gpu::frame_stack::FrameToken;
 use crate::nvtx::{OpenRange, Payload};
 use crate::recorder::Arguments;
 use crate::site::labels::LabelNumber;
 use crate::site::{Site, SiteFlags};
-use crate::stats::ended_call::{CallRecord, GpuOutcome, StatedWork, UntimedReason};
-use crate::stats::path_counters::PathCounters;
+use crate::stats::ended_call::StatedWork;
 
 /// The guard that `#[gpu_profile]` puts at the top of a function.
 #[derive(Debug)]
@@ -47,45 +44,6 @@ struct ActiveSpan {
     /// `None`: only an NVTX range.
     call: Option<CallTimer>,
     range: OpenRange,
-}
-
-/// An open call.
-#[derive(Debug)]
-struct CallTimer {
-    node: &'static PathCounters,
-    parent: ParentPosition,
-    started: u64,
-    /// `None`: only its CPU time is to be recorded.
-    details: Option<CallDetails>,
-}
-
-#[derive(Debug)]
-struct CallDetails {
-    /// `None`: it has no stream, and CUPTI is off.
-    frame: Option<FrameToken>,
-    work: StatedWork,
-    /// Sampling left it out before its stream was looked at.
-    is_left_out: bool,
-    /// It has a stream and is not timed.
-    is_untimed: bool,
-    /// `None`: it is not on the time line.
-    recorded: Option<Recorded>,
-}
-
-impl CallDetails {
-    const NONE: Self = Self {
-        frame: None,
-        work: StatedWork::NONE,
-        is_left_out: false,
-        is_untimed: false,
-        recorded: None,
-    };
-
-    /// Whether only its CPU time is to be recorded.
-    #[inline(always)]
-    fn is_on_cpu_alone(&self) -> bool {
-        self.frame.is_none() && !self.is_left_out && !self.is_untimed && self.work.is_none()
-    }
 }
 
 impl Span {
@@ -262,7 +220,9 @@ impl ActiveSpan {
         if let Some(call) = &mut self.call {
             let recorded = match arguments.is_empty() {
                 true => Some(Recorded::Plain),
-                false => with_thread(|thread| thread.keep_arguments(arguments)),
+                false => {
+                    with_thread(|thread| thread.with_recorder(|recorder| recorder.keep(arguments)))
+                }
             };
             call.details.get_or_insert(CallDetails::NONE).recorded = recorded;
         }
@@ -323,119 +283,6 @@ fn announce_streams(thread: &ThreadState, streams: &Streams<'_>) {
             let held = collector().gpu.hold(gpu, streams, false);
             gpu.give_back(held);
         });
-    }
-}
-
-impl CallTimer {
-    // Not inlined: most calls state none.
-    #[inline(never)]
-    fn set_work(&mut self, thread: &ThreadState, work: &StatedWork) {
-        let details = self.details.get_or_insert(CallDetails::NONE);
-        details.work = valid_work(thread, work);
-    }
-
-    /// What the calls without details need, and nothing that is to be saved across another call.
-    #[inline(always)]
-    fn close(&self, thread: &ThreadState) {
-        let ended = clock::now();
-        match thread.leave_in_order(self.parent, self.ticks_until(ended)) {
-            Some(nested_ticks) => self.record(thread, ended, nested_ticks),
-            None => self.close_out_of_order(thread, ended),
-        }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn close_out_of_order(&self, thread: &ThreadState, ended: u64) {
-        let nested_ticks = thread.leave_out_of_order(self.parent, self.ticks_until(ended));
-        self.record(thread, ended, nested_ticks);
-    }
-
-    #[inline]
-    fn ticks_until(&self, ended: u64) -> u64 {
-        // The clocks of two processors may differ.
-        ended.saturating_sub(self.started)
-    }
-
-    #[inline(always)]
-    fn record(&self, thread: &ThreadState, ended: u64, nested_ticks: u64) {
-        let cpu_ticks = self.ticks_until(ended);
-        if let Some(details) = &self.details {
-            self.record_details(thread, details, ended, nested_ticks);
-        } else if !(self.node).record_next_time(cpu_ticks, nested_ticks, thread.writer()) {
-            record_time(self.node, thread, cpu_ticks, nested_ticks);
-        }
-    }
-
-    #[inline(never)]
-    fn record_details(
-        &self,
-        thread: &ThreadState,
-        details: &CallDetails,
-        ended: u64,
-        nested_ticks: u64,
-    ) {
-        if details.is_on_cpu_alone() {
-            if !(self.node).record_next_time(self.ticks_until(ended), nested_ticks, thread.writer())
-            {
-                record_time(self.node, thread, self.ticks_until(ended), nested_ticks);
-            }
-            self.put_on_time_line(thread, details, ended, 0);
-            return;
-        }
-        if details.is_untimed {
-            thread.end_untimed();
-        }
-        let mut call = CallRecord {
-            started: self.started,
-            cpu_ticks: self.ticks_until(ended),
-            nested_ticks,
-            wall_ticks: None,
-            outcome: match details.is_left_out {
-                true => GpuOutcome::Untimed(UntimedReason::LeftOut),
-                false => GpuOutcome::NoStream,
-            },
-            work: &details.work,
-            gpu_call: 0,
-        };
-        let recorded = match details.frame {
-            Some(frame) => {
-                record_with_frame(thread, self.node, &mut call, ended, |gpu| gpu.take(frame))
-            }
-            None => self.node.record(&call, thread.writer()),
-        };
-        if !recorded {
-            count_dropped(thread, NodeError::ThreadEnded);
-        }
-        self.put_on_time_line(thread, details, ended, call.gpu_call);
-    }
-
-    #[inline(always)]
-    fn put_on_time_line(
-        &self,
-        thread: &ThreadState,
-        details: &CallDetails,
-        ended: u64,
-        gpu_call: u64,
-    ) {
-        if let Some(recorded) = details.recorded {
-            let span = EndedSpan {
-                path: self.node.path,
-                started: self.started,
-                ended,
-                gpu_call,
-            };
-            thread.record_span(&span, recorded);
-        }
-    }
-}
-
-/// Records a call of which only the CPU time is known.
-#[cold]
-#[inline(never)]
-fn record_time(node: &PathCounters, thread: &ThreadState, cpu_ticks: u64, nested_ticks: u64) {
-    if !node.record_time(cpu_ticks, nested_ticks, thread.writer()) {
-        count_dropped(thread, NodeError::ThreadEnded);
     }
 }
 

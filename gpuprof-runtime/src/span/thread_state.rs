@@ -11,12 +11,11 @@ use std::sync::atomic::Ordering::Relaxed;
 use super::deferred_streams::DeferredStreams;
 use super::node_cache::NodeCache;
 use super::position::{ParentPosition, Position};
-use super::time_line::{EndedSpan, Recorded, ThreadRecorder};
+use super::time_line::ThreadRecorder;
 use crate::collector::collector;
 use crate::gpu::frame_stack::FrameToken;
 use crate::gpu::{GpuThread, StreamRef};
 use crate::os::fork;
-use crate::recorder::Arguments;
 use crate::site::Site;
 use crate::site::labels::LabelNumber;
 use crate::stats::memory_limit::COUNTER_MEMORY;
@@ -371,21 +370,8 @@ impl ThreadState {
         WriterEpoch::new(self.owner.get(), window_epoch::current())
     }
 
-    /// A call begins that is to be on the time line. `None`: the thread is ending.
-    pub(super) fn keep_arguments(&self, arguments: Arguments) -> Option<Recorded> {
-        self.with_recorder(|recorder| recorder.keep(arguments))
-    }
-
-    /// Records a call that has ended.
-    #[inline(never)]
-    pub(super) fn record_span(&self, span: &EndedSpan, call: Recorded) {
-        self.with_recorder(|recorder| {
-            let arguments = recorder.take(call);
-            recorder.record(&collector().recorder, span, arguments);
-        });
-    }
-
-    /// `None`: the thread is ending, or this is a forked child.
+    /// Runs `f` on the thread's part of the recorder. `None`: the thread is ending, or this is a
+    /// forked child.
     pub(super) fn with_recorder<R>(&self, f: impl FnOnce(&mut ThreadRecorder) -> R) -> Option<R> {
         if fork::is_child() {
             return None;

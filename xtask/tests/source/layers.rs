@@ -17,7 +17,7 @@ const LAYERS: [&[&str]; 6] = [
     &["session"],
     &["span"],
     &["collector"],
-    &["gpu", "cupti", "stats", "nvml"],
+    &["gpu", "cupti", "stats", "recorder", "nvml"],
     &[
         "site", "settings", "os", "nvtx", "clock", "overhead", "sync",
     ],

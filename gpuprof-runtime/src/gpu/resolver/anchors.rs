@@ -2,8 +2,8 @@
 //! beside calls.
 //!
 //! An event is recorded on an idle stream of gpuprof's own and asked for until the GPU has passed
-//! it: it did so between the last two questions. Clocks drift apart by 10 to 100 ppm, so a moment is
-//! good for about a second.
+//! it: it did so between the last two questions. Clocks drift apart by 10 to 100 ppm, so a moment
+//! is good for about a second.
 
 use std::sync::Arc;
 use std::time::Duration;

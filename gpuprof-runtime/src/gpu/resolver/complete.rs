@@ -34,13 +34,15 @@ pub(super) struct Shared<'a> {
 
 impl Shared<'_> {
     /// Puts a span on the time line, if there is one. `held`: its context is.
-    pub(super) fn record(&mut self, span: &Span, pair: &Rc<HeldPair>, held: bool) {
+    fn record(&mut self, span: &Span, pair: &Rc<HeldPair>, held: bool) {
         let recorder = &self.timing.recorder;
         if recorder.is_open()
+            && let Ok(ns) = span.ns
             && let SpanPlace::At { clock, start_ns } = self.clocks.place(self.driver, pair, held)
         {
-            let at = (clock, start_ns);
-            self.recorded.record(recorder, span, &pair.shared, at);
+            let times = (clock, start_ns, ns);
+            self.recorded
+                .record(recorder, &span.start, &pair.shared, times);
         }
     }
 
@@ -126,6 +128,7 @@ pub(super) fn book(
     held: bool,
     (span, booked): (&Span, &SummedTimes),
 ) -> Option<SummedTime> {
+    shared.record(span, pair, held);
     let call = span.call(shared.place(span, pair, held));
     let times = span.ns.map(|ns| smallvec![(call, ns)]);
     book_all(shared.timing, shared.driver, (span, booked), times);
@@ -221,6 +224,8 @@ pub(super) type PendingSpan = Option<Kept<CudaContext>>;
 
 /// Adds a span of a call on several streams, and books the call if it is the last one.
 pub(super) fn add(shared: &mut Shared<'_>, added: SpanOfCall) {
+    let held = false;
+    shared.record(&added.span, &added.pair, held);
     let lent = (shared.timing, shared.driver);
     shared.calls.add(lent, shared.clocks, added);
 }

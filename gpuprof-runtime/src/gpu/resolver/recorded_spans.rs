@@ -6,8 +6,8 @@ use std::thread::ThreadId;
 use rustc_hash::FxHashMap;
 
 use crate::gpu::driver::handles::Stream;
+use crate::gpu::events::span::SpanStart;
 use crate::gpu::events::thread_stream::ThreadStream;
-use crate::gpu::resolver::complete::Span;
 use crate::recorder::{Event, Recorder, Writer};
 
 /// The resolver's part of the recorder.
@@ -20,15 +20,14 @@ pub(super) struct SpanRecorder {
 }
 
 impl SpanRecorder {
-    /// Records a span that started at `start_ns` on the clock of this number.
+    /// Records a span that started at `start_ns` on the clock of this number, and took `ns`.
     pub(super) fn record(
         &mut self,
         recorder: &Arc<Recorder>,
-        span: &Span,
+        start: &SpanStart,
         shared: &ThreadStream,
-        (clock, start_ns): (u32, i64),
+        (clock, start_ns, ns): (u32, i64, u64),
     ) {
-        let Ok(ns) = span.ns else { return };
         let is_per_thread = shared.stream == Stream::PER_THREAD;
         let context = Arc::as_ptr(&shared.context) as usize;
         let key = (
@@ -36,15 +35,15 @@ impl SpanRecorder {
             shared.stream,
             is_per_thread.then_some(shared.thread),
         );
-        let add = || recorder.add_stream(span.device);
+        let add = || recorder.add_stream(shared.context.device);
         let stream = *self.streams.entry(key).or_insert_with(add);
         let event = Event::Gpu {
-            path: span.start.path,
+            path: start.path,
             stream,
             clock,
             start_ns,
             ns,
-            call: span.start.first.unwrap_or(span.start.key).call_number(),
+            call: start.first.unwrap_or(start.key).call_number(),
         };
         self.writer.push(recorder, &event);
     }

@@ -287,7 +287,6 @@ impl Timeline {
             shared: stream,
             pair: start.pair,
         });
-        shared.record(&span, &pair, held);
         if start.streams == 1 {
             let summed = complete::book(shared, &pair, held, (&span, &booked));
             if let (Some(summed), Some(around)) = (summed, start.parent) {
