@@ -79,13 +79,10 @@ impl CallbackClock {
     /// The present time of CUPTI's clock in ns, which [`ns`](Self::ns) gives for this moment from
     /// now on; `None` if CUPTI's clock fails.
     pub(crate) fn set_anchor(&self, library: &CuptiLibrary) -> Option<u64> {
-        if !self.counts_ticks {
-            return cupti_time(library);
-        }
         let pairs = (0..PAIRS).filter_map(|_| {
-            let before = tick_counter::read();
+            let before = clock::now();
             let ns = cupti_time(library)?;
-            let apart = tick_counter::read().saturating_sub(before);
+            let apart = clock::now().saturating_sub(before);
             let ticks = before + apart / 2;
             Some((apart, Anchor { ticks, ns }))
         });
@@ -95,13 +92,9 @@ impl CallbackClock {
     }
 
     /// Moments on CUPTI's clock, in ns, and on the host's, in ticks.
-    pub(super) fn moments(&self, library: &CuptiLibrary) -> Vec<(u64, u64)> {
-        if self.counts_ticks {
-            let anchors = self.anchors.lock();
-            return anchors.0.iter().map(|at| (at.ns, at.ticks)).collect();
-        }
-        let now = cupti_time(library).map(|ns| (ns, clock::now()));
-        now.into_iter().collect()
+    pub(super) fn moments(&self) -> Vec<(u64, u64)> {
+        let anchors = self.anchors.lock();
+        anchors.0.iter().map(|at| (at.ns, at.ticks)).collect()
     }
 
     /// The time of CUPTI's clock in ns. Stamps up to the latest anchor keep their order among each

@@ -74,10 +74,8 @@ pub(crate) fn now() -> Option<u64> {
 
 /// Moments on CUPTI's clock, in ns, and on the host's, in ticks.
 pub(crate) fn clock_moments() -> Vec<(u64, u64)> {
-    let Some(Subscription { clock, library, .. }) = callable() else {
-        return Vec::new();
-    };
-    clock.moments(library)
+    // Also once the library may be shutting down.
+    subscription().map_or_else(Vec::new, |subscription| subscription.clock.moments())
 }
 
 /// The library, unless it may be shutting down.
