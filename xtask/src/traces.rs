@@ -1,5 +1,6 @@
 //! `cargo xtask traces`: writes sample time lines and opens them in the tools that users open them
-//! in: Perfetto's trace processor, HolisticTraceAnalysis and speedscope. None of them is ours.
+//! in: Perfetto's trace processor, chrome://tracing, HolisticTraceAnalysis and speedscope. None of
+//! them is ours.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,6 +11,14 @@ use crate::workspace::{self, Workspace};
 
 /// The checks and what they are written in.
 const SCRIPTS: &str = "tests/traces";
+
+/// Those that Node.js runs.
+const NODE_SCRIPTS: [&str; 4] = [
+    "trace_processor.mjs",
+    "check_perfetto.mjs",
+    "check_chrome.mjs",
+    "check_speedscope.mjs",
+];
 
 /// Runs every check and ends with "N passed, N failed".
 ///
@@ -29,9 +38,14 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     let scripts = install_node(&folder)?;
     let chromium = needs::chromium().ok_or("Chromium does not run")?;
     let mut checks = [
-        node(&scripts, "check_perfetto.mjs", [&packages, &samples]),
+        node(&scripts, "check_perfetto.mjs", &[&packages, &samples]),
+        node(
+            &scripts,
+            "check_chrome.mjs",
+            &[&packages, &samples, &chromium],
+        ),
         python(&packages, &samples),
-        node(&scripts, "check_speedscope.mjs", [&samples, &chromium]),
+        node(&scripts, "check_speedscope.mjs", &[&samples, &chromium]),
     ];
     let mut counts = Counts::default();
     for check in &mut checks {
@@ -95,11 +109,7 @@ fn install_node(folder: &Path) -> Result<PathBuf, String> {
         ]);
         workspace::succeed(command.arg("--no-package-lock").current_dir(&scripts))
     })?;
-    for name in [
-        "trace_processor.mjs",
-        "check_perfetto.mjs",
-        "check_speedscope.mjs",
-    ] {
+    for name in NODE_SCRIPTS {
         copy(&source.join(name), &scripts)?;
     }
     Ok(scripts)
@@ -138,7 +148,7 @@ fn copy(file: &Path, folder: &Path) -> Result<(), String> {
     Ok(())
 }
 
-fn node(scripts: &Path, name: &str, arguments: [&PathBuf; 2]) -> Command {
+fn node(scripts: &Path, name: &str, arguments: &[&PathBuf]) -> Command {
     let mut command = Command::new("node");
     command.arg(scripts.join(name)).args(arguments);
     command

@@ -102,3 +102,77 @@ fn count(
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::hand_made::{copy, kernel, one_kernel, stream};
+    use super::super::{ActivityKind, Trace};
+    use super::{BUSY, COPIES, Sample, sample};
+    use crate::profile::CopyKind;
+
+    fn samples(trace: &Trace) -> Vec<Sample> {
+        let mut samples = Vec::new();
+        sample(trace, &mut |sample| {
+            samples.push(sample);
+            Ok(())
+        })
+        .unwrap();
+        samples
+    }
+
+    /// The value of a counter at a time.
+    fn value(samples: &[Sample], name: &str, device: u32, time_ns: u64) -> u32 {
+        let of_counter = samples
+            .iter()
+            .filter(|sample| sample.name == name && sample.device == device);
+        let mut until = of_counter.filter(|sample| sample.time_ns <= time_ns);
+        until.next_back().map_or(0, |sample| sample.value)
+    }
+
+    #[test]
+    fn counters_have_the_right_value_at_any_time_and_no_needless_sample() {
+        for seed in 0..100 {
+            let mut random = fastrand::Rng::with_seed(seed);
+            let mut trace = one_kernel();
+            trace.streams = vec![
+                stream(0, 7, false),
+                stream(0, 8, false),
+                stream(1, 7, false),
+            ];
+            trace.activities.clear();
+            for _ in 0..random.u32(1..20) {
+                let start = random.u64(0..50);
+                let times = [start, start + random.u64(0..9)];
+                let on = random.u32(0..3);
+                trace.activities.push(match random.bool() {
+                    true => copy(on, CopyKind::DtoH, times),
+                    false => kernel(on, 2, times[0], times[1], 0),
+                });
+            }
+            let samples = samples(&trace);
+            for (device, time_ns) in (0..2).flat_map(|device| (0..70).map(move |ns| (device, ns))) {
+                let running = trace.activities.iter().filter(|activity| {
+                    let on = trace.streams[activity.stream as usize].device;
+                    on == device && (activity.start_ns..activity.end_ns).contains(&time_ns)
+                });
+                let is_copy = |kind: &ActivityKind| matches!(kind, ActivityKind::Copy { .. });
+                let copies = running.clone().filter(|activity| is_copy(&activity.kind));
+                let busy = u32::from(running.clone().next().is_some());
+                assert_eq!(value(&samples, BUSY, device, time_ns), busy, "seed {seed}");
+                let copies = u32::try_from(copies.count()).unwrap();
+                assert_eq!(
+                    value(&samples, COPIES, device, time_ns),
+                    copies,
+                    "seed {seed}"
+                );
+            }
+            for pair in samples.windows(2) {
+                let counter = |sample: &Sample| (sample.name, sample.device);
+                if counter(&pair[0]) == counter(&pair[1]) {
+                    assert!(pair[0].time_ns < pair[1].time_ns, "seed {seed}");
+                    assert_ne!(pair[0].value, pair[1].value, "seed {seed}");
+                }
+            }
+        }
+    }
+}

@@ -8,7 +8,7 @@ use std::time::Duration;
 use gpuprof::Profile;
 use gpuprof::profile::Cupti;
 use support::cupti_from_environment::CUPTI_CONFIGURATION;
-use support::program::{Ended, Program};
+use support::program::{Ended, Folder, Program};
 use support::suite::Module;
 use support::tests;
 
@@ -31,6 +31,7 @@ const TESTS: &[(&str, fn())] = tests![
     the_end_comes_as_without_where_no_window_is_open,
     after_the_last_read_cupti_is_left_alone,
     a_forked_child_has_none,
+    the_time_line_at_exit_has_each_launch_and_its_kernel,
 ];
 
 fn program(scenario: &str, count: u64, orders: &str) -> Program {
@@ -215,4 +216,29 @@ fn a_forked_child_has_none() {
         String::from_utf8_lossy(&ended.stdout).contains("child 0\n"),
         "{ended:#?}"
     );
+}
+
+fn the_time_line_at_exit_has_each_launch_and_its_kernel() {
+    let folder = Folder::create();
+    let path = folder.path("time-line.json");
+    let report = format!("trace={}", path.display());
+    let ended = program("launches", 10, "")
+        .env("GPUPROF_REPORT", report)
+        .run();
+    assert!(ended.status.success(), "{ended:#?}");
+    let text = std::fs::read_to_string(&path).expect("the file");
+    let document: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    let events = document["traceEvents"].as_array().expect("events");
+    let of = |category: &str, name: &str| {
+        let events = events.iter().filter(|event| event["cat"] == category);
+        let events =
+            events.filter(|event| event["name"].as_str().is_some_and(|is| is.contains(name)));
+        events
+            .map(|event| event["args"]["correlation"].as_u64())
+            .collect::<Vec<_>>()
+    };
+    let kernels = of("kernel", "");
+    assert_eq!(kernels.len(), 10);
+    assert!(kernels.iter().all(Option::is_some));
+    assert_eq!(of("cuda_driver", "LaunchKernel"), kernels);
 }
