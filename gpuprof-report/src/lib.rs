@@ -24,6 +24,8 @@ pub mod demangle;
 pub mod findings;
 pub mod histogram;
 pub mod json;
+#[cfg(feature = "analysis")]
+pub mod merge;
 pub mod occupancy;
 pub mod profile;
 pub mod sanitize;
