@@ -92,6 +92,7 @@
 //!   libclang to build. Implies `enable`.
 //! - `cupti`: demangled kernel names and GPU clocks (NVML) for what `GPUPROF_CUPTI=on` records.
 //!   Implies `enable`.
+//! - `html`: the output `html=PATH`, the report as one web page. Implies `enable`.
 //! - `serde`: `Serialize` and `Deserialize` for [`Profile`] and all that it consists of, and
 //!   reading of JSON profiles in [`json`]. Writing them needs no feature.
 //!
@@ -102,8 +103,9 @@
 //! applies.
 //!
 //! - `GPUPROF`: measure; emit NVTX ranges only; do nothing. Takes on, nvtx or off; default: `on`.
-//! - `GPUPROF_REPORT`: what is written at exit; PATH takes `{pid}`, `{rank}` and `{exe}`. Takes
-//!   none, or a comma list of table, `table:full` and `json=PATH`; default: `table`.
+//! - `GPUPROF_REPORT`: what is written at exit (outputs); PATH takes `{pid}`, `{rank}` and `{exe}`.
+//!   Takes none, or a comma list of table, `table:full`, `json=PATH`, `csv=PATH`, `folded=PATH`,
+//!   `folded:cpu=PATH`, `html=PATH` and `trace=PATH`; default: `table`.
 //! - `GPUPROF_SORT`: the order of the rows. Takes gpu, cpu, calls, max or name; default: `gpu`.
 //! - `GPUPROF_LIMIT`: how many rows the call tree shows; the others are summed. Other tables show a
 //!   third of it. Takes a number of rows, 0 for all; default: `30`.

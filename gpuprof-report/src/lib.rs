@@ -18,10 +18,12 @@
     )
 )]
 
+pub mod csv;
 #[cfg(feature = "demangle")]
 pub mod demangle;
 #[cfg(feature = "findings")]
 pub mod findings;
+pub mod folded;
 pub mod histogram;
 pub mod json;
 #[cfg(feature = "analysis")]

@@ -23,6 +23,8 @@ pub enum Mode {
 }
 
 /// One thing to write at exit.
+///
+/// A file is replaced as a whole. `{pid}`, `{rank}` and `{exe}` in its path are filled in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Output {
@@ -30,9 +32,42 @@ pub enum Output {
     Table,
     /// The table with every row, column and line, on standard error.
     FullTable,
-    /// The JSON document, into a file, which is replaced as a whole. `{pid}`, `{rank}` and `{exe}`
-    /// in the path are filled in.
+    /// The [JSON document](crate::json), into a file.
     Json(PathBuf),
+    /// The functions as [CSV](crate::csv), into a file.
+    Csv(PathBuf),
+    /// The GPU time of each call path as [folded stacks](crate::folded), into a file.
+    Folded(PathBuf),
+    /// The CPU time of each call path as [folded stacks](crate::folded), into a file.
+    FoldedCpu(PathBuf),
+    /// The report as a web page, into a file; needs the feature `html`.
+    Html(PathBuf),
+    /// The time line, into a file; needs the feature `trace`.
+    Trace(PathBuf),
+}
+
+impl Output {
+    /// Parses one item of `GPUPROF_REPORT`: `table`, `table:full`, or `NAME=PATH` with the name
+    /// `json`, `csv`, `folded`, `folded:cpu`, `html` or `trace`; `None` for any other text. A
+    /// relative path is made absolute, because the program may change its working directory later.
+    #[must_use]
+    pub fn parse(item: &str) -> Option<Self> {
+        let new: fn(PathBuf) -> Self = match item.split_once('=') {
+            None if item == "table" => return Some(Self::Table),
+            None if item == "table:full" => return Some(Self::FullTable),
+            None => return None,
+            Some(("json", _)) => Self::Json,
+            Some(("csv", _)) => Self::Csv,
+            Some(("folded", _)) => Self::Folded,
+            Some(("folded:cpu", _)) => Self::FoldedCpu,
+            Some(("html", _)) => Self::Html,
+            Some(("trace", _)) => Self::Trace,
+            Some(_) => return None,
+        };
+        let (_, path) = item.split_once('=').filter(|(_, path)| !path.is_empty())?;
+        let path = std::path::absolute(path).unwrap_or_else(|_| PathBuf::from(path));
+        Some(new(path))
+    }
 }
 
 /// Which calls are timed on the GPU. All calls are counted and timed on the CPU.
@@ -196,6 +231,31 @@ mod tests {
             assert!(name.parse::<Sort>().is_ok(), "{name}");
         }
         assert_eq!(Sort::NAMES[0].parse(), Ok(Sort::default()));
+    }
+
+    #[test]
+    fn an_output_is_a_table_or_a_file_with_an_absolute_path() {
+        let here = std::env::current_dir().unwrap();
+        for (item, output) in [
+            ("table", Some(Output::Table)),
+            ("table:full", Some(Output::FullTable)),
+            (
+                "json=/a/{pid}.json",
+                Some(Output::Json("/a/{pid}.json".into())),
+            ),
+            ("csv=a=b.csv", Some(Output::Csv(here.join("a=b.csv")))),
+            ("folded=/f", Some(Output::Folded("/f".into()))),
+            ("folded:cpu=/f", Some(Output::FoldedCpu("/f".into()))),
+            ("html=/h", Some(Output::Html("/h".into()))),
+            ("trace=/t", Some(Output::Trace("/t".into()))),
+            ("csv=", None),
+            ("csv", None),
+            ("folded:gpu=/f", None),
+            ("table=/t", None),
+            ("", None),
+        ] {
+            assert_eq!(Output::parse(item), output, "{item}");
+        }
     }
 
     #[test]

@@ -58,8 +58,9 @@ pub const VARIABLES: [Variable; 13] = [
         setting: Setting::Report,
         name: "GPUPROF_REPORT",
         default: "table",
-        accepts: "none, or a comma list of table, table:full and json=PATH",
-        meaning: "what is written at exit; PATH takes {pid}, {rank} and {exe}",
+        accepts: "none, or a comma list of table, table:full, json=PATH, csv=PATH, folded=PATH, \
+                  folded:cpu=PATH, html=PATH and trace=PATH",
+        meaning: "what is written at exit (outputs); PATH takes {pid}, {rank} and {exe}",
         builder: Some("outputs"),
     },
     Variable {

@@ -1,13 +1,13 @@
 //! Writes a profile to the outputs of its settings: standard error and files.
 
-use std::io::Write;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use super::{process_facts, table_options};
 use crate::os::{atomic_file, fd};
 use crate::settings::{Output, Settings};
 use gpuprof_report::profile::{Function, Profile};
-use gpuprof_report::{json, sanitize, table};
+use gpuprof_report::{csv, folded, json, sanitize, table};
 
 /// Characters of a path that a message shows.
 const MAX_PATH: usize = 200;
@@ -19,30 +19,78 @@ pub(super) fn has_content(profile: &Profile) -> bool {
     diagnostics.calls + diagnostics.dropped > 0 || profile.functions.iter().any(is_open)
 }
 
-/// Writes one output. If a file cannot be written, its content goes to standard error instead.
+/// Writes one output. If a file cannot be written, its text goes to standard error instead, or the
+/// table in place of a format that nobody reads on a terminal.
 pub(super) fn write(output: &Output, settings: &Settings, profile: &Profile) {
+    match output {
+        Output::Table | Output::FullTable => {
+            fd::stderr(&table(settings, profile, *output == Output::FullTable));
+        }
+        Output::Json(path) => write_text(path, json(profile)),
+        Output::Csv(path) => write_text(path, text(|out| csv::write(profile, out))),
+        Output::Folded(path) => write_text(path, text(|out| folded::write_gpu(profile, out))),
+        Output::FoldedCpu(path) => write_text(path, text(|out| folded::write_cpu(profile, out))),
+        Output::Html(_) => {
+            let line = missing_feature(
+                "html",
+                "; the command `gpuprof show --format html` makes it of a JSON profile",
+            );
+            table_instead(line, settings, profile);
+        }
+        Output::Trace(_) => table_instead(missing_feature("trace", ""), settings, profile),
+        _ => {}
+    }
+}
+
+/// What `write` writes.
+fn text(write: impl FnOnce(&mut Vec<u8>) -> io::Result<()>) -> Vec<u8> {
     let mut text = Vec::new();
     // Writing into memory cannot fail.
-    let _ = match output {
-        Output::Table | Output::FullTable => {
-            let mut options = table_options::for_standard_error(settings.sort, settings.limit);
-            options.full = *output == Output::FullTable;
-            table::write(profile, &options, &mut text)
-        }
-        Output::Json(path) => {
-            text = json(profile);
-            let path = fill_in(path);
-            match atomic_file::write(&path, &text) {
-                Ok(()) => return,
-                Err(error) => writeln!(
-                    text,
-                    "gpuprof: cannot write {} ({error}): the report is above instead",
-                    shown(&path)
-                ),
-            }
-        }
-        _ => return,
+    let _ = write(&mut text);
+    text
+}
+
+fn table(settings: &Settings, profile: &Profile, full: bool) -> Vec<u8> {
+    let mut options = table_options::for_standard_error(settings.sort, settings.limit);
+    options.full = full;
+    text(|out| table::write(profile, &options, out))
+}
+
+/// Writes a text into its file, or to standard error with a line that says why.
+fn write_text(path: &Path, mut text: Vec<u8>) {
+    let path = fill_in(path);
+    if let Err(error) = atomic_file::write(&path, &text) {
+        let line = format!(
+            "gpuprof: cannot write {} ({error}): the report is above instead\n",
+            shown(&path)
+        );
+        text.extend(line.bytes());
+        fd::stderr(&text);
+    }
+}
+
+/// The line for an output that this build does not have.
+fn missing_feature(feature: &str, otherwise: &str) -> String {
+    format!(
+        "gpuprof: {feature}=PATH needs the feature {feature} of the crate gpuprof: gpuprof = {{ \
+         version = \"{}\", features = [\"{feature}\"] }}{otherwise}",
+        concat!(
+            env!("CARGO_PKG_VERSION_MAJOR"),
+            ".",
+            env!("CARGO_PKG_VERSION_MINOR")
+        ),
+    )
+}
+
+/// Writes the line, and the table so that the measurement is not lost, unless it is written anyway.
+fn table_instead(line: String, settings: &Settings, profile: &Profile) {
+    let is_table = |output: &Output| matches!(output, Output::Table | Output::FullTable);
+    let mut text = match settings.outputs.iter().any(is_table) {
+        true => Vec::new(),
+        false => table(settings, profile, false),
     };
+    text.extend(line.bytes());
+    text.push(b'\n');
     fd::stderr(&text);
 }
 

@@ -5,7 +5,6 @@
 use std::borrow::Cow;
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use regex_lite::Regex;
@@ -145,20 +144,10 @@ fn outputs(value: &str) -> Option<Vec<Output>> {
     if value == "none" {
         return Some(Vec::new());
     }
-    let output = |item: &str| match item.trim() {
-        "table" => Some(Output::Table),
-        "table:full" => Some(Output::FullTable),
-        item => match item.split_once('=') {
-            Some(("json", path)) if !path.is_empty() => Some(Output::Json(absolute(path))),
-            _ => None,
-        },
-    };
-    value.split(',').map(output).collect()
-}
-
-/// The absolute path: the program may change its working directory later.
-fn absolute(path: &str) -> PathBuf {
-    std::path::absolute(path).unwrap_or_else(|_| PathBuf::from(path))
+    value
+        .split(',')
+        .map(|item| Output::parse(item.trim()))
+        .collect()
 }
 
 /// Seconds as a number, or a duration such as `500ms`.

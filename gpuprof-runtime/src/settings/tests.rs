@@ -19,7 +19,10 @@ fn read(pairs: &[(&str, &str)]) -> (super::Settings, Vec<String>) {
 fn every_setting_is_read() {
     let (settings, problems) = read(&[
         ("GPUPROF", "on"),
-        ("GPUPROF_REPORT", "table, table:full,json=/tmp/{pid}.json"),
+        (
+            "GPUPROF_REPORT",
+            "table, table:full,json=/tmp/{pid}.json,folded:cpu=/tmp/cpu",
+        ),
         ("GPUPROF_SORT", "calls"),
         ("GPUPROF_LIMIT", "0"),
         ("GPUPROF_FILTER", "^conv"),
@@ -41,7 +44,8 @@ fn every_setting_is_read() {
         [
             Output::Table,
             Output::FullTable,
-            Output::Json("/tmp/{pid}.json".into())
+            Output::Json("/tmp/{pid}.json".into()),
+            Output::FoldedCpu("/tmp/cpu".into()),
         ]
     );
     assert_eq!(
@@ -81,7 +85,7 @@ fn a_wrong_value_is_one_line_that_says_what_is_accepted_and_leaves_the_default()
         (
             "GPUPROF_REPORT",
             "table,tree",
-            "comma list of table, table:full and json=PATH",
+            "comma list of table, table:full, json=PATH, csv=PATH",
         ),
         ("GPUPROF_REPORT", "json=", "json=PATH"),
         ("GPUPROF_SORT", "gpus", "gpu, cpu, calls, max or name"),

@@ -4,6 +4,7 @@ mod examples;
 mod findings;
 mod host_findings;
 mod hostile_text;
+mod outputs;
 mod report_files;
 mod row_marks;
 mod settings;
@@ -15,6 +16,7 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     support::suite::run(&[
         examples::MODULE,
+        outputs::MODULE,
         report_files::MODULE,
         row_marks::MODULE,
         findings::MODULE,

@@ -39,7 +39,7 @@ const UNSAFE: [&str; 8] = [
 fn allowed_dependencies(package: &str) -> Option<&'static [&'static str]> {
     match package {
         "gpuprof-macros" | "gpuprof-report" => Some(&[]),
-        "gpuprof-runtime" => Some(&["gpuprof-report"]),
+        "gpuprof-runtime" | "gpuprof-cli" => Some(&["gpuprof-report"]),
         "gpuprof" => Some(&["gpuprof-macros", "gpuprof-report", "gpuprof-runtime"]),
         "simbase" | "simcuda" | "simcupti" | "simnvml" | "xtask" => Some(&[]),
         _ => None,

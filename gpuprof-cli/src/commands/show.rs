@@ -1,0 +1,181 @@
+//! `gpuprof show`: saved profiles in any format.
+
+use std::io::Write;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, ColorChoice, ValueEnum};
+use gpuprof_report::profile::Profile;
+use gpuprof_report::settings::Sort;
+use gpuprof_report::{csv, folded, json, table};
+use regex_lite::Regex;
+
+use crate::filter::{has_calls, keep_functions};
+use crate::input::{read_profile, shown};
+use crate::output::{self, Exit, complain};
+
+/// Shows saved profiles as a report, CSV, JSON or folded stacks
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// JSON profiles, as GPUPROF_REPORT=json=PATH writes them; `-` is standard input. At most
+    /// 512 MB each
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+
+    /// What to make of the profile
+    #[arg(long, value_enum, default_value_t, hide_possible_values = false)]
+    format: Format,
+
+    /// The order of the rows [default: gpu]
+    #[arg(long, value_name = "ORDER", value_parser = orders())]
+    sort: Option<Sort>,
+
+    /// Rows of the call tree, 0 for all; other tables show a third of it [default: 30]
+    #[arg(long, value_name = "ROWS")]
+    limit: Option<usize>,
+
+    /// Only rows of functions whose name matches this regular expression; findings, kernels, copies
+    /// and API calls stay those of the whole program
+    #[arg(long, value_name = "REGEX", value_parser = Regex::new)]
+    filter: Option<Regex>,
+
+    /// Write into this file instead of standard output
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+
+    /// Colours of the tables
+    #[arg(long, value_enum, value_name = "WHEN", default_value_t)]
+    color: ColorChoice,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  gpuprof show profile.json
+  gpuprof show --filter '^model::' --sort cpu profile.json
+  gpuprof show --format csv -o profile.csv profile.json
+  gpuprof show --format folded profile.json | inferno-flamegraph > gpu.svg";
+
+/// What to make of a profile.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// The report, as at the end of the program
+    #[default]
+    Table,
+    /// The report with every row, column and line
+    Full,
+    /// A row for each function, for spreadsheets and data frames
+    Csv,
+    /// The profile itself
+    Json,
+    /// The GPU time of each call path, ns, for flame graphs
+    Folded,
+    /// The CPU time of each call path, ns, for flame graphs
+    FoldedCpu,
+}
+
+impl Format {
+    /// Whether a person reads it, so that several files may follow one another.
+    fn is_report(self) -> bool {
+        matches!(self, Self::Table | Self::Full)
+    }
+}
+
+fn orders() -> impl TypedValueParser<Value = Sort> {
+    PossibleValuesParser::new(Sort::NAMES).try_map(|name| name.parse::<Sort>())
+}
+
+/// Runs the command.
+pub(crate) fn run(arguments: &Arguments) -> Exit {
+    if let Some(problem) = contradiction(arguments) {
+        complain(problem);
+        return Exit::BadInput;
+    }
+    let mut result = Vec::new();
+    let mut code = Exit::Success;
+    for (number, file) in arguments.files.iter().enumerate() {
+        let mut profile = match read_profile(file) {
+            Ok(profile) => profile,
+            Err(error) => {
+                complain(error);
+                code = Exit::BadInput;
+                continue;
+            }
+        };
+        let had_calls = has_calls(&profile);
+        if let Some(filter) = &arguments.filter {
+            keep_functions(&mut profile, |name| filter.is_match(name));
+        }
+        if !has_calls(&profile) && arguments.format.is_report() {
+            complain(format_args!(
+                "{}: {}",
+                shown(file),
+                if had_calls {
+                    "no function that ran matches the filter"
+                } else {
+                    "no profiled function ran"
+                },
+            ));
+            if had_calls && code == Exit::Success {
+                code = Exit::Negative;
+            }
+            continue;
+        }
+        if arguments.files.len() > 1 {
+            let gap = if number == 0 { "" } else { "\n" };
+            // Writing into memory cannot fail.
+            let _ = writeln!(result, "{gap}==> {} <==", shown(file));
+        }
+        render(&profile, arguments, &mut result);
+    }
+    if result.is_empty() {
+        return code;
+    }
+    match output::write(&result, arguments.output.as_deref()) {
+        Exit::Success => code,
+        failed => failed,
+    }
+}
+
+/// Why these arguments do not go together.
+fn contradiction(arguments: &Arguments) -> Option<String> {
+    let format = arguments.format.to_possible_value()?;
+    let format = format.get_name();
+    if arguments.format.is_report() {
+        return None;
+    }
+    if arguments.files.len() > 1 {
+        return Some(format!(
+            "--format {format} is for one file, and there are {}: several follow one another as \
+             --format table or full",
+            arguments.files.len()
+        ));
+    }
+    let option = match (arguments.sort, arguments.limit) {
+        (Some(_), _) => "--sort",
+        (None, Some(_)) => "--limit",
+        (None, None) => return None,
+    };
+    Some(format!(
+        "{option} is for --format table and full; --format {format} has every row"
+    ))
+}
+
+fn render(profile: &Profile, arguments: &Arguments, out: &mut Vec<u8>) {
+    // Writing into memory cannot fail.
+    let _ = match arguments.format {
+        Format::Table | Format::Full => {
+            let into_file = arguments.output.is_some();
+            let mut options = output::table_options(arguments.color, into_file);
+            options.full = arguments.format == Format::Full;
+            options.sort = arguments.sort.unwrap_or_default();
+            options.limit = NonZeroUsize::new(arguments.limit.unwrap_or(30));
+            table::write(profile, &options, out)
+        }
+        Format::Csv => csv::write(profile, out),
+        Format::Json => json::write(profile, out),
+        Format::Folded => folded::write_gpu(profile, out),
+        Format::FoldedCpu => folded::write_cpu(profile, out),
+    };
+}

@@ -1,0 +1,47 @@
+//! Keeps the functions of a profile whose name matches.
+
+use std::collections::HashMap;
+use std::mem;
+
+use gpuprof_report::profile::{Function, Profile, TreeNode};
+
+/// Removes the functions that `keeps` refuses by name, with their calls in the call tree. Nested
+/// calls that remain move to the nearest remaining call around them. What holds for the whole
+/// program remains: devices, kernels, copies, API calls, findings and diagnostics.
+pub(crate) fn keep_functions(profile: &mut Profile, keeps: impl Fn(&str) -> bool) {
+    let mut new_index = HashMap::new();
+    let functions = mem::take(&mut profile.functions);
+    for (old, function) in (0_u32..).zip(functions) {
+        if keeps(&function.name) {
+            new_index.insert(old, profile.functions.len() as u32);
+            profile.functions.push(function);
+        }
+    }
+    let is_kept = |node: &TreeNode| match node.function {
+        Some(function) => new_index.contains_key(&function),
+        // The node `captured`, which stands for no function, and so for no match.
+        None => false,
+    };
+    // Parents come before their children, so a node's kept ancestor is known when it is met.
+    let mut kept_ancestor: HashMap<u32, Option<u32>> = HashMap::new();
+    for mut node in mem::take(&mut profile.tree) {
+        let around = node
+            .parent
+            .and_then(|parent| kept_ancestor.get(&parent).copied().flatten());
+        if is_kept(&node) {
+            kept_ancestor.insert(node.id, Some(node.id));
+            node.parent = around;
+            node.function = node
+                .function
+                .and_then(|function| new_index.get(&function).copied());
+            profile.tree.push(node);
+        } else {
+            kept_ancestor.insert(node.id, around);
+        }
+    }
+}
+
+/// Whether any function of the profile has run.
+pub(crate) fn has_calls(profile: &Profile) -> bool {
+    profile.functions.iter().any(Function::has_run)
+}

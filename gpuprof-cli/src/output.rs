@@ -1,0 +1,112 @@
+//! Writing results to standard output or a file, messages to standard error, and exit codes.
+
+use std::fmt::Display;
+use std::fs;
+use std::io::{self, IsTerminal, Write};
+use std::num::NonZeroUsize;
+use std::path::Path;
+use std::process::ExitCode;
+
+use clap::ColorChoice;
+use gpuprof_report::table::TableOptions;
+
+use crate::input;
+
+/// How a command ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Exit {
+    Success,
+    /// The answer is negative: nothing matches, or something is missing.
+    Negative,
+    /// Bad input, wrong arguments, or a file that cannot be written.
+    BadInput,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        match exit {
+            Exit::Success => Self::SUCCESS,
+            Exit::Negative => Self::from(1),
+            Exit::BadInput => Self::from(2),
+        }
+    }
+}
+
+/// The width of a terminal that does not report one, without `COLUMNS`.
+const FALLBACK_WIDTH: usize = 80;
+
+/// Writes a result to the file, or to standard output without one.
+///
+/// The text is complete before the file is touched. A reader that closes the pipe has seen enough:
+/// that is no failure.
+pub(crate) fn write(result: &[u8], file: Option<&Path>) -> Exit {
+    let written = match file {
+        Some(path) => fs::write(path, result),
+        None => to_standard_output(result),
+    };
+    match (written, file) {
+        (Ok(()), _) => Exit::Success,
+        (Err(error), None) if error.kind() == io::ErrorKind::BrokenPipe => Exit::Success,
+        (Err(error), None) => {
+            complain(format_args!("cannot write to standard output: {error}"));
+            Exit::BadInput
+        }
+        (Err(error), Some(path)) => {
+            complain(format_args!(
+                "{}: cannot be written: {error}",
+                input::shown(path)
+            ));
+            Exit::BadInput
+        }
+    }
+}
+
+fn to_standard_output(result: &[u8]) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    out.write_all(result)?;
+    out.flush()
+}
+
+/// Writes one line to standard error.
+pub(crate) fn complain(message: impl Display) {
+    // There is nowhere left to report a failure to.
+    let _ = writeln!(io::stderr(), "gpuprof: {message}");
+}
+
+/// Width and colour of a report for standard output, or for a file.
+///
+/// The width is what the terminal reports; without a terminal, or if it reports none, the number in
+/// `COLUMNS`; without that, 80 columns for a terminal and none for a pipe. A file has none. The
+/// automatic colour is for terminals, unless `NO_COLOR` is set or `TERM` is `dumb`.
+pub(crate) fn table_options(color: ColorChoice, into_file: bool) -> TableOptions {
+    let terminal = !into_file && io::stdout().is_terminal();
+    let mut options = TableOptions::default();
+    if !into_file {
+        let reported = terminal.then(terminal_columns).flatten();
+        let fallback = terminal.then_some(FALLBACK_WIDTH);
+        options.width = reported.or_else(stated_columns).or(fallback);
+    }
+    options.color = match color {
+        ColorChoice::Always => true,
+        ColorChoice::Never => false,
+        ColorChoice::Auto => terminal && !is_color_refused(),
+    };
+    options
+}
+
+fn terminal_columns() -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(io::stdout()).ok()?;
+    (size.ws_col > 0).then_some(usize::from(size.ws_col))
+}
+
+/// The width that the variable `COLUMNS` states; any text but a whole number from 1 is ignored.
+fn stated_columns() -> Option<usize> {
+    let columns: NonZeroUsize = std::env::var("COLUMNS").ok()?.parse().ok()?;
+    Some(columns.get())
+}
+
+/// Whether `NO_COLOR` (<https://no-color.org>) or a dumb terminal forbids colour.
+fn is_color_refused() -> bool {
+    let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    refused || std::env::var_os("TERM").is_some_and(|value| value == "dumb")
+}

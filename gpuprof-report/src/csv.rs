@@ -1,0 +1,246 @@
+//! The functions of a profile as CSV, for spreadsheets and data frames.
+//!
+//! One row per annotated function, by name, including those that were never called. The first row
+//! names the columns; the end of a name is its unit: `_ns` is nanoseconds, `_per_s` per second. A
+//! cell without a value is empty. Rows end with a line feed, and cells are quoted as in RFC 4180.
+//!
+//! | columns | meaning |
+//! |---|---|
+//! | `function`, `module`, `file`, `line` | where the function is |
+//! | `calls`, `open_calls`, `threads` | as in [`Function`] |
+//! | `cpu_…` | CPU time per call, of an async function that of its polls |
+//! | `wall_total_ns`, `wall_mean_ns` | of an async function, from its first poll to completion |
+//! | `gpu_timed_calls`, `gpu_…_ns` | GPU spans |
+//! | `gpu_total_ci95_ns` | half the 95 % interval of `gpu_total_ns`, which is then an estimate |
+//! | `gpu_nested_ns` | GPU time of nested spans |
+//! | `busy_ns`, `idle_ns`, `gpu_launches` | of CUPTI's records; empty without CUPTI |
+//! | `captured_calls`, `untimed_calls` | calls without a GPU time |
+//! | `bytes`, `flops`, `items` | stated work of all calls |
+//! | `bytes_per_s`, `flops_per_s`, `items_per_s` | stated work of the timed calls over their time |
+//! | `gpu_marks` | what restricts the GPU times: `estimated`, `partial`, `self time is an upper bound`, `self time is divided` |
+//! | `device` | `simulated device` in every row of a profile that was made on one |
+//!
+//! Text from names is escaped as in every output. A spreadsheet would compute a cell that begins
+//! with `=`, `+`, `-` or `@`: such a text has an apostrophe before it.
+
+use std::io::{self, Write};
+
+use crate::profile::{Device, Function, GpuSpanStats, Profile, SpanStats};
+use crate::sanitize;
+
+/// Characters of a text that a cell shows; spreadsheets take up to 32,767.
+const MAX_TEXT: usize = 8_000;
+
+/// What stands in every row of a profile that was made on one.
+const SIMULATED: &str = "simulated device";
+
+/// The columns of a function's CPU times and GPU spans, after their prefix.
+const TIMES: [&str; 10] = [
+    "total_ns",
+    "self_ns",
+    "mean_ns",
+    "min_ns",
+    "p50_ns",
+    "p90_ns",
+    "p95_ns",
+    "p99_ns",
+    "max_ns",
+    "stddev_ns",
+];
+
+/// Writes the functions of the profile.
+///
+/// # Errors
+/// Those of `out`.
+///
+/// ```
+/// use gpuprof_report::profile::{Function, Profile};
+///
+/// let mut step = Function::default();
+/// (step.name, step.calls) = ("train::step".into(), 3);
+/// let mut profile = Profile::default();
+/// profile.functions = vec![step];
+/// let mut csv = Vec::new();
+/// gpuprof_report::csv::write(&profile, &mut csv)?;
+/// let csv = String::from_utf8(csv).unwrap();
+/// assert!(csv.starts_with("function,module,file,line,calls,"));
+/// assert_eq!(csv.lines().nth(1).unwrap().split(',').next(), Some("train::step"));
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub fn write(profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
+    let mut text = header().join(",");
+    text.push('\n');
+    for function in &profile.functions {
+        text.push_str(&cells(function, &profile.devices).join(","));
+        text.push('\n');
+    }
+    out.write_all(text.as_bytes())
+}
+
+fn header() -> Vec<String> {
+    let times = |prefix: &'static str| TIMES.map(|name| format!("{prefix}_{name}"));
+    let names = |names: &[&str]| -> Vec<String> { names.iter().map(ToString::to_string).collect() };
+    [
+        names(&["function", "module", "file", "line"]),
+        names(&["calls", "open_calls", "threads"]),
+        times("cpu").to_vec(),
+        names(&["wall_total_ns", "wall_mean_ns", "gpu_timed_calls"]),
+        times("gpu").to_vec(),
+        names(&["gpu_total_ci95_ns", "gpu_nested_ns"]),
+        names(&["busy_ns", "idle_ns", "gpu_launches"]),
+        names(&["captured_calls", "untimed_calls"]),
+        names(&["bytes", "flops", "items"]),
+        names(&["bytes_per_s", "flops_per_s", "items_per_s"]),
+        names(&["gpu_marks", "device"]),
+    ]
+    .concat()
+}
+
+/// The cells of a row, in the order of [`header`].
+fn cells(function: &Function, devices: &[Device]) -> Vec<String> {
+    let gpu = function.gpu.as_ref();
+    let ran = (function.calls > 0).then_some(&function.cpu);
+    let wall = function.wall.as_ref().filter(|_| ran.is_some());
+    let activity = &function.activity;
+    let has_records = activity.busy_ns.is_some();
+    [
+        vec![
+            text(&function.name),
+            text(&function.module),
+            text(&function.file),
+            function.line.to_string(),
+        ],
+        vec![
+            function.calls.to_string(),
+            function.open_calls.to_string(),
+            function.threads.to_string(),
+        ],
+        times(ran).to_vec(),
+        vec![
+            optional(wall.map(|wall| wall.total_ns)),
+            optional(wall.map(|wall| wall.mean_ns)),
+            optional(gpu.map(|gpu| gpu.timed_calls)),
+        ],
+        times(gpu.map(|gpu| &gpu.times)).to_vec(),
+        vec![
+            optional(gpu.and_then(|gpu| Some(gpu.estimate.as_ref()?.total_ci95_ns))),
+            function.gpu_nested_ns.to_string(),
+        ],
+        vec![
+            optional(activity.busy_ns),
+            optional(activity.idle_ns),
+            optional(has_records.then_some(activity.launches)),
+        ],
+        vec![
+            function.captured_calls.to_string(),
+            function.untimed_calls.to_string(),
+        ],
+        [function.bytes, function.flops, function.items]
+            .map(amount)
+            .to_vec(),
+        rates(gpu).to_vec(),
+        vec![
+            marks(function, gpu).join("; "),
+            device_names(function, devices),
+        ],
+    ]
+    .concat()
+}
+
+fn times(stats: Option<&SpanStats>) -> [String; TIMES.len()] {
+    let times = stats.map(|stats| {
+        [
+            stats.total_ns,
+            stats.self_ns,
+            stats.mean_ns,
+            stats.min_ns,
+            stats.p50_ns,
+            stats.p90_ns,
+            stats.p95_ns,
+            stats.p99_ns,
+            stats.max_ns,
+            stats.stddev_ns,
+        ]
+    });
+    times.map_or_else(Default::default, |times| times.map(|ns| ns.to_string()))
+}
+
+fn optional(value: Option<u64>) -> String {
+    value.map_or_else(String::new, |value| value.to_string())
+}
+
+/// A stated amount or a rate; one that is not finite has no value.
+fn amount(value: Option<f64>) -> String {
+    let value = value.filter(|value| value.is_finite());
+    value.map_or_else(String::new, |value| value.round().to_string())
+}
+
+/// Bytes, floating-point operations and items per second.
+fn rates(gpu: Option<&GpuSpanStats>) -> [String; 3] {
+    let Some(gpu) = gpu.filter(|gpu| gpu.timed_ns > 0) else {
+        return Default::default();
+    };
+    [gpu.timed_bytes, gpu.timed_flops, gpu.timed_items]
+        .map(|work| amount(work.map(|work| work / gpu.timed_ns as f64 * 1e9)))
+}
+
+/// What restricts the GPU times.
+fn marks(function: &Function, gpu: Option<&GpuSpanStats>) -> Vec<&'static str> {
+    let untimed = &function.untimed;
+    let missed = [
+        function.captured_calls,
+        untimed.pool_exhausted,
+        untimed.queue_full,
+        untimed.cuda_error,
+        untimed.unavailable,
+        untimed.unfinished,
+        untimed.stream_unsafe,
+        untimed.crossed_reset,
+    ];
+    let mut marks = Vec::new();
+    if gpu.is_some_and(|gpu| gpu.estimate.is_some()) {
+        marks.push("estimated");
+    }
+    if gpu.is_some() && missed.iter().any(|calls| *calls > 0) {
+        marks.push("partial");
+    }
+    if gpu.is_some() && (function.gpu_overlaps || function.gpu_nested_partial) {
+        marks.push("self time is an upper bound");
+    }
+    if function.gpu_divided_calls > 0 {
+        marks.push("self time is divided");
+    }
+    marks
+}
+
+/// The devices that timed the function's calls.
+fn device_names(function: &Function, devices: &[Device]) -> String {
+    if devices.iter().any(|device| device.simulated) {
+        return SIMULATED.to_owned();
+    }
+    let ordinals = function.gpu_on_each_device().iter();
+    let names = ordinals.filter_map(|gpu| {
+        let device = devices
+            .iter()
+            .find(|device| Some(device.ordinal) == gpu.device)?;
+        Some(device.name.as_str())
+    });
+    text(&names.collect::<Vec<_>>().join(" + "))
+}
+
+/// A text as a cell: escaped, without a formula, and quoted if need be.
+fn text(text: &str) -> String {
+    let mut cell = sanitize::short(text, MAX_TEXT).into_owned();
+    if cell.starts_with(is_formula_start) {
+        cell.insert(0, '\'');
+    }
+    if cell.contains([',', '"']) {
+        cell = format!("\"{}\"", cell.replace('"', "\"\""));
+    }
+    cell
+}
+
+/// Whether a spreadsheet computes a text that begins so; tabs and line ends are escaped anyway.
+fn is_formula_start(c: char) -> bool {
+    matches!(c, '=' | '+' | '-' | '@' | '＝' | '＋' | '－' | '＠')
+}

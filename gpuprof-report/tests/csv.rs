@@ -1,0 +1,136 @@
+//! CSV: exact cells, and nothing that a spreadsheet would compute.
+
+mod profiles;
+
+use gpuprof_report::csv;
+use gpuprof_report::profile::{Function, Profile};
+use profiles::{digits, partly_timed, quickstart, trouble};
+
+fn csv(profile: &Profile) -> String {
+    let mut out = Vec::new();
+    csv::write(profile, &mut out).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+const HEADER: &str = "function,module,file,line,calls,open_calls,threads,\
+    cpu_total_ns,cpu_self_ns,cpu_mean_ns,cpu_min_ns,cpu_p50_ns,cpu_p90_ns,cpu_p95_ns,cpu_p99_ns,\
+    cpu_max_ns,cpu_stddev_ns,wall_total_ns,wall_mean_ns,gpu_timed_calls,\
+    gpu_total_ns,gpu_self_ns,gpu_mean_ns,gpu_min_ns,gpu_p50_ns,gpu_p90_ns,gpu_p95_ns,gpu_p99_ns,\
+    gpu_max_ns,gpu_stddev_ns,gpu_total_ci95_ns,gpu_nested_ns,busy_ns,idle_ns,gpu_launches,\
+    captured_calls,untimed_calls,bytes,flops,items,bytes_per_s,flops_per_s,items_per_s,gpu_marks,\
+    device";
+
+/// The cells of a function by the names of their columns, from a table without quotes.
+fn cell<'a>(csv: &'a str, function: &str, column: &str) -> &'a str {
+    let row = csv.lines().find(|row| row.starts_with(function)).unwrap();
+    let at = HEADER.split(',').position(|name| name == column).unwrap();
+    row.split(',').nth(at).unwrap()
+}
+
+#[test]
+fn a_row_has_every_figure_of_its_function() {
+    let expected = format!(
+        "{HEADER}\n\
+         quickstart::saxpy,quickstart,src/main.rs,12,100,0,1,\
+         624000,624000,6240,5678,6115,6676,7051,8798,11668,561,,,100,\
+         28740000,28740000,287400,261534,281652,307518,324762,405234,537438,25866,,0,,,,\
+         0,0,120000000000,20000000000,,4175365344468,695894224078,,,NVIDIA H200\n"
+    );
+    assert_eq!(csv(&quickstart()), expected);
+}
+
+#[test]
+fn every_row_has_as_many_cells_as_the_header_and_nothing_is_left_out() {
+    for profile in [quickstart(), digits(), trouble(), partly_timed()] {
+        let text = csv(&profile);
+        assert_eq!(text.lines().next(), Some(HEADER));
+        assert_eq!(text.lines().count(), 1 + profile.functions.len());
+        for row in text.lines() {
+            assert_eq!(row.split(',').count(), HEADER.split(',').count(), "{row}");
+        }
+    }
+}
+
+#[test]
+fn without_a_function_there_is_the_header() {
+    assert_eq!(csv(&Profile::default()), format!("{HEADER}\n"));
+}
+
+#[test]
+fn a_function_that_never_ran_has_no_times() {
+    let csv = csv(&trouble());
+    for column in ["cpu_mean_ns", "gpu_timed_calls", "gpu_total_ns", "busy_ns"] {
+        assert_eq!(cell(&csv, "stencil::unused_a", column), "", "{column}");
+    }
+    assert_eq!(cell(&csv, "stencil::unused_a", "calls"), "0");
+}
+
+#[test]
+fn every_row_of_a_simulated_device_says_so() {
+    for row in csv(&trouble()).lines().skip(1) {
+        assert!(row.ends_with(",simulated device"), "{row}");
+    }
+}
+
+#[test]
+fn times_that_are_not_the_whole_truth_are_marked() {
+    let mut profile = quickstart();
+    let function = &mut profile.functions[0];
+    function.gpu.as_mut().unwrap().estimate = Some(Default::default());
+    function.untimed.cuda_error = 1;
+    function.gpu_overlaps = true;
+    function.gpu_divided_calls = 1;
+    assert_eq!(
+        cell(&csv(&profile), "quickstart", "gpu_marks"),
+        "estimated; partial; self time is an upper bound; self time is divided"
+    );
+}
+
+#[test]
+fn a_name_is_one_cell_and_never_a_formula() {
+    for (name, cell) in [
+        ("=1+1", "'=1+1"),
+        ("+1", "'+1"),
+        ("-1", "'-1"),
+        ("@SUM(A1)", "'@SUM(A1)"),
+        ("＝1", "'＝1"),
+        (
+            "=HYPERLINK(\"http://x\",\"y\")",
+            "\"'=HYPERLINK(\"\"http://x\"\",\"\"y\"\")\"",
+        ),
+        ("\t=1", "\\t=1"),
+        ("\r=1", "\\r=1"),
+        ("\u{feff}=1", "\\u{feff}=1"),
+        ("a,b", "\"a,b\""),
+        ("a\"b", "\"a\"\"b\""),
+        ("a\r\nb", "a\\r\\nb"),
+        ("<[f32; 4] as T>::f", "<[f32; 4] as T>::f"),
+        ("größe", "größe"),
+    ] {
+        let mut function = Function::default();
+        function.name = name.into();
+        let mut profile = Profile::default();
+        profile.functions = vec![function];
+        let csv = csv(&profile);
+        let row = csv.lines().nth(1).unwrap();
+        assert!(row.starts_with(&format!("{cell},,,0,0,0,0,,")), "{row}");
+    }
+}
+
+#[test]
+fn amounts_that_are_no_numbers_have_no_value() {
+    let mut function = Function::default();
+    function.name = "amounts".into();
+    function.bytes = Some(f64::NAN);
+    function.flops = Some(f64::INFINITY);
+    function.items = Some(1e30);
+    let mut profile = Profile::default();
+    profile.functions = vec![function];
+    let csv = csv(&profile);
+    assert_eq!(cell(&csv, "amounts", "bytes"), "");
+    assert_eq!(cell(&csv, "amounts", "flops"), "");
+    assert_eq!(
+        cell(&csv, "amounts", "items"),
+        format!("1{}", "0".repeat(30))
+    );
+}

@@ -1,0 +1,113 @@
+//! Promise: each output of `GPUPROF_REPORT` is in its file, and a measurement is never lost because
+//! a file or a feature is missing.
+
+mod program;
+
+use std::fs;
+
+use support::program::{Ended, Folder, Program};
+use support::suite::Module;
+use support::tests;
+
+pub(crate) const MODULE: Module = Module::new(module_path!(), &[TESTS]).with_program(program::run);
+
+/// Every test of this file.
+const TESTS: &[(&str, fn())] = tests![
+    every_text_output_is_in_its_file,
+    a_file_that_cannot_be_written_is_on_standard_error,
+    a_missing_feature_is_named_and_the_table_is_shown,
+];
+
+fn run(report: &str) -> Ended {
+    let ended = Program::new("work").env("GPUPROF_REPORT", report).run();
+    assert!(ended.status.success(), "{ended:#?}");
+    assert_eq!(String::from_utf8_lossy(&ended.stdout), program::STDOUT);
+    ended
+}
+
+/// Lines of folded stacks without their weights.
+fn stacks(text: &str) -> Vec<&str> {
+    let lines = text.lines().map(|line| line.rsplit_once(' '));
+    let stacks = lines.map(|line| line.expect("a stack and its weight"));
+    let stacks = stacks.map(|(stack, weight)| (stack, weight.parse::<u64>()));
+    let checked = stacks.map(|(stack, weight)| (stack, weight.expect("a whole number")));
+    checked.map(|(stack, _)| stack).collect()
+}
+
+fn every_text_output_is_in_its_file() {
+    let folder = Folder::create();
+    let path = |name: &str| folder.path(name).display().to_string();
+    let report = format!(
+        "csv={}, folded={},folded:cpu={}",
+        path("{exe}-{rank}.csv"),
+        path("gpu.folded"),
+        path("cpu.folded")
+    );
+    let ended = run(&report);
+    assert_eq!(ended.stderr, "");
+    let read = |name: &str| fs::read_to_string(folder.path(name)).expect(name);
+    let files = folder.files();
+    let csv = files.iter().find(|file| file.ends_with("-0.csv"));
+    let csv = read(csv.expect("a file with its placeholders filled in"));
+    let rows: Vec<Vec<&str>> = csv.lines().map(|row| row.split(',').collect()).collect();
+    assert_eq!(
+        rows[0][..5],
+        ["function", "module", "file", "line", "calls"]
+    );
+    let (outer, inner) = ("outputs::program::outer", "outputs::program::inner");
+    let calls = rows.iter().filter(|row| row[0].starts_with("outputs::"));
+    let calls: Vec<_> = calls.map(|row| (row[0], row[4])).collect();
+    assert_eq!(calls, [(inner, "3"), (outer, "1")]);
+    let nested = format!("{outer};{inner}");
+    assert_eq!(stacks(&read("cpu.folded")), [outer, nested.as_str()]);
+    // No function of this program has a stream.
+    assert_eq!(read("gpu.folded"), "");
+    assert_eq!(files.len(), 3);
+}
+
+fn a_file_that_cannot_be_written_is_on_standard_error() {
+    for (output, begin) in [
+        ("csv", "function,module,"),
+        ("folded:cpu", "outputs::program::outer "),
+    ] {
+        let ended = run(&format!("{output}=/nowhere/report"));
+        assert!(ended.stderr.starts_with(begin), "{}", ended.stderr);
+        assert!(
+            ended.stderr.ends_with(
+                "\ngpuprof: cannot write \"/nowhere/report\" (No such file or directory (os error \
+                 2)): the report is above instead\n"
+            ),
+            "{}",
+            ended.stderr
+        );
+    }
+}
+
+fn a_missing_feature_is_named_and_the_table_is_shown() {
+    let folder = Folder::create();
+    let path = folder.path("report").display().to_string();
+    for (output, message) in [
+        (
+            "html",
+            "gpuprof: html=PATH needs the feature html of the crate gpuprof: gpuprof = { version \
+             = \"0.1\", features = [\"html\"] }; the command `gpuprof show --format html` makes \
+             it of a JSON profile\n",
+        ),
+        (
+            "trace",
+            "gpuprof: trace=PATH needs the feature trace of the crate gpuprof: gpuprof = { \
+             version = \"0.1\", features = [\"trace\"] }\n",
+        ),
+    ] {
+        for report in [
+            format!("{output}={path}"),
+            format!("table,{output}={path}"),
+            format!("{output}={path},table:full"),
+        ] {
+            let ended = run(&report);
+            assert_eq!(ended.reports(), 1, "{report}: {}", ended.stderr);
+            assert!(ended.stderr.contains(message), "{}", ended.stderr);
+        }
+        assert!(folder.files().is_empty());
+    }
+}
