@@ -7,6 +7,7 @@
 mod commands;
 mod filter;
 mod input;
+mod input_files;
 mod output;
 
 use std::ffi::OsString;
@@ -30,6 +31,7 @@ struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Command {
     Show(commands::show::Arguments),
+    Merge(commands::merge::Arguments),
 }
 
 /// Runs the command with the arguments of the process, of which the first is the program's name.
@@ -48,5 +50,6 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     };
     match arguments.command {
         Command::Show(arguments) => commands::show::run(&arguments).into(),
+        Command::Merge(arguments) => commands::merge::run(&arguments).into(),
     }
 }

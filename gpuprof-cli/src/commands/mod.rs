@@ -1,3 +1,4 @@
 //! One file for each command.
 
+pub(crate) mod merge;
 pub(crate) mod show;

@@ -7,10 +7,14 @@ use crate::profile::{BusyRecords, Device, GpuBusy, Profile, Throttle};
 
 /// Devices with new ordinals, in the order in which they are found.
 ///
-/// A device is known by its UUID; without one, by its host, ordinal and name.
+/// A device is known by its UUID; without one, by its host, ordinal and name. Rows that are of a
+/// device, such as those of kernels, are of all devices of its model: a table of 1,000 ranks has as
+/// many rows as that of one.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Devices {
     rows: Rows<DeviceTotals>,
+    /// The ordinal of the first device of each model.
+    models: Rows<u32>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -40,14 +44,26 @@ struct ThrottleTotals {
 
 /// The merged ordinals of one profile's devices.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Ordinals(Vec<(u32, u32)>);
+pub(super) struct Ordinals(Vec<Merged>);
+
+#[derive(Clone, Copy, Debug)]
+struct Merged {
+    old: u32,
+    /// Of the device itself.
+    own: u32,
+    /// Of the first device of its model.
+    model: u32,
+}
 
 impl Ordinals {
-    /// The merged ordinal. An ordinal that the profile does not list stays as it is.
-    pub(super) fn of(&self, ordinal: u32) -> u32 {
-        let mut known = self.0.iter();
-        let found = known.find(|(old, _)| *old == ordinal);
-        found.map_or(ordinal, |(_, new)| *new)
+    fn find(&self, ordinal: u32) -> Option<&Merged> {
+        self.0.iter().find(|merged| merged.old == ordinal)
+    }
+
+    /// The ordinal of the device that stands for all of its model. An ordinal that the profile does
+    /// not list stays as it is.
+    pub(super) fn of_model(&self, ordinal: u32) -> u32 {
+        self.find(ordinal).map_or(ordinal, |merged| merged.model)
     }
 }
 
@@ -68,25 +84,37 @@ impl Devices {
                 device: device.clone(),
                 ..DeviceTotals::default()
             });
-            if let Some(at) = at {
-                if let Some(totals) = self.rows.get_mut(at) {
-                    totals.device.ordinal = at;
-                }
-                ordinals.0.push((device.ordinal, at));
+            let Some(own) = at else { continue };
+            if let Some(totals) = self.rows.get_mut(own) {
+                totals.device.ordinal = own;
             }
+            // The parts of one GPU that MIG makes differ in their multiprocessors.
+            let multiprocessors = device.sm_count.unwrap_or(0);
+            let model = self.models.position(&device.name, multiprocessors, || own);
+            let model = model.and_then(|at| self.models.get(at).copied());
+            ordinals.0.push(Merged {
+                old: device.ordinal,
+                own,
+                model: model.unwrap_or(own),
+            });
         }
         let window = Window::of(profile);
         for busy in &profile.gpu_busy {
-            if let Some(totals) = self.rows.get_mut(ordinals.of(busy.device)) {
+            if let Some(totals) = self.totals(&ordinals, busy.device) {
                 totals.add_busy(busy, window);
             }
         }
         for throttle in &profile.throttled {
-            if let Some(totals) = self.rows.get_mut(ordinals.of(throttle.device)) {
+            if let Some(totals) = self.totals(&ordinals, throttle.device) {
                 totals.throttle.get_or_insert_default().add(throttle);
             }
         }
         ordinals
+    }
+
+    fn totals(&mut self, ordinals: &Ordinals, ordinal: u32) -> Option<&mut DeviceTotals> {
+        let own = ordinals.find(ordinal)?.own;
+        self.rows.get_mut(own)
     }
 
     pub(super) fn dropped(&self) -> u64 {

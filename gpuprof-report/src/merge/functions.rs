@@ -79,7 +79,7 @@ impl FunctionTotals {
         }
         for gpu in function.gpu_on_each_device() {
             let Some(device) = gpu.device else { continue };
-            self.on_device(ordinals.of(device)).add(gpu);
+            self.on_device(ordinals.of_model(device)).add(gpu);
         }
         self.labels.add(&function.labels);
         self.add_activity(function, ordinals);
@@ -134,7 +134,7 @@ impl FunctionTotals {
 
     fn add_activity(&mut self, function: &Function, ordinals: &Ordinals) {
         let of = &function.activity;
-        let device = |ordinal| ordinals.of(ordinal);
+        let device = |ordinal| ordinals.of_model(ordinal);
         self.activities
             .add(&of.kernels, &of.copies, &of.api, device);
         let is_timed = function.gpu.is_some() && of.busy_ns.is_some();

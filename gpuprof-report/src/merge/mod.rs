@@ -11,11 +11,14 @@
 //!   bound.
 //!
 //! What is added to what: functions by module, name, file and line; nodes of the call tree by path
-//! and label; kernels by symbol and device; copies by direction and device; API calls by name.
+//! and label; kernels by symbol and model of the device; copies by direction and model; API calls by
+//! name.
 //!
 //! A device is known by its UUID, and has a new ordinal, in the order in which the profiles list
-//! them: eight ranks with one GPU each have the GPUs 0 to 7. Runs on one GPU share it. The wall time
-//! is the time in which at least one process was measured.
+//! them: eight ranks with one GPU each have the GPUs 0 to 7, with a busy time each. Runs on one GPU
+//! share it. Kernels, copies and GPU spans are summed over the devices of one model, and bear the
+//! ordinal of the first of them. The wall time is the time in which at least one process was
+//! measured.
 //!
 //! Findings and suggested commands are about one process and are left out.
 //!
@@ -100,7 +103,7 @@ impl Merger {
         let activities =
             self.activities
                 .add(&profile.kernels, &profile.copies, &profile.api, |ordinal| {
-                    ordinals.of(ordinal)
+                    ordinals.of_model(ordinal)
                 });
         let dropped = self.tree.add(&profile.tree, &places, &activities);
         add(&mut self.sums.diagnostics.dropped, dropped);

@@ -77,18 +77,30 @@ fn each_device_has_an_ordinal_of_its_own() {
         .map(|of| (of.device, of.busy_ns))
         .collect();
     assert_eq!(busy, [(0, 10), (1, 20), (2, 30)]);
+    // All of one model: the figures are of GPU 0, which stands for it.
     let gpu = merged.functions[0].gpu.as_ref().unwrap();
-    assert_eq!((gpu.device, gpu.times.total_ns), (None, 60));
+    assert_eq!((gpu.device, gpu.times.total_ns), (Some(0), 60));
+    assert!(merged.functions[0].gpu_by_device.is_empty());
+    let kernels: Vec<_> = merged.kernels.iter().map(|kernel| kernel.device).collect();
+    assert_eq!(kernels, [0]);
+    // Seconds 0 to 4 of the minute.
+    assert_eq!(merged.wall_ns, 4_000_000_000);
+}
+
+#[test]
+fn devices_of_two_models_stay_apart() {
+    let mut other = rank(1, 20);
+    other.devices[0].name = "NVIDIA A100".into();
+    let merged = merge(&[rank(0, 10), other]);
+    let gpu = merged.functions[0].gpu.as_ref().unwrap();
+    assert_eq!((gpu.device, gpu.times.total_ns), (None, 30));
     let parts = merged.functions[0].gpu_by_device.iter();
     let parts: Vec<_> = parts
         .map(|part| (part.device, part.times.total_ns))
         .collect();
-    assert_eq!(parts, [(Some(0), 10), (Some(1), 20), (Some(2), 30)]);
-    let mut kernels: Vec<_> = merged.kernels.iter().map(|kernel| kernel.device).collect();
-    kernels.sort_unstable();
-    assert_eq!(kernels, [0, 1, 2]);
-    // Seconds 0 to 4 of the minute.
-    assert_eq!(merged.wall_ns, 4_000_000_000);
+    assert_eq!(parts, [(Some(0), 10), (Some(1), 20)]);
+    let kernels: Vec<_> = merged.kernels.iter().map(|kernel| kernel.device).collect();
+    assert_eq!(kernels, [0, 1]);
 }
 
 #[test]
