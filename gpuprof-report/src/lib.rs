@@ -18,6 +18,8 @@
     )
 )]
 
+#[cfg(feature = "analysis")]
+pub mod compare;
 pub mod csv;
 #[cfg(feature = "demangle")]
 pub mod demangle;

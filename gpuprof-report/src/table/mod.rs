@@ -36,7 +36,9 @@ use std::fmt;
 use std::io::{self, Write};
 
 #[cfg(feature = "findings")]
-pub(crate) use number::{count, duration, prefixed_rate};
+pub(crate) use number::prefixed_rate;
+#[cfg(any(feature = "findings", feature = "analysis"))]
+pub(crate) use number::{count, duration};
 
 use crate::profile::{Function, Profile};
 pub use crate::settings::Sort;
