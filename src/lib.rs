@@ -141,10 +141,10 @@ use disabled as implementation;
 #[cfg(feature = "enable")]
 use gpuprof_runtime as implementation;
 
-pub use gpuprof_report::json;
 pub use gpuprof_report::profile::{self, Profile};
 pub use gpuprof_report::schedule::Schedule;
 pub use gpuprof_report::settings::{CuptiMode, Mode, Output, Sampling, SessionError, Sort};
+pub use gpuprof_report::{csv, folded, json};
 pub use implementation::{
     HasStream, Session, SessionBuilder, StreamRef, collect, on_profile_ready, reset,
     set_default_stream, snapshot, step, with_stream,

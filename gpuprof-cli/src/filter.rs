@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 use std::mem;
 
-use gpuprof_report::profile::{Function, Profile, TreeNode};
+use gpuprof_report::profile::{Function, Profile, TreeNode, UntimedReasons};
 
-/// Removes the functions that `keeps` refuses by name, with their calls in the call tree. Nested
-/// calls that remain move to the nearest remaining call around them. What holds for the whole
-/// program remains: devices, kernels, copies, API calls, findings and diagnostics.
+/// Removes the functions that `keeps` refuses by name, with their calls in the call tree and in the
+/// coverage. Nested calls that remain move to the nearest remaining call around them. What holds
+/// for the whole program remains: devices, kernels, copies, API calls, findings and overhead.
 pub(crate) fn keep_functions(profile: &mut Profile, keeps: impl Fn(&str) -> bool) {
     let mut new_index = HashMap::new();
     let functions = mem::take(&mut profile.functions);
@@ -39,6 +39,35 @@ pub(crate) fn keep_functions(profile: &mut Profile, keeps: impl Fn(&str) -> bool
             kept_ancestor.insert(node.id, around);
         }
     }
+    count_calls(profile);
+}
+
+/// Counts calls anew over the functions that remain: the line about coverage is of the rows.
+fn count_calls(profile: &mut Profile) {
+    let sum = |calls: fn(&Function) -> u64| {
+        let functions = profile.functions.iter();
+        functions.map(calls).fold(0, u64::saturating_add)
+    };
+    let with_stream: fn(&Function) -> u64 = |function| match function.has_stream {
+        true => function.calls,
+        false => 0,
+    };
+    let timed: fn(&Function) -> u64 = |function| match &function.gpu {
+        Some(gpu) => gpu.timed_calls,
+        None => 0,
+    };
+    let (calls, calls_with_stream) = (sum(|function| function.calls), sum(with_stream));
+    let (timed_calls, captured_calls) = (sum(timed), sum(|function| function.captured_calls));
+    let mut untimed = UntimedReasons::default();
+    for function in &profile.functions {
+        untimed.add(&function.untimed);
+    }
+    let diagnostics = &mut profile.diagnostics;
+    diagnostics.calls = calls;
+    diagnostics.calls_with_stream = calls_with_stream;
+    diagnostics.timed_calls = timed_calls;
+    diagnostics.captured_calls = captured_calls;
+    diagnostics.untimed = untimed;
 }
 
 /// Whether any function of the profile has run.

@@ -1,28 +1,33 @@
-//! The command `gpuprof`: shows saved profiles, runs programs under gpuprof, and says what a machine
-//! lacks. `docs/command.md` describes it.
+//! The command `gpuprof`: shows saved profiles, runs programs under gpuprof, and says what a
+//! machine lacks. `docs/command.md` describes it.
 //!
 //! Exit codes: 0 for success, 1 for a negative answer, 2 for bad input or wrong arguments; `run`
 //! passes that of the program.
 
+#![deny(unsafe_code)]
+
+mod child;
 mod commands;
 mod filter;
 mod input;
 mod input_files;
+mod machine;
 mod output;
+mod written_profiles;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 use output::Exit;
 
 /// Profiles of Rust CUDA programs: shows them, makes them, and says what a machine lacks.
 ///
-/// Profiles are JSON files that a program with gpuprof writes at exit if GPUPROF_REPORT=json=PATH is
-/// set.
+/// Profiles are JSON files that a program with gpuprof writes at exit if GPUPROF_REPORT=json=PATH
+/// is set.
 #[derive(Debug, Parser)]
-#[command(name = "gpuprof", version, propagate_version = true)]
+#[command(name = "gpuprof", version)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -31,7 +36,12 @@ struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Command {
     Show(commands::show::Arguments),
+    Diff(commands::diff::Arguments),
     Merge(commands::merge::Arguments),
+    Run(commands::run::Arguments),
+    Doctor(commands::doctor::Arguments),
+    Completions(commands::describe::CompletionArguments),
+    Man(commands::describe::ManArguments),
 }
 
 /// Runs the command with the arguments of the process, of which the first is the program's name.
@@ -48,8 +58,16 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
             };
         }
     };
-    match arguments.command {
-        Command::Show(arguments) => commands::show::run(&arguments).into(),
-        Command::Merge(arguments) => commands::merge::run(&arguments).into(),
-    }
+    let exit = match arguments.command {
+        Command::Show(arguments) => commands::show::run(&arguments),
+        Command::Diff(arguments) => commands::diff::run(&arguments),
+        Command::Merge(arguments) => commands::merge::run(&arguments),
+        Command::Run(arguments) => commands::run::run(&arguments),
+        Command::Doctor(arguments) => commands::doctor::run(&arguments),
+        Command::Completions(arguments) => {
+            commands::describe::completions(&arguments, Arguments::command())
+        }
+        Command::Man(arguments) => commands::describe::man(&arguments, Arguments::command()),
+    };
+    exit.into()
 }

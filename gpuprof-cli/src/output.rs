@@ -12,14 +12,18 @@ use gpuprof_report::table::TableOptions;
 
 use crate::input;
 
-/// How a command ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// How a command ends; of several parts, the greatest counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Exit {
     Success,
     /// The answer is negative: nothing matches, or something is missing.
     Negative,
     /// Bad input, wrong arguments, or a file that cannot be written.
     BadInput,
+    /// The question is not decided.
+    Undecided,
+    /// As a program ended, or could not be started.
+    Program(u8),
 }
 
 impl From<Exit> for ExitCode {
@@ -28,6 +32,8 @@ impl From<Exit> for ExitCode {
             Exit::Success => Self::SUCCESS,
             Exit::Negative => Self::from(1),
             Exit::BadInput => Self::from(2),
+            Exit::Undecided => Self::from(3),
+            Exit::Program(code) => Self::from(code),
         }
     }
 }
@@ -81,6 +87,7 @@ pub(crate) fn complain(message: impl Display) {
 pub(crate) fn table_options(color: ColorChoice, into_file: bool) -> TableOptions {
     let terminal = !into_file && io::stdout().is_terminal();
     let mut options = TableOptions::default();
+    options.full_report = Some("--format full");
     if !into_file {
         let reported = terminal.then(terminal_columns).flatten();
         let fallback = terminal.then_some(FALLBACK_WIDTH);

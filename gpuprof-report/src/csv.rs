@@ -17,8 +17,11 @@
 //! | `captured_calls`, `untimed_calls` | calls without a GPU time |
 //! | `bytes`, `flops`, `items` | stated work of all calls |
 //! | `bytes_per_s`, `flops_per_s`, `items_per_s` | stated work of the timed calls over their time |
-//! | `gpu_marks` | what restricts the GPU times: `estimated`, `partial`, `self time is an upper bound`, `self time is divided` |
+//! | `gpu_marks` | what restricts the GPU times, see below |
 //! | `device` | `simulated device` in every row of a profile that was made on one |
+//!
+//! The marks are `estimated` (scaled up from a sample), `partial` (calls that were to be timed are
+//! missing), `self time is an upper bound` and `self time is divided` (spans shared the stream).
 //!
 //! Text from names is escaped as in every output. A spreadsheet would compute a cell that begins
 //! with `=`, `+`, `-` or `@`: such a text has an apostrophe before it.

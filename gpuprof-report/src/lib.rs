@@ -28,6 +28,7 @@ pub mod findings;
 pub mod folded;
 pub mod histogram;
 pub mod json;
+pub mod libcupti_paths;
 #[cfg(feature = "analysis")]
 pub mod merge;
 pub mod occupancy;

@@ -1,4 +1,8 @@
 //! One file for each command.
 
+pub(crate) mod describe;
+pub(crate) mod diff;
+pub(crate) mod doctor;
 pub(crate) mod merge;
+pub(crate) mod run;
 pub(crate) mod show;

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ColorChoice, ValueEnum};
@@ -25,7 +25,7 @@ pub(crate) struct Arguments {
     files: Vec<PathBuf>,
 
     /// What to make of the profile
-    #[arg(long, value_enum, default_value_t, hide_possible_values = false)]
+    #[arg(long, value_enum, default_value_t)]
     format: Format,
 
     /// The order of the rows [default: gpu]
@@ -94,47 +94,46 @@ pub(crate) fn run(arguments: &Arguments) -> Exit {
     }
     let mut result = Vec::new();
     let mut code = Exit::Success;
-    for (number, file) in arguments.files.iter().enumerate() {
-        let mut profile = match read_profile(file) {
-            Ok(profile) => profile,
-            Err(error) => {
-                complain(error);
-                code = Exit::BadInput;
-                continue;
+    for file in &arguments.files {
+        let shown_so_far = result.len();
+        match show(file, arguments, &mut result) {
+            Ok(()) => {}
+            Err((message, failure)) => {
+                complain(message);
+                result.truncate(shown_so_far);
+                code = code.max(failure);
             }
-        };
-        let had_calls = has_calls(&profile);
-        if let Some(filter) = &arguments.filter {
-            keep_functions(&mut profile, |name| filter.is_match(name));
         }
-        if !has_calls(&profile) && arguments.format.is_report() {
-            complain(format_args!(
-                "{}: {}",
-                shown(file),
-                if had_calls {
-                    "no function that ran matches the filter"
-                } else {
-                    "no profiled function ran"
-                },
-            ));
-            if had_calls && code == Exit::Success {
-                code = Exit::Negative;
-            }
-            continue;
-        }
-        if arguments.files.len() > 1 {
-            let gap = if number == 0 { "" } else { "\n" };
-            // Writing into memory cannot fail.
-            let _ = writeln!(result, "{gap}==> {} <==", shown(file));
-        }
-        render(&profile, arguments, &mut result);
     }
     if result.is_empty() {
         return code;
     }
-    match output::write(&result, arguments.output.as_deref()) {
-        Exit::Success => code,
-        failed => failed,
+    code.max(output::write(&result, arguments.output.as_deref()))
+}
+
+/// Adds what is made of a file; or why there is nothing, and what that is as an answer.
+fn show(file: &Path, arguments: &Arguments, result: &mut Vec<u8>) -> Result<(), (String, Exit)> {
+    let mut profile = read_profile(file).map_err(|error| (error.to_string(), Exit::BadInput))?;
+    let nothing = |why| Err((format!("{}: {why}", shown(file)), Exit::Negative));
+    let is_empty = !has_calls(&profile);
+    if let Some(filter) = &arguments.filter {
+        keep_functions(&mut profile, |name| filter.is_match(name));
+        if !is_empty && !has_calls(&profile) {
+            return nothing("no function that ran matches the filter");
+        }
+    }
+    if arguments.files.len() > 1 {
+        let gap = if result.is_empty() { "" } else { "\n" };
+        // Writing into memory cannot fail.
+        let _ = writeln!(result, "{gap}==> {} <==", shown(file));
+    }
+    let before = result.len();
+    render(&profile, arguments, result);
+    match arguments.format {
+        _ if result.len() > before => Ok(()),
+        Format::Folded => nothing("no call path has GPU time"),
+        Format::FoldedCpu => nothing("no call path has CPU time"),
+        _ => nothing("no profiled function ran"),
     }
 }
 

@@ -141,31 +141,36 @@ impl UntimedReasons {
             stream_unsafe,
             crossed_reset,
         } = self;
-        let reasons = [
-            no_stream,
-            sampled_out,
-            pool_exhausted,
-            queue_full,
-            cuda_error,
-            unavailable,
-            unfinished,
-            stream_unsafe,
-            crossed_reset,
-        ];
-        let reasons = reasons.into_iter().copied();
-        reasons.fold(0, u64::saturating_add)
+        // A document may hold anything.
+        [
+            *no_stream,
+            *sampled_out,
+            *pool_exhausted,
+            *queue_full,
+            *cuda_error,
+            *unavailable,
+            *unfinished,
+            *stream_unsafe,
+            *crossed_reset,
+        ]
+        .into_iter()
+        .fold(0, u64::saturating_add)
     }
 
     /// Adds `other`, reason by reason.
     pub fn add(&mut self, other: &Self) {
-        self.no_stream = self.no_stream.saturating_add(other.no_stream);
-        self.sampled_out = self.sampled_out.saturating_add(other.sampled_out);
-        self.pool_exhausted = self.pool_exhausted.saturating_add(other.pool_exhausted);
-        self.queue_full = self.queue_full.saturating_add(other.queue_full);
-        self.cuda_error = self.cuda_error.saturating_add(other.cuda_error);
-        self.unavailable = self.unavailable.saturating_add(other.unavailable);
-        self.unfinished = self.unfinished.saturating_add(other.unfinished);
-        self.stream_unsafe = self.stream_unsafe.saturating_add(other.stream_unsafe);
-        self.crossed_reset = self.crossed_reset.saturating_add(other.crossed_reset);
+        for (sum, calls) in [
+            (&mut self.no_stream, other.no_stream),
+            (&mut self.sampled_out, other.sampled_out),
+            (&mut self.pool_exhausted, other.pool_exhausted),
+            (&mut self.queue_full, other.queue_full),
+            (&mut self.cuda_error, other.cuda_error),
+            (&mut self.unavailable, other.unavailable),
+            (&mut self.unfinished, other.unfinished),
+            (&mut self.stream_unsafe, other.stream_unsafe),
+            (&mut self.crossed_reset, other.crossed_reset),
+        ] {
+            *sum = sum.saturating_add(calls);
+        }
     }
 }

@@ -13,7 +13,7 @@ const CAPTURED: &str = "captured into a graph";
 fn marked_cpu(profile: &Profile) -> u64 {
     let marked = |function: &&Function| function.cpu_only && !function.has_stream;
     let functions = profile.functions.iter().filter(marked);
-    functions.map(|function| function.calls).sum()
+    number::total(functions.map(|function| function.calls))
 }
 
 /// Calls timed of calls made and why not the rest, the event overhead, gpuprof's overhead.
@@ -45,7 +45,7 @@ pub(super) fn summary(profile: &Profile, full: bool) -> Words {
             ),
         );
         let sampled = diagnostics.untimed.sampled_out;
-        if diagnostics.timed_calls + sampled == wanted {
+        if diagnostics.timed_calls.checked_add(sampled) == Some(wanted) {
             words.then(",").add(PLAIN, "a random sample");
         } else {
             let reasons = reasons(profile, wanted);
@@ -131,7 +131,7 @@ fn reasons(profile: &Profile, wanted: u64) -> Vec<String> {
     } = diagnostics.untimed;
     let reasons = [
         (
-            wanted.saturating_sub(diagnostics.calls_with_stream) + no_stream,
+            (wanted.saturating_sub(diagnostics.calls_with_stream)).saturating_add(no_stream),
             "without a stream",
         ),
         (sampled_out, "left out by sampling"),

@@ -1,7 +1,7 @@
 //! The last line of a report: what shares are of, and how to see more.
 
 use super::header;
-use super::options::TableOptions;
+use super::options::{FULL_REPORT, TableOptions};
 use super::words::{DIM, Words};
 use crate::profile::Profile;
 
@@ -61,10 +61,8 @@ impl Hidden {
         let findings = counted(self.findings, "finding", "findings");
         let more: Vec<String> = rows.into_iter().chain(findings).collect();
         if !more.is_empty() {
-            words.add(
-                DIM,
-                &format!("{} more: GPUPROF_REPORT=table:full.", more.join(", ")),
-            );
+            let full_report = options.full_report.unwrap_or(FULL_REPORT);
+            words.add(DIM, &format!("{} more: {full_report}.", more.join(", ")));
         }
         if let Some(columns) = counted(self.columns, "column", "columns") {
             words.add(DIM, &format!("{columns} more in a wider terminal."));

@@ -44,7 +44,7 @@ use crate::profile::{Function, Profile};
 pub use crate::settings::Sort;
 use hidden::Hidden;
 use legend::Marks;
-pub use options::TableOptions;
+pub use options::{FULL_REPORT, TableOptions};
 
 /// The report as in a pipe; nothing for a profile without a call.
 impl fmt::Display for Profile {

@@ -32,7 +32,13 @@ pub struct TableOptions {
     pub limit: Option<NonZeroUsize>,
     /// Whether to show everything: every row, column and line.
     pub full: bool,
+    /// How whoever reads the report asks for the full one, as its last line says it; `None` is
+    /// [`FULL_REPORT`].
+    pub full_report: Option<&'static str>,
 }
+
+/// How a program is asked for the full report.
+pub const FULL_REPORT: &str = "GPUPROF_REPORT=table:full";
 
 impl TableOptions {
     /// Rows of the call tree, and of functions.

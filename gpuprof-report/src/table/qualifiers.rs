@@ -179,7 +179,7 @@ mod tests {
     fn timed(calls: u64, untimed: UntimedReasons) -> Function {
         Function {
             has_stream: true,
-            calls: calls + untimed.sum(),
+            calls: calls.saturating_add(untimed.sum()),
             untimed_calls: untimed.sum(),
             untimed,
             gpu: Some(GpuSpanStats {

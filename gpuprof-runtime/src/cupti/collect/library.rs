@@ -6,6 +6,7 @@
 use std::error::Error;
 use std::ffi::{CStr, c_char, c_int, c_void};
 
+use gpuprof_report::libcupti_paths::{self, Candidate};
 use libloading::os::unix::{Library, RTLD_LAZY, RTLD_LOCAL, Symbol};
 use parking_lot::Mutex;
 
@@ -14,7 +15,6 @@ use super::bindings::{
     MAX_LIMIT_REACHED, MIN_VERSION, SUCCESS, Status, Subscriber,
 };
 use super::callback_ids;
-use super::libcupti_paths::{self, Candidate};
 use super::record::ApiFunction;
 use super::unavailable_reason::Unavailable;
 

@@ -13,7 +13,6 @@ pub(crate) mod collection;
 pub(crate) mod graph_nodes;
 pub(crate) mod kernel_symbol;
 mod kernel_symbols;
-mod libcupti_paths;
 mod library;
 pub(crate) mod lifecycle;
 mod optional_calls;

@@ -1,31 +1,36 @@
-//! Where libcupti may be installed. The driver does not include it: it comes with the CUDA toolkit
-//! or as a Python wheel.
+//! Where libcupti may be installed, for the program that opens it and the command that says whether
+//! it could. The driver does not include it: it comes with the CUDA toolkit or as a Python wheel.
 
 use std::env;
 use std::fs;
 use std::path::Path;
 
-use gpuprof_report::variables::CUPTI_LIBRARY;
+use crate::variables::CUPTI_LIBRARY;
 
-const NAMES: [&str; 3] = ["libcupti.so.13", "libcupti.so.12", "libcupti.so"];
+/// Its file names, the newest first.
+pub const NAMES: [&str; 3] = ["libcupti.so.13", "libcupti.so.12", "libcupti.so"];
 
 /// A library to try.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Candidate {
+pub struct Candidate {
     /// For `dlopen`.
-    pub(crate) name: String,
-    pub(crate) only_if_loaded: bool,
+    pub name: String,
+    /// Whether it is taken only if the process has loaded it already.
+    pub only_if_loaded: bool,
 }
 
-/// The only library to try, if the user names one.
-pub(crate) fn user_choice() -> Option<String> {
+/// The only library to try, if `GPUPROF_CUPTI_LIBRARY` names one.
+#[must_use]
+pub fn user_choice() -> Option<String> {
     let path = env::var(CUPTI_LIBRARY).ok()?;
     let path = path.trim();
     (!path.is_empty()).then(|| path.to_owned())
 }
 
-/// What to try, in order: loaded libraries, the loader's search path, the toolkit's directories.
-pub(crate) fn candidates() -> Vec<Candidate> {
+/// What to try otherwise, in order: loaded libraries, the loader's search path, the directories of
+/// the toolkit.
+#[must_use]
+pub fn candidates() -> Vec<Candidate> {
     let root = |variable| env::var(variable).ok();
     candidates_in(
         [root("CUDA_HOME"), root("CUDA_PATH")].into_iter().flatten(),

@@ -1,0 +1,314 @@
+//! `gpuprof doctor`: what this machine lacks, with the fix for each.
+
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use gpuprof_report::{libcupti_paths, sanitize};
+
+use crate::machine::libraries::{self, Cupti, Driver};
+use crate::machine::permissions::{self, Counters};
+use crate::machine::{cupti_elsewhere, libclang, program};
+use crate::output::{self, Exit};
+
+/// Says what this machine lacks for profiling, and how to get it
+///
+/// Exits with 0 if the NVIDIA driver works, else with 1.
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {}
+
+/// What was found on a machine.
+struct Facts {
+    driver: Driver,
+    cupti: Option<Cupti>,
+    /// The library that `GPUPROF_CUPTI_LIBRARY` names.
+    stated_cupti: Option<String>,
+    /// A libcupti that opens where programs do not look.
+    cupti_elsewhere: Option<Cupti>,
+    nvml: bool,
+    counters: Counters,
+    nsys: Option<PathBuf>,
+    ncu: Option<PathBuf>,
+    libclang: Option<PathBuf>,
+}
+
+/// The outcome of one check.
+struct Check {
+    name: &'static str,
+    is_ok: bool,
+    /// What was found, or what does not work without it.
+    found: String,
+    /// What to do, a line for each way; empty if nothing.
+    fix: String,
+}
+
+/// Runs the command.
+pub(crate) fn run(_: &Arguments) -> Exit {
+    let facts = Facts::here();
+    let written = output::write(text(&checks(&facts)).as_bytes(), None);
+    match (written, &facts.driver) {
+        (Exit::Success, Driver::Works { .. }) => Exit::Success,
+        (Exit::Success, _) => Exit::Negative,
+        (failed, _) => failed,
+    }
+}
+
+impl Facts {
+    fn here() -> Self {
+        let cupti = libraries::cupti();
+        let elsewhere = || {
+            let files = cupti_elsewhere::files();
+            files
+                .iter()
+                .find_map(|file| libraries::cupti_at(file.to_str()?))
+        };
+        Self {
+            driver: libraries::driver(),
+            stated_cupti: libcupti_paths::user_choice(),
+            cupti_elsewhere: cupti.is_none().then(elsewhere).flatten(),
+            cupti,
+            nvml: libraries::nvml_works(),
+            counters: permissions::counters(),
+            nsys: program("nsys"),
+            ncu: program("ncu"),
+            libclang: libclang::find(),
+        }
+    }
+}
+
+impl Check {
+    fn ok(name: &'static str, found: impl Into<String>) -> Self {
+        Self {
+            name,
+            is_ok: true,
+            found: found.into(),
+            fix: String::new(),
+        }
+    }
+
+    fn missing(name: &'static str, found: impl Into<String>, fix: impl Into<String>) -> Self {
+        Self {
+            name,
+            is_ok: false,
+            found: found.into(),
+            fix: fix.into(),
+        }
+    }
+}
+
+fn checks(facts: &Facts) -> [Check; 7] {
+    [
+        driver(&facts.driver),
+        cupti(facts),
+        nvml(facts),
+        counters(facts.counters),
+        tool(
+            "nsys",
+            facts.nsys.as_deref(),
+            "time lines of Nsight Systems",
+            "https://developer.nvidia.com/nsight-systems\n\
+             or, from NVIDIA's repository: apt-get install nsight-systems",
+        ),
+        tool(
+            "ncu",
+            facts.ncu.as_deref(),
+            "a closer look at one kernel",
+            "https://developer.nvidia.com/nsight-compute\n\
+             or, from NVIDIA's repository: apt-get install nsight-compute",
+        ),
+        tool(
+            "libclang",
+            facts.libclang.as_deref(),
+            "builds with the feature nvtx",
+            "apt-get install libclang-dev, dnf install clang-devel, or pacman -S clang\n\
+             or build without it: default-features = false, features = [\"enable\"]",
+        ),
+    ]
+}
+
+fn driver(driver: &Driver) -> Check {
+    const NAME: &str = "driver";
+    match driver {
+        Driver::Works { version, devices } => {
+            let names = shown(&counted(devices).join(", "));
+            Check::ok(NAME, format!("CUDA {}: {names}", cuda_version(*version)))
+        }
+        Driver::Missing => Check::missing(
+            NAME,
+            "there is no libcuda.so.1: nothing can run on a GPU",
+            "install the driver: https://www.nvidia.com/drivers\n\
+             in a container: docker run --gpus all\n\
+             without a GPU, on the simulated device: cargo xtask sim -- PROGRAM",
+        ),
+        Driver::Broken(100) => Check::missing(
+            NAME,
+            "libcuda.so.1 sees no device (cuInit returned 100, CUDA_ERROR_NO_DEVICE)",
+            "unset CUDA_VISIBLE_DEVICES\nin a container: docker run --gpus all",
+        ),
+        Driver::Broken(802) => Check::missing(
+            NAME,
+            "the devices are not ready (cuInit returned 802, CUDA_ERROR_SYSTEM_NOT_READY)",
+            "systemctl start nvidia-fabricmanager",
+        ),
+        Driver::Broken(803) => Check::missing(
+            NAME,
+            "libcuda.so.1 does not fit the kernel module (cuInit returned 803, \
+             CUDA_ERROR_SYSTEM_DRIVER_MISMATCH)",
+            "reboot after an update of the driver\nin a container: start it again",
+        ),
+        Driver::Broken(status) => Check::missing(
+            NAME,
+            format!("libcuda.so.1 does not start: cuInit returned {status}"),
+            "nvidia-smi says why",
+        ),
+    }
+}
+
+/// The names, each with how often it follows itself: `8 × NVIDIA H200`.
+fn counted(names: &[String]) -> Vec<String> {
+    let runs = names.chunk_by(|a, b| a == b);
+    let counted = runs.filter_map(|run| match run {
+        [name] => Some(name.clone()),
+        [name, ..] => Some(format!("{} × {name}", run.len())),
+        [] => None,
+    });
+    counted.collect()
+}
+
+/// A CUDA version times 1,000, as the driver states it.
+fn cuda_version(version: i32) -> String {
+    format!("{}.{}", version / 1_000, version % 1_000 / 10)
+}
+
+fn cupti(facts: &Facts) -> Check {
+    const NAME: &str = "libcupti";
+    const WITHOUT: &str = "GPUPROF_CUPTI=on records no kernels";
+    const INSTALL: &str = "pip install nvidia-cuda-cupti (CUDA 12: nvidia-cuda-cupti-cu12)\n\
+                           or install the CUDA toolkit";
+    let Some(found) = &facts.cupti else {
+        return match (&facts.stated_cupti, &facts.cupti_elsewhere) {
+            (Some(path), _) => Check::missing(
+                NAME,
+                format!(
+                    "GPUPROF_CUPTI_LIBRARY={} does not open: {WITHOUT}",
+                    sanitize::quoted(path, MAX_PATH)
+                ),
+                "unset GPUPROF_CUPTI_LIBRARY, and run gpuprof doctor again",
+            ),
+            (None, Some(elsewhere)) => Check::missing(
+                NAME,
+                format!("is where programs do not look: {WITHOUT}"),
+                format!(
+                    "export GPUPROF_CUPTI_LIBRARY={}\nor start programs with gpuprof run --cupti",
+                    shell_word(&elsewhere.name)
+                ),
+            ),
+            (None, None) => Check::missing(NAME, format!("is not found: {WITHOUT}"), INSTALL),
+        };
+    };
+    let name = shown(&found.name);
+    let major = match (found.version, &facts.driver) {
+        (Some(0..18), _) => {
+            let found = format!("{name} is older than CUDA 12.0: {WITHOUT}");
+            return Check::missing(NAME, found, INSTALL);
+        }
+        (Some(18..100_000), _) => 12,
+        (Some(version), _) => version / 10_000,
+        (None, Driver::Works { .. }) => {
+            let found = format!("{name} does not start with this driver: {WITHOUT}");
+            return Check::missing(NAME, found, INSTALL);
+        }
+        (None, _) => return Check::ok(NAME, format!("{name}, of a version that needs the driver")),
+    };
+    match &facts.driver {
+        Driver::Works { version, .. } if i64::from(version / 1_000) < i64::from(major) => {
+            Check::missing(
+                NAME,
+                format!(
+                    "{name} is of CUDA {major}, and the driver of CUDA {}: {WITHOUT}",
+                    cuda_version(*version)
+                ),
+                "pip install nvidia-cuda-cupti-cu12\n\
+                 export GPUPROF_CUPTI_LIBRARY=PATH, the path of its libcupti.so.12",
+            )
+        }
+        _ => Check::ok(NAME, format!("{name} of CUDA {major}")),
+    }
+}
+
+fn nvml(facts: &Facts) -> Check {
+    const NAME: &str = "NVML";
+    match facts.nvml {
+        true => Check::ok(NAME, "libnvidia-ml.so.1"),
+        false => Check::missing(
+            NAME,
+            "libnvidia-ml.so.1 does not start: reports lack the GPU's clocks",
+            "install the driver, which has it\n\
+             in a container: docker run -e NVIDIA_DRIVER_CAPABILITIES=compute,utility",
+        ),
+    }
+}
+
+fn counters(counters: Counters) -> Check {
+    const NAME: &str = "GPU counters";
+    match counters {
+        Counters::Everyone => Check::ok(NAME, "every user may read them"),
+        Counters::AdministratorsHere => {
+            Check::ok(NAME, "administrators may read them, as you are one")
+        }
+        Counters::Administrators => Check::missing(
+            NAME,
+            "RmProfilingAdminOnly is 1: ncu, and on some systems CUPTI, need root",
+            "echo 'options nvidia NVreg_RestrictProfilingToAdminUsers=0' | sudo tee \
+             /etc/modprobe.d/nvidia-profiling.conf, then reboot\n\
+             in a container: docker run --cap-add SYS_ADMIN",
+        ),
+        Counters::NoDriver => Check::missing(
+            NAME,
+            "/proc/driver/nvidia/params is missing: the kernel module is not loaded",
+            "sudo modprobe nvidia, once the driver is installed",
+        ),
+    }
+}
+
+fn tool(name: &'static str, path: Option<&Path>, serves: &'static str, fix: &'static str) -> Check {
+    match path {
+        Some(path) => Check::ok(name, shown(&path.to_string_lossy())),
+        None => Check::missing(name, format!("is not found; it is for {serves}"), fix),
+    }
+}
+
+/// Characters of a path that a line shows.
+const MAX_PATH: usize = 200;
+
+fn shown(path: &str) -> String {
+    sanitize::short(path, MAX_PATH).into_owned()
+}
+
+/// A path as a shell takes it.
+fn shell_word(path: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+".contains(c);
+    match path.chars().all(is_plain) {
+        true => path.to_owned(),
+        false => format!("'{}'", path.replace('\'', r"'\''")),
+    }
+}
+
+/// A line for each check, and below it those of its fix.
+fn text(checks: &[Check]) -> String {
+    let width = checks.iter().map(|check| check.name.len()).max();
+    let width = width.unwrap_or(0);
+    let mut text = String::new();
+    for check in checks {
+        let state = if check.is_ok { "ok" } else { "missing" };
+        // Writing into a string cannot fail.
+        let _ = writeln!(text, "{:width$}  {state:7}  {}", check.name, check.found);
+        for line in check.fix.lines() {
+            let _ = writeln!(text, "{:width$}  {:7}  → {line}", "", "");
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,169 @@
+//! What `doctor` says of machines that differ.
+
+use super::*;
+
+/// A machine that lacks nothing.
+fn complete() -> Facts {
+    Facts {
+        driver: Driver::Works {
+            version: 13_000,
+            devices: vec!["NVIDIA H200".into()],
+        },
+        cupti: Some(Cupti {
+            name: "libcupti.so.13".into(),
+            version: Some(130_001),
+        }),
+        stated_cupti: None,
+        cupti_elsewhere: None,
+        nvml: true,
+        counters: Counters::Everyone,
+        nsys: Some("/usr/bin/nsys".into()),
+        ncu: Some("/usr/bin/ncu".into()),
+        libclang: Some("/usr/lib/llvm-19/lib/libclang.so.1".into()),
+    }
+}
+
+/// The line of one check, without the spaces between its columns, and its fix.
+fn line(facts: &Facts, name: &str) -> (String, String) {
+    let checks = checks(facts);
+    let check = checks.iter().find(|check| check.name == name);
+    let check = check.expect(name);
+    assert_eq!(check.is_ok, check.fix.is_empty(), "{name}");
+    let state = if check.is_ok { "ok" } else { "missing" };
+    (format!("{state} {}", check.found), check.fix.clone())
+}
+
+#[test]
+fn a_complete_machine_is_seven_lines_without_a_fix() {
+    assert_eq!(
+        text(&checks(&complete())),
+        "driver        ok       CUDA 13.0: NVIDIA H200\n\
+         libcupti      ok       libcupti.so.13 of CUDA 13\n\
+         NVML          ok       libnvidia-ml.so.1\n\
+         GPU counters  ok       every user may read them\n\
+         nsys          ok       /usr/bin/nsys\n\
+         ncu           ok       /usr/bin/ncu\n\
+         libclang      ok       /usr/lib/llvm-19/lib/libclang.so.1\n"
+    );
+}
+
+#[test]
+fn a_bare_machine_has_a_fix_for_each_check() {
+    let facts = Facts {
+        driver: Driver::Missing,
+        cupti: None,
+        stated_cupti: None,
+        cupti_elsewhere: None,
+        nvml: false,
+        counters: Counters::NoDriver,
+        nsys: None,
+        ncu: None,
+        libclang: None,
+    };
+    let text = text(&checks(&facts));
+    assert_eq!(text.matches("  missing  ").count(), 7);
+    let fixes = text
+        .lines()
+        .filter(|line| line.starts_with("                       → "));
+    assert_eq!(fixes.count(), text.lines().count() - 7);
+    let widest = text.lines().map(|line| line.chars().count()).max();
+    assert!(widest <= Some(100), "{text}");
+    assert!(
+        text.starts_with(
+            "driver        missing  there is no libcuda.so.1: nothing can run on a GPU\n"
+        ),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_driver_that_does_not_start_says_why() {
+    for (status, found, fix) in [
+        (100, "sees no device", "CUDA_VISIBLE_DEVICES"),
+        (802, "not ready", "nvidia-fabricmanager"),
+        (803, "kernel module", "reboot"),
+        (999, "cuInit returned 999", "nvidia-smi says why"),
+    ] {
+        let facts = Facts {
+            driver: Driver::Broken(status),
+            ..complete()
+        };
+        let (line, advice) = line(&facts, "driver");
+        assert!(
+            line.starts_with("missing ") && line.contains(found),
+            "{line}"
+        );
+        assert!(advice.contains(fix), "{advice}");
+    }
+}
+
+#[test]
+fn a_libcupti_must_open_and_fit_the_driver() {
+    let cupti = |name: &str, version| {
+        Some(Cupti {
+            name: name.into(),
+            version: Some(version),
+        })
+    };
+    let mut facts = complete();
+    facts.cupti = cupti("libcupti.so", 17);
+    let (old, _) = line(&facts, "libcupti");
+    assert_eq!(
+        old,
+        "missing libcupti.so is older than CUDA 12.0: GPUPROF_CUPTI=on records no kernels"
+    );
+    facts.cupti = cupti("libcupti.so.12", 24);
+    assert_eq!(line(&facts, "libcupti").0, "ok libcupti.so.12 of CUDA 12");
+    facts.cupti = cupti("libcupti.so.13", 130_100);
+    facts.driver = Driver::Works {
+        version: 12_080,
+        devices: vec!["NVIDIA H200".into(); 8],
+    };
+    assert_eq!(
+        line(&facts, "libcupti").0,
+        "missing libcupti.so.13 is of CUDA 13, and the driver of CUDA 12.8: GPUPROF_CUPTI=on \
+         records no kernels"
+    );
+    assert_eq!(line(&facts, "driver").0, "ok CUDA 12.8: 8 × NVIDIA H200");
+    facts.cupti = Some(Cupti {
+        name: "libcupti.so.13".into(),
+        version: None,
+    });
+    assert_eq!(
+        line(&facts, "libcupti").0,
+        "missing libcupti.so.13 does not start with this driver: GPUPROF_CUPTI=on records no \
+         kernels"
+    );
+    facts.driver = Driver::Missing;
+    assert_eq!(
+        line(&facts, "libcupti").0,
+        "ok libcupti.so.13, of a version that needs the driver"
+    );
+    facts.cupti = None;
+    facts.cupti_elsewhere = cupti("/home/it's me/libcupti.so.13", 130_000);
+    assert_eq!(
+        line(&facts, "libcupti"),
+        (
+            "missing is where programs do not look: GPUPROF_CUPTI=on records no kernels".into(),
+            r"export GPUPROF_CUPTI_LIBRARY='/home/it'\''s me/libcupti.so.13'".to_owned()
+                + "\nor start programs with gpuprof run --cupti"
+        )
+    );
+    facts.stated_cupti = Some("/nowhere/\x1b[31m".into());
+    assert_eq!(
+        line(&facts, "libcupti").0,
+        "missing GPUPROF_CUPTI_LIBRARY=\"/nowhere/\\u{1b}[31m\" does not open: GPUPROF_CUPTI=on \
+         records no kernels"
+    );
+}
+
+#[test]
+fn restricted_counters_have_the_module_option_as_their_fix() {
+    let mut facts = complete();
+    facts.counters = Counters::Administrators;
+    let (line_text, fix) = line(&facts, "GPU counters");
+    assert!(line_text.starts_with("missing RmProfilingAdminOnly is 1"));
+    assert!(fix.contains("NVreg_RestrictProfilingToAdminUsers=0"));
+    facts.counters = Counters::AdministratorsHere;
+    assert!(line(&facts, "GPU counters").0.starts_with("ok "));
+}

@@ -1,0 +1,199 @@
+//! `gpuprof run`: runs a program with the settings that its arguments stand for, and says if what
+//! was asked for did not happen.
+
+use std::env;
+use std::ffi::OsString;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Command, ExitStatus};
+
+use clap::{Args, ValueEnum};
+use gpuprof_report::settings::{Output, Sampling};
+use gpuprof_report::variables::CUPTI_LIBRARY;
+use gpuprof_report::{libcupti_paths, sanitize};
+use tempfile::TempDir;
+
+use crate::child::Child;
+use crate::machine::{cupti_elsewhere, libraries};
+use crate::output::{Exit, complain};
+use crate::written_profiles::WrittenProfiles;
+
+/// Runs a program built with gpuprof and shows its report
+///
+/// It sets the GPUPROF variables for the program, passes SIGINT, SIGTERM and SIGHUP to it, and
+/// exits as it does: with its status, or with 128 and the number of the signal that ended it.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// Record kernels, copies and CUDA calls through CUPTI (GPUPROF_CUPTI)
+    #[arg(
+        long,
+        value_enum,
+        value_name = "MODE",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "on"
+    )]
+    cupti: Option<CuptiMode>,
+
+    /// Write the time line into this file; needs a program built with the feature trace
+    #[arg(long, value_name = "PATH", value_parser = trace_path)]
+    trace: Option<String>,
+
+    /// What is written at exit, as in GPUPROF_REPORT: table, table:full, json=PATH, csv=PATH,
+    /// folded=PATH, folded:cpu=PATH, html=PATH or none; may be repeated [default: table]
+    #[arg(long, value_name = "SPEC", value_parser = report_items)]
+    report: Vec<String>,
+
+    /// Which calls are timed on the GPU, as in GPUPROF_SAMPLE: auto:P%, or N for 1 call in N
+    #[arg(long, value_name = "SPEC", value_parser = sampling)]
+    sample: Option<String>,
+
+    /// The program and its arguments
+    #[arg(
+        required = true,
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "PROGRAM"
+    )]
+    program: Vec<OsString>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  gpuprof run -- target/release/train --epochs 3
+  gpuprof run --cupti --report table:full -- cargo run --release
+  gpuprof run --report json=run-{pid}.json --report csv=run.csv -- ./server";
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum CuptiMode {
+    /// Kernels, copies, memsets and the calls that cause them
+    On,
+    /// Also allocations, frees and look-ups of kernels
+    Full,
+}
+
+/// Runs the command.
+pub(crate) fn run(arguments: &Arguments) -> Exit {
+    let [program, rest @ ..] = arguments.program.as_slice() else {
+        return Exit::BadInput;
+    };
+    let folder = folder_for_profiles();
+    let mut command = Command::new(program);
+    command.args(rest);
+    command.envs(variables(arguments, folder.as_ref()));
+    let shown = sanitize::short(&program.to_string_lossy(), MAX_PATH).into_owned();
+    let status = match Child::start(command).and_then(Child::wait) {
+        Ok(status) => status,
+        Err(error) => {
+            complain(format_args!("{shown}: {error}"));
+            return Exit::Program(error.code());
+        }
+    };
+    if let Some(folder) = folder {
+        let profiles = WrittenProfiles::read(folder.path());
+        for line in profiles.remarks(&shown, status.signal(), arguments.cupti.is_some()) {
+            complain(line);
+        }
+    }
+    Exit::Program(code(status))
+}
+
+/// Characters of a path that a message shows.
+const MAX_PATH: usize = 200;
+
+/// The exit code that a shell would have: that of the program, or 128 and its signal.
+fn code(status: ExitStatus) -> u8 {
+    let code = match (status.code(), status.signal()) {
+        (Some(code), _) => code,
+        (None, Some(signal)) => 128 + signal,
+        (None, None) => 1,
+    };
+    u8::try_from(code).unwrap_or(u8::MAX)
+}
+
+/// A folder for the profiles that are looked at; without one the program runs all the same. A comma
+/// in its path would end the item of `GPUPROF_REPORT`.
+fn folder_for_profiles() -> Option<TempDir> {
+    let folder = tempfile::Builder::new().prefix("gpuprof-").tempdir().ok()?;
+    let path = folder.path().to_str()?;
+    (!path.contains(',')).then_some(folder)
+}
+
+/// The variables that the arguments stand for.
+fn variables(arguments: &Arguments, folder: Option<&TempDir>) -> Vec<(&'static str, OsString)> {
+    let mut variables = Vec::new();
+    variables.push(("GPUPROF_REPORT", report(arguments, folder)));
+    if let Some(sample) = &arguments.sample {
+        variables.push(("GPUPROF_SAMPLE", sample.into()));
+    }
+    if let Some(mode) = arguments.cupti {
+        let mode = match mode {
+            CuptiMode::On => "on",
+            CuptiMode::Full => "full",
+        };
+        variables.push(("GPUPROF_CUPTI", mode.into()));
+        variables.extend(libcupti().map(|path| (CUPTI_LIBRARY, path)));
+    }
+    variables
+}
+
+/// The outputs: those of the arguments, or of the variable, or the table; and the profile that is
+/// looked at.
+fn report(arguments: &Arguments, folder: Option<&TempDir>) -> OsString {
+    let mut items = arguments.report.clone();
+    if items.is_empty() {
+        let stated = env::var("GPUPROF_REPORT").ok();
+        let stated = stated.filter(|stated| !stated.trim().is_empty());
+        items.push(stated.unwrap_or_else(|| "table".to_owned()));
+    }
+    items.retain(|item| item.trim() != NONE);
+    items.extend(arguments.trace.iter().map(|path| format!("trace={path}")));
+    if let Some(folder) = folder {
+        items.push(format!("json={}/{{pid}}.json", folder.path().display()));
+    }
+    match items.is_empty() {
+        true => NONE.into(),
+        false => items.join(",").into(),
+    }
+}
+
+const NONE: &str = "none";
+
+/// The libcupti that programs do not find by themselves, if there is such a one alone.
+fn libcupti() -> Option<OsString> {
+    if libcupti_paths::user_choice().is_some() || libraries::cupti().is_some() {
+        return None;
+    }
+    let mut files = cupti_elsewhere::files().into_iter();
+    let opens = |path: &str| libraries::cupti_at(path).is_some();
+    let found = files.find(|file| file.to_str().is_some_and(opens))?;
+    Some(found.into_os_string())
+}
+
+fn report_items(text: &str) -> Result<String, String> {
+    let accepted = |item: &str| Output::parse(item.trim()).is_some();
+    if text == NONE || text.split(',').all(accepted) {
+        return Ok(text.to_owned());
+    }
+    Err(format!(
+        "accepted are {NONE}, table, table:full, json=PATH, csv=PATH, folded=PATH, \
+         folded:cpu=PATH, html=PATH and trace=PATH, separated by commas"
+    ))
+}
+
+fn trace_path(text: &str) -> Result<String, String> {
+    match text {
+        "" => Err("a path is needed".to_owned()),
+        text if text.contains(',') => Err("the path must have no comma".to_owned()),
+        text => Ok(text.to_owned()),
+    }
+}
+
+fn sampling(text: &str) -> Result<String, String> {
+    let accepted = "accepted are auto, auto:P% with a budget of P percent of the program's time, \
+                    and a whole number N from 1, for 1 call in N";
+    match Sampling::parse(text) {
+        Some(_) => Ok(text.to_owned()),
+        None => Err(accepted.to_owned()),
+    }
+}

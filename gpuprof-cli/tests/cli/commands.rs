@@ -1,0 +1,90 @@
+//! The command as a whole: help, completions, manual pages, `cargo gpuprof`, `doctor`.
+
+use std::process::Command;
+
+use super::{ended, gpuprof};
+
+#[test]
+fn help_and_version_are_a_success() {
+    let version = concat!("gpuprof ", env!("CARGO_PKG_VERSION"), "\n");
+    assert_eq!(ended(gpuprof(&["--version"])).stdout, version);
+    for arguments in [&["--help"][..], &["show", "--help"], &["run", "-h"]] {
+        let ended = ended(gpuprof(arguments));
+        assert_eq!((ended.code, &*ended.stderr), (Some(0), ""), "{arguments:?}");
+        assert!(ended.stdout.contains("Usage: gpuprof"), "{arguments:?}");
+    }
+    for arguments in [&[][..], &["shwo"]] {
+        let ended = ended(gpuprof(arguments));
+        assert_eq!((ended.code, &*ended.stdout), (Some(2), ""), "{arguments:?}");
+    }
+}
+
+#[test]
+fn cargo_passes_its_own_name_for_the_command() {
+    for arguments in [&["gpuprof", "--version"][..], &["--version"]] {
+        let mut cargo = Command::new(env!("CARGO_BIN_EXE_cargo-gpuprof"));
+        cargo.args(arguments);
+        let version = concat!("gpuprof ", env!("CARGO_PKG_VERSION"), "\n");
+        assert_eq!(ended(cargo).stdout, version, "{arguments:?}");
+    }
+}
+
+#[test]
+fn every_shell_has_completions_of_every_command() {
+    for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
+        let ended = ended(gpuprof(&["completions", shell]));
+        assert_eq!(ended.code, Some(0), "{shell}");
+        for word in ["show", "run", "doctor", "man", "cupti", "limit"] {
+            assert!(ended.stdout.contains(word), "{shell} has no {word}");
+        }
+    }
+    assert_eq!(ended(gpuprof(&["completions", "sh"])).code, Some(2));
+}
+
+#[test]
+fn every_command_has_a_manual_page() {
+    let whole = ended(gpuprof(&["man"]));
+    assert!(whole.stdout.contains(".TH gpuprof 1"), "{}", whole.stdout);
+    for command in ["show", "run", "doctor", "completions", "man"] {
+        let page = ended(gpuprof(&["man", command])).stdout;
+        let title = format!(".TH gpuprof-{command} 1");
+        assert!(page.contains(&title), "{page}");
+    }
+    let unknown = ended(gpuprof(&["man", "shwo"]));
+    assert_eq!(unknown.code, Some(2));
+    assert_eq!(
+        unknown.stderr,
+        "gpuprof: man: accepted are show, diff, merge, run, doctor, completions, man, help\n"
+    );
+}
+
+#[test]
+fn doctor_exits_as_the_driver_is() {
+    let ended = ended(gpuprof(&["doctor"]));
+    let driver = ended.stdout.lines().next().expect("a line");
+    let code = match driver.strip_prefix("driver        ") {
+        Some(state) if state.starts_with("ok       CUDA ") => 0,
+        Some(state) if state.starts_with("missing  ") => 1,
+        _ => panic!("{ended:?}"),
+    };
+    assert_eq!((ended.code, &*ended.stderr), (Some(code), ""));
+    for name in [
+        "libcupti",
+        "NVML",
+        "GPU counters",
+        "nsys",
+        "ncu",
+        "libclang",
+    ] {
+        let is_checked = |line: &str| line.starts_with(&format!("{name}  "));
+        let aligned = |line: &str| line.starts_with(&format!("{name:12}  "));
+        let lines = ended.stdout.lines();
+        assert_eq!(
+            lines
+                .filter(|line| is_checked(line) || aligned(line))
+                .count(),
+            1,
+            "{name}"
+        );
+    }
+}

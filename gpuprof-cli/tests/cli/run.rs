@@ -1,0 +1,272 @@
+//! `gpuprof run`: programs end as they would alone, with the settings that were asked for.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::{Ended, SMALL, ended, gpuprof};
+
+/// A program that writes `PROFILE` where `GPUPROF_REPORT` asks for JSON last, as gpuprof does.
+const WRITES_A_PROFILE: &str = r#"
+    path=${GPUPROF_REPORT##*json=}
+    printf '%s' "$PROFILE" > "${path%\{pid\}.json}$$.json"
+"#;
+
+fn run_shell(options: &[&str], script: &str, profile: &str) -> Ended {
+    let mut arguments = vec!["run"];
+    arguments.extend(options);
+    arguments.extend(["--", "sh", "-c", script]);
+    let mut command = gpuprof(&arguments);
+    command.env("PROFILE", profile);
+    ended(command)
+}
+
+#[test]
+fn the_status_is_that_of_the_program() {
+    for (script, code) in [("exit 0", 0), ("exit 7", 7), ("exit 255", 255)] {
+        let script = format!("{WRITES_A_PROFILE}\n{script}");
+        let ended = run_shell(&[], &script, SMALL);
+        assert_eq!((ended.code, &*ended.stderr), (Some(code), ""), "{script}");
+    }
+    for (signal, code) in [("KILL", 137), ("TERM", 143), ("SEGV", 139)] {
+        let script = format!("{WRITES_A_PROFILE}\nkill -{signal} $$");
+        assert_eq!(run_shell(&[], &script, SMALL).code, Some(code), "{signal}");
+    }
+}
+
+#[test]
+fn a_program_that_cannot_be_started_is_one_line() {
+    for (program, code, reason) in [
+        (
+            "/nowhere/train",
+            127,
+            "No such file or directory (os error 2)",
+        ),
+        (
+            "no-such-program",
+            127,
+            "No such file or directory (os error 2)",
+        ),
+        ("/", 126, "Permission denied (os error 13)"),
+    ] {
+        assert_eq!(
+            ended(gpuprof(&["run", "--", program])),
+            Ended {
+                code: Some(code),
+                stdout: String::new(),
+                stderr: format!("gpuprof: {program}: cannot be started: {reason}\n"),
+            }
+        );
+    }
+}
+
+/// The settings that the program sees, without the path of the profile that is looked at.
+fn settings(options: &[&str], report: Option<&str>) -> String {
+    let script = "env | grep ^GPUPROF | sort";
+    let mut arguments = vec!["run"];
+    arguments.extend(options);
+    arguments.extend(["--", "sh", "-c", script]);
+    let mut command = gpuprof(&arguments);
+    // No libcupti of this machine is to be found.
+    command.env("GPUPROF_CUPTI_LIBRARY", "/stated/libcupti.so");
+    command.envs(report.map(|report| ("GPUPROF_REPORT", report)));
+    let stdout = ended(command).stdout;
+    let lines = stdout.lines().map(|line| match line.rsplit_once("json=") {
+        Some((before, path)) if path.ends_with("/{pid}.json") && path.contains("/gpuprof-") => {
+            format!("{before}json=…\n")
+        }
+        _ => format!("{line}\n"),
+    });
+    lines.filter(|line| !line.contains("LIBRARY")).collect()
+}
+
+#[test]
+fn arguments_are_the_settings_of_the_program() {
+    assert_eq!(settings(&[], None), "GPUPROF_REPORT=table,json=…\n");
+    assert_eq!(
+        settings(&[], Some("csv=/a.csv")),
+        "GPUPROF_REPORT=csv=/a.csv,json=…\n"
+    );
+    assert_eq!(settings(&[], Some("none")), "GPUPROF_REPORT=json=…\n");
+    assert_eq!(
+        settings(
+            &[
+                "--cupti",
+                "--sample",
+                "auto:2%",
+                "--report",
+                "table:full,csv=/a.csv",
+                "--report",
+                "folded=/{pid}",
+                "--trace",
+                "/t.json",
+            ],
+            Some("none")
+        ),
+        "GPUPROF_CUPTI=on\n\
+         GPUPROF_REPORT=table:full,csv=/a.csv,folded=/{pid},trace=/t.json,json=…\n\
+         GPUPROF_SAMPLE=auto:2%\n"
+    );
+    assert_eq!(
+        settings(&["--cupti=full", "--report", "none"], None),
+        "GPUPROF_CUPTI=full\nGPUPROF_REPORT=json=…\n"
+    );
+}
+
+#[test]
+fn wrong_arguments_are_refused_before_the_program_starts() {
+    for options in [
+        &["--cupti=yes"][..],
+        &["--sample", "0"],
+        &["--report", "tree"],
+        &["--report", "csv="],
+        &["--trace", "a,b"],
+        &["--trace", ""],
+    ] {
+        let ended = run_shell(options, "echo started", SMALL);
+        assert_eq!((ended.code, &*ended.stdout), (Some(2), ""), "{options:?}");
+    }
+    assert_eq!(ended(gpuprof(&["run"])).code, Some(2));
+}
+
+#[test]
+fn arguments_of_the_program_are_its_own() {
+    let ended = ended(gpuprof(&["run", "echo", "--cupti", "--", "-h", "{pid}"]));
+    assert_eq!(ended.stdout, "--cupti -- -h {pid}\n");
+}
+
+#[test]
+fn a_program_without_a_profile_is_told_and_its_status_kept() {
+    assert_eq!(
+        run_shell(&[], "exit 3", SMALL),
+        Ended {
+            code: Some(3),
+            stdout: String::new(),
+            stderr: "gpuprof: sh wrote no profile: it is not built with gpuprof and its feature \
+                     enable, GPUPROF switches it off, or no function with #[gpu_profile] ran\n"
+                .into(),
+        }
+    );
+    assert_eq!(
+        run_shell(&[], "kill -TERM $$", SMALL).stderr,
+        "gpuprof: sh was ended by signal 15 before it wrote a profile; GPUPROF_SIGNALS=on writes \
+         it on SIGINT and SIGTERM, and GPUPROF_CHECKPOINT=10 with --report json=PATH every 10 s\n"
+    );
+}
+
+#[test]
+fn records_that_were_asked_for_and_are_missing_are_explained() {
+    let note = "kernels are not recorded (GPUPROF_CUPTI): libcupti is not found.";
+    let noted = SMALL.replace(
+        r#""diagnostics": {"#,
+        &format!(r#""diagnostics": {{"notes": ["{note}"], "#),
+    );
+    let ended = run_shell(&["--cupti"], WRITES_A_PROFILE, &noted);
+    assert_eq!(
+        (ended.code, ended.stderr),
+        (Some(0), format!("gpuprof: {note}\n"))
+    );
+    let recorded = SMALL.replace(r#""wall_ns""#, r#""cupti": {}, "wall_ns""#);
+    assert_eq!(
+        run_shell(&["--cupti"], WRITES_A_PROFILE, &recorded).stderr,
+        ""
+    );
+    assert_eq!(run_shell(&[], WRITES_A_PROFILE, &noted).stderr, "");
+}
+
+#[test]
+fn nothing_is_left_behind() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut command = gpuprof(&["run", "--", "sh", "-c", WRITES_A_PROFILE]);
+    command.env("PROFILE", SMALL).env("TMPDIR", folder.path());
+    assert_eq!(ended(command).stderr, "");
+    assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 0);
+}
+
+#[test]
+fn without_a_temporary_folder_the_program_runs_all_the_same() {
+    let mut command = gpuprof(&["run", "--", "sh", "-c", "echo \"$GPUPROF_REPORT\"; exit 4"]);
+    command.env("TMPDIR", "/nowhere");
+    assert_eq!(
+        ended(command),
+        Ended {
+            code: Some(4),
+            stdout: "table\n".into(),
+            stderr: String::new(),
+        }
+    );
+}
+
+/// The command with a program that says `ready`, once that has been read.
+fn started(script: &str) -> (Child, BufReader<std::process::ChildStdout>) {
+    let mut command = gpuprof(&["run", "--", "sh", "-c", script]);
+    command.stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut child = command.spawn().expect("the command");
+    let mut stdout = BufReader::new(child.stdout.take().expect("a pipe"));
+    let mut line = String::new();
+    stdout.read_line(&mut line).expect("a line");
+    assert_eq!(line, "ready\n");
+    (child, stdout)
+}
+
+fn send(child: &Child, signal: Signal) {
+    let id = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+    kill_process(id.expect("an id"), signal).expect("a running process");
+}
+
+#[test]
+fn signals_reach_the_program_which_decides_what_they_do() {
+    for (name, signal, code) in [
+        ("HUP", Signal::HUP, 129),
+        ("INT", Signal::INT, 130),
+        ("TERM", Signal::TERM, 143),
+    ] {
+        let (mut child, _stdout) = started("echo ready; exec sleep 600");
+        send(&child, signal);
+        let status = child.wait().expect("the command");
+        assert_eq!(status.code(), Some(code), "{name}");
+
+        let script =
+            format!("trap 'echo caught; exit 9' {name}; echo ready; while :; do sleep 0.01; done");
+        let (mut child, mut stdout) = started(&script);
+        send(&child, signal);
+        let mut line = String::new();
+        stdout.read_line(&mut line).expect("a line");
+        let status = child.wait().expect("the command");
+        assert_eq!((&*line, status.code()), ("caught\n", Some(9)), "{name}");
+    }
+}
+
+#[test]
+fn an_interrupt_of_the_terminal_reaches_the_program_and_its_status_is_kept() {
+    let program = r#"sh -c 'trap "exit 41" INT; echo ready; read line; read line'"#;
+    let command = format!("exec {} run -- {program}", env!("CARGO_BIN_EXE_gpuprof"));
+    // Of util-linux: runs the command in a terminal of its own.
+    let mut script = std::process::Command::new("script");
+    script.args(["--quiet", "--return", "--command", &command, "/dev/null"]);
+    script.env("SHELL", "/bin/sh");
+    script.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut script = script
+        .spawn()
+        .expect("script, of the package bsdutils or util-linux");
+    let mut stdout = BufReader::new(script.stdout.take().expect("a pipe"));
+    let mut line = String::new();
+    stdout.read_line(&mut line).expect("a line");
+    assert_eq!(line.trim_end(), "ready");
+    let mut keyboard = script.stdin.take().expect("a pipe");
+    keyboard.write_all(b"\x03\n").expect("a terminal");
+    assert_eq!(script.wait().expect("script").code(), Some(41));
+}
+
+#[test]
+fn a_signal_that_is_ignored_stays_ignored() {
+    let script = "trap '' HUP; exec \"$0\" run -- sh -c 'grep SigIgn /proc/self/status'";
+    let mut command = std::process::Command::new("sh");
+    command.args(["-c", script, env!("CARGO_BIN_EXE_gpuprof")]);
+    let ended = ended(command);
+    let mask = ended.stdout.trim().rsplit('\t').next().expect("a mask");
+    let mask = u64::from_str_radix(mask, 16).expect("a mask");
+    assert_eq!(mask & 0b11, 0b01, "SIGHUP and not SIGINT: {ended:?}");
+}
