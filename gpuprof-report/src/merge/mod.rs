@@ -33,7 +33,7 @@ mod labels;
 mod rows;
 mod spread;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod totals;
 mod tree;
 mod windows;

@@ -1,7 +1,7 @@
 //! The report: what ran, what to do first, and where the time went.
 //!
 //! In the order of the text: `header`, `look_first`, `call_tree`, `functions` (full reports only),
-//! `activities`, `diagnostics` with `coverage`, `legend`, `budget` and `records`, `hidden`,
+//! `activities`, `ranks` (merged profiles only), `diagnostics` with `coverage`, `legend`, `budget` and `records`, `hidden`,
 //! `commands`.
 //! `row` computes the values of a row and `qualifiers` how far they can be trusted, `tree_rows` and
 //! `kept_rows` walk the call tree, `columns` lists the columns, `quantity` chooses their units,
@@ -27,6 +27,7 @@ mod number;
 mod options;
 mod qualifiers;
 mod quantity;
+mod ranks;
 mod records;
 mod row;
 mod tree_rows;
@@ -79,6 +80,7 @@ fn text(profile: &Profile, options: &TableOptions) -> String {
         marks = marks.and(functions::write(profile, options, &mut hidden, &mut text));
     }
     activities::write(profile, options, &mut hidden, &mut text);
+    ranks::write(profile, options, &mut hidden, &mut text);
     diagnostics::write(profile, marks, options, &mut text);
     hidden.write(profile, options, &mut text);
     if options.full {

@@ -1,5 +1,5 @@
 //! Merging is exact, orders nothing by chance, and fails on nothing.
 
-mod arbitrary;
+pub(crate) mod arbitrary;
 mod exact;
 mod ranks;
