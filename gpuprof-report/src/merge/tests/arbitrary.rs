@@ -229,12 +229,14 @@ fn labels_beyond_the_limit_are_summed() {
             calls: 1,
             ..LabelStats::default()
         };
-        let mut profile = Profile::default();
-        profile.functions = vec![Function {
+        let function = Function {
             labels: (from..from + 200).map(label).collect(),
             ..Function::default()
-        }];
-        profile
+        };
+        Profile {
+            functions: vec![function],
+            ..Profile::default()
+        }
     };
     let mut merger = Merger::default();
     merger.add(&labels(0));
