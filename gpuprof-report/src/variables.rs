@@ -153,8 +153,8 @@ pub const VARIABLES: [Variable; 13] = [
         name: META,
         default: "args, and commit in CI",
         accepts: "KEY=VALUE,KEY=VALUE, at most 32 pairs",
-        meaning: "facts about the run that its JSON holds and gpuprof diff compares; an empty VALUE \
-                  removes args or commit",
+        meaning: "facts about the run that its JSON holds and gpuprof diff compares; an empty \
+                  VALUE removes args or commit",
         builder: None,
     },
 ];

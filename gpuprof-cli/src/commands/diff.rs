@@ -27,8 +27,9 @@ pub(crate) struct Arguments {
     #[arg(long, required = true, num_args = 1.., value_name = "NEW")]
     vs: Vec<PathBuf>,
 
-    /// Fail only on functions and kernels whose name matches, and which take at least PERCENT longer
-    /// per call. `all GPU work` and `all CPU work` are names too. [default: any that is SLOWER]
+    /// Fail only on functions and kernels whose name matches, and which take at least PERCENT
+    /// longer per call. `all GPU work` and `all CPU work` are names too. [default: any that is
+    /// SLOWER]
     #[arg(long, value_name = "REGEX:PERCENT", value_parser = limit)]
     fail_on: Vec<Limit>,
 

@@ -1,6 +1,6 @@
 //! Whether a comparison fails.
 
-use super::{Comparison, Item, Verdict};
+use super::comparison::{Comparison, Item, Verdict};
 
 /// A limit on items whose name matches.
 pub struct Rule {

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::Kind;
+use super::comparison::Kind;
 use super::measure::{Measure, PerCall, of_function, of_kernel};
 use crate::profile::{Function, KernelStats, Profile};
 

@@ -1,6 +1,7 @@
 //! A comparison as a JSON document, `gpuprof.comparison/1`.
 
-use super::{Comparison, Fact, Figure, Item, Side};
+use super::comparison::{Comparison, Figure, Item};
+use super::sides::{Fact, Side};
 use crate::json::writer::{Fields, Object, document};
 
 /// The name and version of the document.

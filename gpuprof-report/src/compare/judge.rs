@@ -2,13 +2,13 @@
 
 use std::cmp::Reverse;
 
+use super::comparison::{Figure, Item, Kind, Options, Verdict};
 use super::estimate::{
     CommonFactors, Estimate, Values, corrected, estimate, estimates, holm, median,
 };
 use super::items::RunsOfItem;
 use super::measure::{Measure, PerCall};
 use super::text;
-use super::{Figure, Item, Kind, Options, Verdict};
 
 /// Judges items whose first `old` runs are of the old side.
 pub(super) fn judge(runs: Vec<RunsOfItem>, old: usize, options: &Options) -> Vec<Item> {

@@ -1,7 +1,7 @@
 //! The sentences around the table of a comparison, which all formats share.
 
+use super::comparison::{Comparison, Verdict};
 use super::text;
-use super::{Comparison, Verdict};
 
 /// `3 SLOWER, 1 UNSURE, 12 SAME`.
 pub(super) fn verdicts(comparison: &Comparison) -> String {

@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-use super::{Comparison, Figure, Item, Kind, Verdict, lines, text};
+use super::comparison::{Comparison, Figure, Item, Kind, Verdict};
+use super::{lines, text};
 use crate::sanitize;
 
 /// The first line, by which a script finds its comment again.

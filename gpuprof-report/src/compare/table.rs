@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 use anstyle::{AnsiColor, Style};
 use unicode_width::UnicodeWidthStr;
 
-use super::{Comparison, Figure, Item, Kind, Verdict, lines, text};
+use super::comparison::{Comparison, Figure, Item, Kind, Verdict};
+use super::{lines, text};
 use crate::sanitize;
 
 const BOLD: Style = Style::new().bold();

@@ -11,8 +11,8 @@
 //!   bound.
 //!
 //! What is added to what: functions by module, name, file and line; nodes of the call tree by path
-//! and label; kernels by symbol and model of the device; copies by direction and model; API calls by
-//! name.
+//! and label; kernels by symbol and model of the device; copies by direction and model; API calls
+//! by name.
 //!
 //! A device is known by its UUID, and has a new ordinal, in the order in which the profiles list
 //! them: eight ranks with one GPU each have the GPUs 0 to 7, with a busy time each. Runs on one GPU

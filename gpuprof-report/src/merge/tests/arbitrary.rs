@@ -61,7 +61,13 @@ prop_compose! {
 
 prop_compose! {
     fn kernel()(name in text(), device in small(), times in durations()) -> KernelStats {
-        KernelStats { symbol: name.clone(), full_name: name, device, times, ..KernelStats::default() }
+        KernelStats {
+            symbol: name.clone(),
+            full_name: name,
+            device,
+            times,
+            ..KernelStats::default()
+        }
     }
 }
 
@@ -89,7 +95,12 @@ prop_compose! {
         let mut function = Function { name, calls, cpu, gpu, ..Function::default() };
         function.gpu_by_device = parts;
         function.labels = (labels.into_iter())
-            .map(|(label, n)| LabelStats { label, calls: n, cpu_mean_ns: n, ..LabelStats::default() })
+            .map(|(label, calls)| LabelStats {
+                label,
+                calls,
+                cpu_mean_ns: calls,
+                ..LabelStats::default()
+            })
             .collect();
         function.activity.kernels = kernels;
         function.activity.busy_ns = busy;
@@ -150,7 +161,11 @@ prop_compose! {
                 device: ordinal, throttled_ns, mean_sm_clock_mhz: rank, ..Throttle::default()
             });
         }
-        profile.copies = vec![CopyStats { times: times.clone(), bytes: calls, ..CopyStats::default() }];
+        profile.copies = vec![CopyStats {
+            times: times.clone(),
+            bytes: calls,
+            ..CopyStats::default()
+        }];
         profile.api = vec![ApiStats { name, times, failed: calls, ..ApiStats::default() }];
         profile.diagnostics.calls = calls;
         profile.diagnostics.overhead_ns = busy_ns;
