@@ -10,6 +10,7 @@ mod child;
 mod commands;
 mod filter;
 mod input;
+mod input_files;
 mod machine;
 mod output;
 mod written_profiles;
@@ -35,6 +36,8 @@ struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Command {
     Show(commands::show::Arguments),
+    Diff(commands::diff::Arguments),
+    Merge(commands::merge::Arguments),
     Run(commands::run::Arguments),
     Doctor(commands::doctor::Arguments),
     Completions(commands::describe::CompletionArguments),
@@ -57,6 +60,8 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     };
     let exit = match arguments.command {
         Command::Show(arguments) => commands::show::run(&arguments),
+        Command::Diff(arguments) => commands::diff::run(&arguments),
+        Command::Merge(arguments) => commands::merge::run(&arguments),
         Command::Run(arguments) => commands::run::run(&arguments),
         Command::Doctor(arguments) => commands::doctor::run(&arguments),
         Command::Completions(arguments) => {

@@ -20,6 +20,8 @@ pub(crate) enum Exit {
     Negative,
     /// Bad input, wrong arguments, or a file that cannot be written.
     BadInput,
+    /// The question is not decided.
+    Undecided,
     /// As a program ended, or could not be started.
     Program(u8),
 }
@@ -30,6 +32,7 @@ impl From<Exit> for ExitCode {
             Exit::Success => Self::SUCCESS,
             Exit::Negative => Self::from(1),
             Exit::BadInput => Self::from(2),
+            Exit::Undecided => Self::from(3),
             Exit::Program(code) => Self::from(code),
         }
     }

@@ -116,9 +116,9 @@ pub(crate) fn quantile(
 ) -> u64 {
     let (min, max) = range.into_inner();
     let rank = ((total as f64 * share).ceil() as u64).max(1);
-    let mut counted = 0;
+    let mut counted = 0_u64;
     for bucket in buckets {
-        counted += bucket.count;
+        counted = bucket.count.saturating_add(counted);
         if counted >= rank {
             let (low, high) = bucket.bounds_ns().into_inner();
             return (low + (high - low) / 2).clamp(min, max.max(min));

@@ -18,6 +18,8 @@
     )
 )]
 
+#[cfg(feature = "analysis")]
+pub mod compare;
 pub mod csv;
 #[cfg(feature = "demangle")]
 pub mod demangle;
@@ -29,6 +31,8 @@ pub mod histogram;
 pub mod html;
 pub mod json;
 pub mod libcupti_paths;
+#[cfg(feature = "analysis")]
+pub mod merge;
 pub mod occupancy;
 pub mod profile;
 pub mod sanitize;

@@ -45,6 +45,12 @@ impl SparseHistogram {
         }
     }
 
+    /// The buckets that are not empty, in order.
+    #[must_use]
+    pub fn buckets(&self) -> &[Bucket] {
+        &self.buckets
+    }
+
     /// The duration, in ns, that a share (0 to 1) of all do not exceed: the middle of its bucket,
     /// clamped to `min..=max`.
     #[must_use]

@@ -36,13 +36,17 @@ pub enum Setting {
     Checkpoint,
     Cupti,
     CuptiLibrary,
+    Meta,
 }
 
 /// Names the libcupti to open. It is read when CUPTI starts, for sessions of the program as well.
 pub const CUPTI_LIBRARY: &str = "GPUPROF_CUPTI_LIBRARY";
 
+/// Facts about the run. It is read when a profile is taken, for sessions of the program as well.
+pub const META: &str = "GPUPROF_META";
+
 /// Every setting, in the order of the documentation.
-pub const VARIABLES: [Variable; 13] = [
+pub const VARIABLES: [Variable; 14] = [
     Variable {
         setting: Setting::Mode,
         name: "GPUPROF",
@@ -152,6 +156,15 @@ pub const VARIABLES: [Variable; 13] = [
         default: "a search in the usual places",
         accepts: "a path",
         meaning: "which libcupti to open",
+        builder: None,
+    },
+    Variable {
+        setting: Setting::Meta,
+        name: META,
+        default: "args, and commit in CI",
+        accepts: "KEY=VALUE,KEY=VALUE, at most 32 pairs",
+        meaning: "facts about the run that its JSON holds and gpuprof diff compares; an empty \
+                  VALUE removes args or commit",
         builder: None,
     },
 ];

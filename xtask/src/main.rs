@@ -5,6 +5,7 @@
 
 mod bench;
 mod demo;
+mod fuzz;
 mod gpu_pack;
 mod needs;
 mod nsys;
@@ -29,6 +30,7 @@ cargo xtask COMMAND
   build-cost [FEATURE]  measure what gpuprof adds to a cold debug build of a cudarc program
   sanitize [loom | thread]
                         check what threads share by loom and ThreadSanitizer (needs a nightly)
+  fuzz [SECONDS]        read hostile profiles and time lines, each test for so long (150)
   sim -- PROGRAM [ARG]  run a cudarc program on the simulated device
   nsys                  unpack Nsight Systems into the target folder (600 MB; Debian, x86_64)
   nsys test             run every example under it and compare its reports with gpuprof's
@@ -57,6 +59,7 @@ fn main() -> ExitCode {
     };
     let outcome = match command {
         "demo" => demo::run(rest),
+        "fuzz" => fuzz::run(rest),
         "test" => test::run(rest),
         "nsys" => nsys::run(rest),
         "bench" => bench::run(rest),

@@ -1,6 +1,9 @@
 //! One file for each command.
 
 pub(crate) mod describe;
+pub(crate) mod diff;
 pub(crate) mod doctor;
+pub(crate) mod merge;
+mod merge_traces;
 pub(crate) mod run;
 pub(crate) mod show;

@@ -54,7 +54,7 @@ fn every_command_has_a_manual_page() {
     assert_eq!(unknown.code, Some(2));
     assert_eq!(
         unknown.stderr,
-        "gpuprof: man: accepted are show, run, doctor, completions, man, help\n"
+        "gpuprof: man: accepted are show, diff, merge, run, doctor, completions, man, help\n"
     );
 }
 

@@ -1,7 +1,9 @@
 //! The built command, as a user runs it.
 
 mod commands;
+mod diff;
 mod hostile_files;
+mod merge;
 mod run;
 mod show;
 

@@ -5,8 +5,9 @@ use super::writer::{Fields, Object, Value, Writer};
 use crate::profile::{
     ApiKind, ApiStats, Bucket, BusyRecords, CapturedRuns, Command, CopyKind, CopyStats, CudaError,
     Cupti, Device, Diagnostics, DurationStats, Estimate, Finding, FindingRule, Function,
-    GpuActivity, GpuBusy, GpuSpanStats, KernelStats, LabelGpuStats, LabelStats, NodeActivity,
-    Profile, ScheduleSteps, SpanStats, Throttle, ThrottleReason, TreeNode, UntimedReasons,
+    FunctionRanks, GpuActivity, GpuBusy, GpuSpanStats, KernelStats, LabelGpuStats, LabelStats,
+    MetaPair, NodeActivity, Profile, RankSpread, Ranks, ScheduleSteps, SpanStats, Throttle,
+    ThrottleReason, TreeNode, UntimedReasons,
 };
 use crate::schedule::Schedule;
 use crate::settings::Sampling;
@@ -48,9 +49,25 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 
 objects! {
     Profile {
-        schema, program, pid, host, rank, started_at, wall_ns, at_exit, schedule, devices,
+        schema, program, pid, host, rank, meta, started_at, wall_ns, at_exit, schedule, devices,
         gpu_busy, functions, tree, cupti, kernels, copies, api, throttled, findings, commands,
-        diagnostics,
+        ranks: unless_default, diagnostics,
+    }
+
+    MetaPair {
+        key, value,
+    }
+
+    Ranks {
+        profiles, hosts, functions,
+    }
+
+    FunctionRanks {
+        function, profiles, cpu, gpu, busy,
+    }
+
+    RankSpread {
+        min_ns, mean_ns, max_ns, imbalance, slowest_rank, slowest_host, slowest_pid,
     }
 
     ScheduleSteps {
@@ -134,7 +151,7 @@ objects! {
     }
 
     DurationStats {
-        calls, total_ns, mean_ns, min_ns, max_ns, p50_ns, p99_ns,
+        calls, total_ns, mean_ns, min_ns, max_ns, p50_ns, p99_ns, histogram: unless_default,
     }
 
     KernelStats {

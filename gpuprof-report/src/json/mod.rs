@@ -10,7 +10,7 @@ mod fields;
 mod read_json;
 #[cfg(test)]
 mod schema;
-mod writer;
+pub(crate) mod writer;
 
 use std::io::{self, Write};
 

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use crate::sanitize;
 
 /// A value that JSON can hold.
-pub(super) trait Value {
+pub(crate) trait Value {
     fn write(&self, writer: &mut Writer);
 
     /// Whether an array of such values takes one line.
@@ -15,14 +15,14 @@ pub(super) trait Value {
 }
 
 /// A struct that is written as an object.
-pub(super) trait Object {
+pub(crate) trait Object {
     /// Writes the fields in the order of the struct. Those of a flattened struct stand in the place
     /// of the field that holds it.
     fn write_fields(&self, fields: &mut Fields<'_>);
 }
 
 /// `object` as an indented document without a newline at its end.
-pub(super) fn document(object: &dyn Object) -> String {
+pub(crate) fn document(object: &dyn Object) -> String {
     let mut writer = Writer::default();
     writer.object(object);
     writer.text
@@ -30,7 +30,7 @@ pub(super) fn document(object: &dyn Object) -> String {
 
 /// The text so far.
 #[derive(Default)]
-pub(super) struct Writer {
+pub(crate) struct Writer {
     text: String,
     /// Number of objects and arrays that are open.
     depth: usize,
@@ -38,16 +38,16 @@ pub(super) struct Writer {
 
 impl Writer {
     /// A number, or a word such as `null`.
-    pub(super) fn literal(&mut self, literal: impl std::fmt::Display) {
+    pub(crate) fn literal(&mut self, literal: impl std::fmt::Display) {
         // Writing to a String cannot fail.
         let _ = write!(self.text, "{literal}");
     }
 
-    pub(super) fn string(&mut self, text: &str) {
+    pub(crate) fn string(&mut self, text: &str) {
         push_string(text, &mut self.text);
     }
 
-    pub(super) fn array<'a>(&mut self, values: impl Iterator<Item = &'a dyn Value>) {
+    pub(crate) fn array<'a>(&mut self, values: impl Iterator<Item = &'a dyn Value>) {
         let mut values = values.peekable();
         if values.peek().is_none_or(|value| value.is_one_line()) {
             self.text.push('[');
@@ -68,7 +68,7 @@ impl Writer {
         self.close(']', false);
     }
 
-    pub(super) fn object(&mut self, object: &dyn Object) {
+    pub(crate) fn object(&mut self, object: &dyn Object) {
         self.open('{');
         let mut fields = Fields {
             writer: self,
@@ -130,13 +130,13 @@ pub(crate) fn push_string(text: &str, json: &mut String) {
 }
 
 /// The fields of an open object.
-pub(super) struct Fields<'a> {
+pub(crate) struct Fields<'a> {
     writer: &'a mut Writer,
     is_empty: bool,
 }
 
 impl Fields<'_> {
-    pub(super) fn field(&mut self, name: &str, value: &dyn Value) {
+    pub(crate) fn field(&mut self, name: &str, value: &dyn Value) {
         self.writer.line(self.is_empty);
         self.is_empty = false;
         self.writer.string(name);

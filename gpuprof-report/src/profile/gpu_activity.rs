@@ -4,6 +4,7 @@
 #[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
 
+use super::span_stats::Bucket;
 use super::word_enums::{ApiKind, CopyKind};
 
 /// How complete CUPTI's records are.
@@ -71,6 +72,10 @@ pub struct DurationStats {
     pub p50_ns: u64,
     /// 99th percentile, ns, from a histogram.
     pub p99_ns: u64,
+    /// The durations in the buckets of [`SpanStats::histogram`](super::SpanStats::histogram). JSON
+    /// omits it if it is empty: in documents of older versions.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Vec::is_empty"))]
+    pub histogram: Vec<Bucket>,
 }
 
 /// One kernel on one device.

@@ -1,7 +1,8 @@
 //! What was measured, as plain data: every output is a function of a [`Profile`].
 //!
 //! ```text
-//! Profile                      one process, one measuring window
+//! Profile                      one process, one measuring window; or several of them, merged
+//! ├─ meta                      MetaPair: commit, arguments and other facts of the run
 //! ├─ devices                   Device: its name, limits and peaks
 //! ├─ gpu_busy                  GpuBusy: how busy each device was
 //! ├─ functions                 Function: one per annotated function, over all call paths
@@ -15,6 +16,7 @@
 //! ├─ kernels, copies, api      KernelStats, CopyStats, ApiStats of the whole program
 //! ├─ cupti, throttled          Cupti, Throttle: how complete the records are; GPU clocks
 //! ├─ findings, commands        Finding, Command: what to improve, and where to look next
+//! ├─ ranks                     Ranks: how merged processes differ
 //! └─ diagnostics               Diagnostics: coverage, overhead and errors
 //! ```
 //!
@@ -77,6 +79,8 @@ mod function;
 mod gpu_activity;
 mod gpu_busy;
 mod label_stats;
+mod meta;
+mod ranks;
 mod span_stats;
 mod word_enums;
 
@@ -92,6 +96,8 @@ pub use function::{CapturedRuns, Function, NodeActivity, TreeNode};
 pub use gpu_activity::{ApiStats, CopyStats, Cupti, DurationStats, GpuActivity, KernelStats};
 pub use gpu_busy::{BusyRecords, GpuBusy};
 pub use label_stats::{LabelGpuStats, LabelStats, OTHER_LABELS, labelled};
+pub use meta::{MAX_META_BYTES, MAX_META_PAIRS, MetaPair, limit_meta, parse_meta, set_meta};
+pub use ranks::{FunctionRanks, RankSpread, Ranks};
 pub use span_stats::{Bucket, Estimate, GpuSpanStats, SpanStats};
 pub use word_enums::{ApiKind, CopyKind, FindingRule, ThrottleReason};
 
@@ -118,6 +124,9 @@ pub struct Profile {
     pub host: String,
     /// Rank of the process in its job, from RANK, OMPI_COMM_WORLD_RANK, PMI_RANK or SLURM_PROCID.
     pub rank: Option<u32>,
+    /// Facts about the run: `args` and `commit` where they are known, and what `GPUPROF_META` says.
+    /// At most 32 pairs of 4 KiB in all.
+    pub meta: Vec<MetaPair>,
     /// When measuring began, RFC 3339 in UTC: at the first annotated call, at the start of a
     /// session, or at the last reset; never at the start of the program.
     #[cfg_attr(
@@ -157,6 +166,10 @@ pub struct Profile {
     pub findings: Vec<Finding>,
     /// Command lines of other tools for a closer look; empty without CUPTI.
     pub commands: Vec<Command>,
+    /// How the processes differ whose profiles were merged into this one; `None` for the profile
+    /// of one process. JSON omits it then.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub ranks: Option<Ranks>,
     /// Coverage, overhead and errors of the measurement.
     pub diagnostics: Diagnostics,
 }

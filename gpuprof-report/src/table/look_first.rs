@@ -42,7 +42,7 @@ pub(super) fn write(
     if shown.is_empty() {
         paint(out, options.color, BOLD, &words::shorten(TITLE, width));
         let mut words = Words::default();
-        words.add(DIM, "no rule found anything to change");
+        words.add(DIM, nothing_found(profile));
         out.push('\n');
         words.write(out, options.color, Some(width), 2);
         out.push('\n');
@@ -54,6 +54,14 @@ pub(super) fn write(
         layout.finding(at + 1, finding, options, out);
     }
     out.push('\n');
+}
+
+/// No rule looked at a merged profile: they are about one process.
+fn nothing_found(profile: &Profile) -> &'static str {
+    match profile.ranks {
+        Some(_) => "findings are about one process: see the profile of a rank",
+        None => "no rule found anything to change",
+    }
 }
 
 /// Columns of the parts of a finding: number and name, text, gain.
@@ -233,6 +241,21 @@ mod tests {
         assert_eq!(hidden.findings, 0);
         let (shown, _) = text(Vec::new(), 80, false);
         assert!(shown.contains("no rule found anything"), "{shown}");
+    }
+
+    #[test]
+    fn a_merged_profile_was_looked_at_by_no_rule() {
+        let profile = Profile {
+            cupti: Some(Cupti::default()),
+            ranks: Some(crate::profile::Ranks::default()),
+            ..Profile::default()
+        };
+        let (mut out, mut hidden) = (String::new(), Hidden::default());
+        write(&profile, &TableOptions::default(), &mut hidden, &mut out);
+        assert_eq!(
+            out,
+            "Look first\nfindings are about one process: see the profile of a rank\n\n"
+        );
     }
 
     #[test]

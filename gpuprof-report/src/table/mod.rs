@@ -1,8 +1,8 @@
 //! The report: what ran, what to do first, and where the time went.
 //!
 //! In the order of the text: `header`, `look_first`, `call_tree`, `functions` (full reports only),
-//! `activities`, `diagnostics` with `coverage`, `legend`, `budget` and `records`, `hidden`,
-//! `commands`.
+//! `activities`, `ranks` (merged profiles only), `diagnostics` with `coverage`, `legend`, `budget`
+//! and `records`, `hidden`, `commands`.
 //! `row` computes the values of a row and `qualifiers` how far they can be trusted, `tree_rows` and
 //! `kept_rows` walk the call tree, `columns` lists the columns, `quantity` chooses their units,
 //! `number` formats numbers, `grid` aligns cells and fits them to the terminal. `page_parts` gives
@@ -30,6 +30,7 @@ mod options;
 pub(crate) mod page_parts;
 mod qualifiers;
 mod quantity;
+mod ranks;
 mod records;
 mod row;
 mod tree_rows;
@@ -39,7 +40,9 @@ use std::fmt;
 use std::io::{self, Write};
 
 #[cfg(feature = "findings")]
-pub(crate) use number::{count, duration, prefixed_rate};
+pub(crate) use number::prefixed_rate;
+#[cfg(any(feature = "findings", feature = "analysis"))]
+pub(crate) use number::{count, duration};
 
 use crate::profile::{Function, Profile};
 pub use crate::settings::Sort;
@@ -79,6 +82,7 @@ fn text(profile: &Profile, options: &TableOptions) -> String {
         marks = marks.and(functions::write(profile, options, &mut hidden, &mut text));
     }
     activities::write(profile, options, &mut hidden, &mut text);
+    ranks::write(profile, options, &mut hidden, &mut text);
     diagnostics::write(profile, marks, options, &mut text);
     hidden.write(profile, options, &mut text);
     if options.full {

@@ -66,7 +66,9 @@ pub(crate) fn two_profiles(input: &[u8], other: &[u8]) {
     };
     let size = input.len();
     let mut merger = merge::Merger::default();
-    [&profile, &other, &profile].map(|added| merger.add(added));
+    for added in [&profile, &other, &profile] {
+        merger.add(added);
+    }
     every_output(&merger.finish(), 3 * size + 1_000_000);
     let options = compare::Options::default();
     for (old, new) in [

@@ -4,7 +4,8 @@ use std::num::NonZeroU32;
 
 use gpuprof_report::json;
 use gpuprof_report::profile::{
-    Command, Function, Profile, ScheduleSteps, SpanStats, Throttle, UntimedReasons,
+    Command, Function, FunctionRanks, MetaPair, Profile, RankSpread, Ranks, ScheduleSteps,
+    SpanStats, Throttle, UntimedReasons,
 };
 use gpuprof_report::settings::Sampling;
 use serde_json::{Map, Value, json};
@@ -67,6 +68,7 @@ pub(crate) fn add_kernel_tier(profile: &mut Profile) {
     profile.functions[0].activity.copies = seen.copies.clone();
     (profile.cupti, profile.kernels, profile.copies) = (seen.cupti, seen.kernels, seen.copies);
     (profile.api, profile.findings) = (seen.api, seen.findings);
+    profile.kernels[0].times.histogram = vec![(136, 2).into()];
     profile.throttled = vec![{
         let mut throttle = Throttle::default();
         throttle.device = 0;
@@ -78,7 +80,7 @@ pub(crate) fn add_kernel_tier(profile: &mut Profile) {
 }
 
 /// One object of every kind that a document may hold, of [`everything`].
-pub(crate) const OBJECTS: [&str; 28] = [
+pub(crate) const OBJECTS: [&str; 32] = [
     "",
     "/devices/0",
     "/cupti",
@@ -88,6 +90,10 @@ pub(crate) const OBJECTS: [&str; 28] = [
     "/api/0",
     "/throttled/0",
     "/schedule",
+    "/meta/0",
+    "/ranks",
+    "/ranks/functions/0",
+    "/ranks/functions/0/gpu",
     "/commands/0",
     "/findings/0",
     "/functions/0/kernels/0",
@@ -136,7 +142,21 @@ pub(crate) fn everything() -> Value {
     profile.diagnostics.untimed = each_reason_once();
     profile.functions.insert(0, function);
     add_kernel_tier(&mut profile);
+    profile.meta = vec![MetaPair::new("commit", "1f2e3d4")];
+    profile.ranks = Some(ranks());
     document(&profile)
+}
+
+fn ranks() -> Ranks {
+    let mut spread = RankSpread::default();
+    (spread.min_ns, spread.mean_ns, spread.max_ns) = (1, 2, 3);
+    (spread.imbalance, spread.slowest_rank) = (Some(1.5), Some(7));
+    spread.slowest_host = "node7".into();
+    let mut function = FunctionRanks::default();
+    (function.gpu, function.busy) = (Some(spread.clone()), Some(spread));
+    let mut ranks = Ranks::default();
+    ranks.functions = vec![function];
+    ranks
 }
 
 pub(crate) fn each_reason_once() -> UntimedReasons {

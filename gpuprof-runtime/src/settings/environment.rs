@@ -10,6 +10,7 @@ use std::time::Duration;
 use regex_lite::Regex;
 
 use super::{CuptiMode, Mode, Output, Sampling, Schedule, Settings};
+use gpuprof_report::profile::parse_meta;
 use gpuprof_report::sanitize;
 use gpuprof_report::variables::{Setting, VARIABLES, Variable};
 
@@ -108,6 +109,10 @@ impl Settings {
             Setting::Cupti => self.cupti = cupti(value).ok_or_else(wrong)?,
             // Read when CUPTI starts, for sessions of the program as well.
             Setting::CuptiLibrary => {}
+            // Read when a profile is taken, for sessions of the program as well.
+            Setting::Meta => {
+                parse_meta(value).ok_or_else(wrong)?;
+            }
         }
         Ok(())
     }

@@ -33,6 +33,7 @@ fn every_setting_is_read() {
         ("GPUPROF_CHECKPOINT", "1.5"),
         ("GPUPROF_CUPTI", "full"),
         ("GPUPROF_CUPTI_LIBRARY", "/opt/libcupti.so.13"),
+        ("GPUPROF_META", "commit=1f2e3d4,args=--sizes 1,2"),
         ("GPUPROF_SIM_KERNEL_NS", "5"),
         ("PATH", "/bin"),
     ]);
@@ -101,6 +102,7 @@ fn a_wrong_value_is_one_line_that_says_what_is_accepted_and_leaves_the_default()
         ("GPUPROF_CUPTI", "yes", "it takes off, on or full"),
         ("GPUPROF_CHECKPOINT", "0", "number of seconds from 0.01"),
         ("GPUPROF_CHECKPOINT", "inf", "number of seconds from 0.01"),
+        ("GPUPROF_META", "1f2e3d4", "KEY=VALUE,KEY=VALUE"),
         ("GPUPROF_SAMPEL", "4", "no setting of gpuprof"),
     ] {
         let (settings, problems) = read(&[(name, value)]);

@@ -48,6 +48,7 @@ pub(super) fn durations(calls: u64, each_ns: u64) -> DurationStats {
         max_ns: each_ns,
         p50_ns: each_ns,
         p99_ns: each_ns,
+        histogram: Vec::new(),
     }
 }
 

@@ -173,7 +173,9 @@ impl Events<'_> {
             }
             if is_sort_index {
                 args.replace("sort_index", |index| match index.parse::<u64>() {
-                    Ok(index) => (index + position * SORT_INDEX_STEP).to_string(),
+                    Ok(index) => index
+                        .saturating_add(position.saturating_mul(SORT_INDEX_STEP))
+                        .to_string(),
                     Err(_) => index.to_owned(),
                 });
             }

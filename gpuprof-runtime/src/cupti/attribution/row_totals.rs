@@ -49,6 +49,7 @@ pub(super) fn duration_stats(totals: &DurationTotals) -> DurationStats {
     stats.max_ns = max_ns;
     stats.p50_ns = histogram.quantile(0.50, min_ns, max_ns);
     stats.p99_ns = histogram.quantile(0.99, min_ns, max_ns);
+    stats.histogram = histogram.buckets().to_vec();
     stats
 }
 

@@ -1,0 +1,163 @@
+//! `gpuprof merge`: files, folders and patterns into one profile.
+
+use std::fs;
+
+use crate::{SMALL, ended, gpuprof, recorded};
+
+fn merged(path: &std::path::Path) -> serde_json::Value {
+    let text = fs::read_to_string(path).expect("the merged profile");
+    serde_json::from_str(&text).expect("JSON")
+}
+
+#[test]
+fn ranks_become_one_profile_that_show_reads() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name);
+    for name in ["0.json", "1.json", "2.json"] {
+        fs::write(path(name), SMALL).expect("a file");
+    }
+    let job = path("job.json");
+    let job_text = job.to_str().expect("a path");
+    let arguments = [
+        "merge",
+        folder.path().to_str().expect("a path"),
+        "-o",
+        job_text,
+    ];
+    // The second time the folder holds the result of the first.
+    for _ in 0..2 {
+        let found = ended(gpuprof(&arguments));
+        assert_eq!(
+            (found.code, &*found.stderr, &*found.stdout),
+            (Some(0), "", "")
+        );
+        let merged = merged(&job);
+        assert_eq!(merged["ranks"]["profiles"], 3);
+        let one: serde_json::Value = serde_json::from_str(SMALL).expect("JSON");
+        let calls = one["functions"][0]["calls"].as_u64().expect("calls");
+        assert_eq!(merged["functions"][0]["calls"], 3 * calls);
+    }
+    let shown = ended(gpuprof(&["show", job_text]));
+    assert_eq!(shown.code, Some(0), "{shown:?}");
+}
+
+#[test]
+fn recorded_profiles_merge() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let job = folder.path().join("job.json");
+    let digits = recorded("04_train_digits");
+    let digits = digits.to_str().expect("a path");
+    let found = ended(gpuprof(&[
+        "merge",
+        digits,
+        digits,
+        "-o",
+        job.to_str().expect("a path"),
+    ]));
+    assert_eq!((found.code, &*found.stderr), (Some(0), ""));
+    let once: serde_json::Value = merged(std::path::Path::new(digits));
+    let twice = merged(&job);
+    for field in ["calls", "timed_calls"] {
+        let calls = once["diagnostics"][field].as_u64().expect("calls");
+        assert_eq!(twice["diagnostics"][field], 2 * calls);
+    }
+    // Equal halves have the percentiles of either.
+    let p95 = |profile: &serde_json::Value| profile["functions"][0]["cpu"]["p95_ns"].clone();
+    assert_eq!(p95(&twice), p95(&once));
+}
+
+#[test]
+fn a_broken_file_is_named_and_skipped_and_the_end_is_2() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| {
+        folder
+            .path()
+            .join(name)
+            .to_str()
+            .expect("a path")
+            .to_owned()
+    };
+    fs::write(path("good.json"), SMALL).expect("a file");
+    fs::write(path("broken.json"), &SMALL[..SMALL.len() / 2]).expect("a file");
+    let (good, broken, job) = (path("good.json"), path("broken.json"), path("job.json"));
+    let found = ended(gpuprof(&["merge", &broken, &good, "-o", &job]));
+    assert_eq!(found.code, Some(2));
+    assert!(
+        found
+            .stderr
+            .contains("broken.json: this is not a JSON profile"),
+        "{found:?}"
+    );
+    assert!(
+        found.stderr.contains("is without 1 of 2 files"),
+        "{found:?}"
+    );
+    assert_eq!(merged(job.as_ref())["ranks"]["profiles"], 1);
+
+    let none = path("none.json");
+    let found = ended(gpuprof(&["merge", &broken, "-o", &none]));
+    assert_eq!(found.code, Some(2));
+    assert!(
+        found
+            .stderr
+            .ends_with("no profile could be read; nothing is written\n")
+    );
+    assert!(!fs::exists(none).expect("the folder"));
+}
+
+/// A file of the report's corpus.
+fn corpus(name: &str) -> String {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let path = folder.join("../gpuprof-report/tests/corpus").join(name);
+    path.to_str().expect("a path").to_owned()
+}
+
+#[test]
+fn time_lines_become_one() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (file, output) in [
+        ("two-streams.trace", "job.json"),
+        ("two-streams.pftrace", "job.pftrace"),
+    ] {
+        let (file, output) = (corpus(file), folder.path().join(output));
+        let output_text = output.to_str().expect("a path");
+        let found = ended(gpuprof(&["merge", &file, &file, "-o", output_text]));
+        assert_eq!(
+            (found.code, &*found.stderr, &*found.stdout),
+            (Some(0), "", "")
+        );
+        let (one, two) = (fs::metadata(&file), fs::metadata(&output));
+        assert!(two.expect("a file").len() > one.expect("a file").len());
+    }
+    let events = |path: &std::path::Path| {
+        merged(path)["traceEvents"]
+            .as_array()
+            .expect("events")
+            .len()
+    };
+    let once = events(std::path::Path::new(&corpus("two-streams.trace")));
+    assert_eq!(events(&folder.path().join("job.json")), 2 * once);
+}
+
+#[test]
+fn a_profile_among_time_lines_is_named_and_nothing_is_written() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let output = folder.path().join("job.json");
+    let digits = recorded("04_train_digits");
+    let digits = digits.to_str().expect("a path");
+    let found = ended(gpuprof(&[
+        "merge",
+        &corpus("two-streams.trace"),
+        digits,
+        "-o",
+        output.to_str().expect("a path"),
+    ]));
+    assert_eq!(found.code, Some(2));
+    assert!(
+        found.stderr.contains("04_train_digits.json"),
+        "{}",
+        found.stderr
+    );
+    assert_eq!(found.stderr.lines().count(), 1, "{}", found.stderr);
+    assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 0);
+}

@@ -1,0 +1,135 @@
+//! The functions and kernels of all runs, with their times per call.
+
+use std::collections::HashMap;
+
+use super::comparison::Kind;
+use super::measure::{Measure, PerCall, of_function, of_kernel};
+use crate::profile::{Function, KernelStats, Profile};
+
+/// The most functions, and the most kernels, that are compared.
+const MAX_ITEMS: usize = 65_536;
+
+/// One item, and its figure in each run: those of the old side first.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct RunsOfItem {
+    pub(super) kind: Kind,
+    pub(super) name: String,
+    pub(super) measure: Measure,
+    pub(super) runs: Vec<Option<PerCall>>,
+}
+
+/// Rows of a key, one column per run.
+struct Columns<T> {
+    index: HashMap<String, usize>,
+    rows: Vec<Vec<Option<T>>>,
+    runs: usize,
+}
+
+impl<T: Copy> Columns<T> {
+    fn new(runs: usize) -> Self {
+        Self {
+            index: HashMap::new(),
+            rows: Vec::new(),
+            runs,
+        }
+    }
+
+    fn set(&mut self, key: String, run: usize, value: T) {
+        if self.rows.len() >= MAX_ITEMS && !self.index.contains_key(&key) {
+            return;
+        }
+        let at = *self.index.entry(key).or_insert_with(|| {
+            self.rows.push(vec![None; self.runs]);
+            self.rows.len() - 1
+        });
+        if let Some(cell) = self.rows.get_mut(at).and_then(|row| row.get_mut(run)) {
+            *cell = Some(value);
+        }
+    }
+}
+
+/// Every function that ran, and every kernel, of any run.
+pub(super) fn collect(old: &[Profile], new: &[Profile]) -> Vec<RunsOfItem> {
+    let profiles: Vec<&Profile> = old.iter().chain(new).collect();
+    let mut functions = Columns::<&Function>::new(profiles.len());
+    let mut kernels = Columns::<&KernelStats>::new(profiles.len());
+    for (run, profile) in profiles.into_iter().enumerate() {
+        let mut keys = Namesakes::default();
+        for function in profile.functions.iter().filter(|of| of.calls > 0) {
+            // Not by line: an edit above a function moves it.
+            let key = format!("{}\n{}", function.module, function.name);
+            functions.set(keys.next(key), run, function);
+        }
+        let mut keys = Namesakes::default();
+        for kernel in profile.kernels.iter().filter(|of| of.times.calls > 0) {
+            let key = format!("{}\n{}", kernel_name(kernel), kernel.device);
+            kernels.set(keys.next(key), run, kernel);
+        }
+    }
+    let functions = functions.rows.iter().filter_map(|row| function_item(row));
+    let kernels = kernels.rows.iter().filter_map(|row| kernel_item(row));
+    functions.chain(kernels).collect()
+}
+
+/// Tells apart what has one name in a profile, by its order.
+#[derive(Default)]
+struct Namesakes(HashMap<String, u32>);
+
+impl Namesakes {
+    fn next(&mut self, key: String) -> String {
+        let number = self.0.entry(key.clone()).or_default();
+        *number += 1;
+        match *number {
+            1 => key,
+            number => format!("{key}\n{number}"),
+        }
+    }
+}
+
+/// The demangled name, which does not change with a compiler's hashes.
+fn kernel_name(kernel: &KernelStats) -> &str {
+    let names = [&kernel.full_name, &kernel.name, &kernel.symbol];
+    let mut names = names.into_iter().filter(|name| !name.is_empty());
+    names.next().map_or("", String::as_str)
+}
+
+/// The best figure that all runs have; CPU time otherwise.
+fn function_item(row: &[Option<&Function>]) -> Option<RunsOfItem> {
+    let runs = |measure: Measure| -> Vec<Option<PerCall>> {
+        let runs = row
+            .iter()
+            .map(|function| of_function((*function)?, measure));
+        runs.collect()
+    };
+    let is_everywhere = |runs: &Vec<Option<PerCall>>| {
+        row.iter()
+            .zip(runs)
+            .all(|(function, run)| function.is_some() == run.is_some())
+    };
+    let mut measures = Measure::OF_FUNCTIONS.into_iter();
+    let measure = measures.find(|measure| is_everywhere(&runs(*measure)));
+    let measure = measure.unwrap_or(Measure::Cpu);
+    let runs = runs(measure);
+    let first = row.iter().flatten().next()?;
+    runs.iter().any(Option::is_some).then(|| RunsOfItem {
+        kind: Kind::Function,
+        name: first.name.clone(),
+        measure,
+        runs,
+    })
+}
+
+fn kernel_item(row: &[Option<&KernelStats>]) -> Option<RunsOfItem> {
+    let first = row.iter().flatten().next()?;
+    let name = match first.name.is_empty() {
+        true => kernel_name(first),
+        false => &first.name,
+    };
+    let runs = row.iter().map(|kernel| of_kernel(&(*kernel)?.times));
+    Some(RunsOfItem {
+        kind: Kind::Kernel,
+        name: name.to_owned(),
+        measure: Measure::Kernel,
+        runs: runs.collect(),
+    })
+}

@@ -1,0 +1,74 @@
+//! A comparison as a JSON document, `gpuprof.comparison/1`.
+
+use super::comparison::{Comparison, Figure, Item};
+use super::sides::{Fact, Side};
+use crate::json::writer::{Fields, Object, document};
+
+/// The name and version of the document.
+const SCHEMA: &str = "gpuprof.comparison/1";
+
+/// Writes a comparison as indented JSON with a newline at the end. Changes and the ends of
+/// intervals are shares: 0.05 is 5 % slower. What is unknown is null.
+#[must_use]
+pub fn to_json(comparison: &Comparison) -> String {
+    let mut text = document(comparison);
+    text.push('\n');
+    text
+}
+
+impl Object for Comparison {
+    fn write_fields(&self, fields: &mut Fields<'_>) {
+        fields.field("schema", &SCHEMA.to_owned());
+        fields.field("old", &self.old);
+        fields.field("new", &self.new);
+        fields.field("alpha", &self.options.alpha);
+        fields.field("min_change", &self.options.min_change);
+        fields.field("margin", &self.options.margin);
+        fields.field("common_threshold", &self.options.common_threshold);
+        fields.field("warnings", &self.warnings);
+        fields.field("facts", &self.facts);
+        fields.field("items", &self.items);
+    }
+}
+
+impl Object for Side {
+    fn write_fields(&self, fields: &mut Fields<'_>) {
+        fields.field("runs", &(self.runs as u64));
+        fields.field("wall_ns", &self.wall_ns);
+        fields.field("simulated", &self.simulated);
+    }
+}
+
+impl Object for Fact {
+    fn write_fields(&self, fields: &mut Fields<'_>) {
+        fields.field("key", &self.key);
+        fields.field("old", &self.old);
+        fields.field("new", &self.new);
+    }
+}
+
+impl Object for Item {
+    fn write_fields(&self, fields: &mut Fields<'_>) {
+        fields.field("kind", &self.kind.as_str().to_owned());
+        fields.field("name", &self.name);
+        fields.field("measure", &self.measure.as_str().to_owned());
+        fields.field("verdict", &self.verdict.as_str().to_owned());
+        fields.field("old", &self.old);
+        fields.field("new", &self.new);
+        fields.field("change", &self.change);
+        fields.field("interval", &self.interval.map(|(low, high)| [low, high]));
+        fields.field("p", &self.p);
+        fields.field("ranks_differ", &self.ranks_differ);
+        fields.field("measured_change", &self.measured_change);
+        fields.field("notes", &self.notes);
+    }
+}
+
+impl Object for Figure {
+    fn write_fields(&self, fields: &mut Fields<'_>) {
+        fields.field("runs", &(self.runs as u64));
+        fields.field("ns", &self.ns);
+        fields.field("calls", &self.calls);
+        fields.field("p95_ns", &self.p95_ns);
+    }
+}

@@ -1,0 +1,195 @@
+//! Kernels, copies and CUDA API calls of several profiles.
+
+use super::rows::Rows;
+use super::totals::{ActivityTotals, add, add_option};
+use crate::profile::{ApiStats, CopyStats, KernelStats};
+
+/// One kernel on one device.
+#[derive(Clone, Debug, Default)]
+pub(super) struct KernelTotals {
+    times: ActivityTotals,
+    latency: ActivityTotals,
+    /// Of the profile in which its launch shape took the most time.
+    of_shape: KernelStats,
+    shape_ns: u64,
+    graph_calls: u64,
+    shapes: u32,
+    streams: u32,
+    concurrent_ns: Option<u64>,
+}
+
+impl KernelTotals {
+    /// Returns whether percentiles of the sum are estimates.
+    fn add(&mut self, kernel: &KernelStats, device: u32) -> bool {
+        let is_estimate = self.times.add(&kernel.times) | self.latency.add(&kernel.launch_latency);
+        if self.of_shape.full_name.is_empty() || kernel.times.total_ns > self.shape_ns {
+            self.shape_ns = kernel.times.total_ns;
+            self.of_shape = KernelStats {
+                device,
+                // Written from the totals.
+                times: Default::default(),
+                launch_latency: Default::default(),
+                ..kernel.clone()
+            };
+        }
+        add(&mut self.graph_calls, kernel.graph_calls);
+        self.shapes = self.shapes.max(kernel.shapes);
+        self.streams = self.streams.saturating_add(kernel.streams);
+        add_option(&mut self.concurrent_ns, kernel.concurrent_ns);
+        is_estimate
+    }
+
+    fn stats(&self) -> KernelStats {
+        KernelStats {
+            times: self.times.stats(),
+            launch_latency: self.latency.stats(),
+            graph_calls: self.graph_calls,
+            shapes: self.shapes,
+            streams: self.streams,
+            concurrent_ns: self.concurrent_ns,
+            ..self.of_shape.clone()
+        }
+    }
+}
+
+/// Copies of one direction, or memsets, on one device.
+#[derive(Clone, Debug, Default)]
+pub(super) struct CopyTotals {
+    times: ActivityTotals,
+    sums: CopyStats,
+}
+
+impl CopyTotals {
+    fn add(&mut self, copies: &CopyStats, device: u32) -> bool {
+        let sums = &mut self.sums;
+        (sums.kind, sums.device) = (copies.kind, device);
+        add(&mut sums.bytes, copies.bytes);
+        add(&mut sums.pageable_calls, copies.pageable_calls);
+        add(&mut sums.pageable_ns, copies.pageable_ns);
+        add(&mut sums.blocking_calls, copies.blocking_calls);
+        add_option(&mut sums.exposed_ns, copies.exposed_ns);
+        sums.streams = sums.streams.saturating_add(copies.streams);
+        self.times.add(&copies.times)
+    }
+
+    fn stats(&self) -> CopyStats {
+        CopyStats {
+            times: self.times.stats(),
+            ..self.sums.clone()
+        }
+    }
+}
+
+/// The calls of one CUDA API function.
+#[derive(Clone, Debug, Default)]
+struct ApiTotals {
+    times: ActivityTotals,
+    sums: ApiStats,
+}
+
+/// The tables of a program, or of one function.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Activities {
+    kernels: Rows<KernelTotals>,
+    copies: Rows<CopyTotals>,
+    api: Rows<ApiTotals>,
+    /// Whether percentiles are estimates.
+    pub(super) estimated: bool,
+}
+
+/// Where the kernels and the copies of a profile are in the sums.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Places {
+    pub(super) kernels: Vec<Option<u32>>,
+    pub(super) copies: Vec<Option<u32>>,
+}
+
+impl Activities {
+    /// Adds the tables of a profile or of a function. `device` gives the merged ordinal.
+    pub(super) fn add(
+        &mut self,
+        kernels: &[KernelStats],
+        copies: &[CopyStats],
+        api: &[ApiStats],
+        device: impl Fn(u32) -> u32,
+    ) -> Places {
+        let places = Places {
+            kernels: (kernels.iter())
+                .map(|kernel| self.add_kernel(kernel, device(kernel.device)))
+                .collect(),
+            copies: (copies.iter())
+                .map(|copies| self.add_copies(copies, device(copies.device)))
+                .collect(),
+        };
+        for calls in api {
+            let at = self
+                .api
+                .position(&calls.name, calls.kind as u32, ApiTotals::default);
+            let Some(totals) = at.and_then(|at| self.api.get_mut(at)) else {
+                continue;
+            };
+            if totals.sums.name.is_empty() {
+                totals.sums.name.clone_from(&calls.name);
+                totals.sums.kind = calls.kind;
+            }
+            add(&mut totals.sums.failed, calls.failed);
+            self.estimated |= totals.times.add(&calls.times);
+        }
+        places
+    }
+
+    fn add_kernel(&mut self, kernel: &KernelStats, device: u32) -> Option<u32> {
+        let name = match kernel.symbol.is_empty() {
+            true => &kernel.name,
+            false => &kernel.symbol,
+        };
+        let at = self.kernels.position(name, device, KernelTotals::default)?;
+        self.estimated |= self.kernels.get_mut(at)?.add(kernel, device);
+        Some(at)
+    }
+
+    fn add_copies(&mut self, copies: &CopyStats, device: u32) -> Option<u32> {
+        let kind = copies.kind.as_str();
+        let at = self.copies.position(kind, device, CopyTotals::default)?;
+        self.estimated |= self.copies.get_mut(at)?.add(copies, device);
+        Some(at)
+    }
+
+    /// Rows for which there was no room.
+    pub(super) fn dropped(&self) -> u64 {
+        let dropped = [self.kernels.dropped, self.copies.dropped, self.api.dropped];
+        dropped.into_iter().fold(0, u64::saturating_add)
+    }
+
+    /// The three tables, longest total time first, and where the rows of [`Places`] now are.
+    pub(super) fn finish(self) -> Finished {
+        use std::cmp::Reverse;
+        let (kernels, kernel_places) = (self.kernels)
+            .sorted_by_key(|row| (Reverse(row.times.total_ns()), Reverse(row.times.calls())));
+        let (copies, copy_places) = (self.copies)
+            .sorted_by_key(|row| (Reverse(row.times.total_ns()), Reverse(row.times.calls())));
+        let (api, _) = (self.api)
+            .sorted_by_key(|row| (Reverse(row.times.total_ns()), Reverse(row.times.calls())));
+        Finished {
+            kernels: kernels.iter().map(KernelTotals::stats).collect(),
+            copies: copies.iter().map(CopyTotals::stats).collect(),
+            api: (api.into_iter())
+                .map(|row| ApiStats {
+                    times: row.times.stats(),
+                    ..row.sums
+                })
+                .collect(),
+            kernel_places,
+            copy_places,
+        }
+    }
+}
+
+/// Merged tables.
+pub(super) struct Finished {
+    pub(super) kernels: Vec<KernelStats>,
+    pub(super) copies: Vec<CopyStats>,
+    pub(super) api: Vec<ApiStats>,
+    pub(super) kernel_places: Vec<u32>,
+    pub(super) copy_places: Vec<u32>,
+}

@@ -1,0 +1,215 @@
+//! The devices of several profiles, and how busy each was.
+
+use super::rows::Rows;
+use super::totals::{add, add_half_width};
+use super::windows::{Window, covered};
+use crate::profile::{BusyRecords, Device, GpuBusy, Profile, Throttle};
+
+/// Devices with new ordinals, in the order in which they are found.
+///
+/// A device is known by its UUID; without one, by its host, ordinal and name. Rows that are of a
+/// device, such as those of kernels, are of all devices of its model: a table of 1,000 ranks has as
+/// many rows as that of one.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Devices {
+    rows: Rows<DeviceTotals>,
+    /// The ordinal of the first device of each model.
+    models: Rows<u32>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct DeviceTotals {
+    device: Device,
+    busy: Option<BusyTotals>,
+    throttle: Option<ThrottleTotals>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct BusyTotals {
+    busy_ns: u64,
+    half_width: Option<f64>,
+    is_upper_bound: bool,
+    /// `None` once a part lacks them.
+    records: Option<BusyRecords>,
+    windows: Vec<Window>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct ThrottleTotals {
+    sums: Throttle,
+    /// Of the mean clock, MHz · ns, and the ns that it is over.
+    clock: f64,
+    clock_ns: f64,
+}
+
+/// The merged ordinals of one profile's devices.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Ordinals(Vec<Merged>);
+
+#[derive(Clone, Copy, Debug)]
+struct Merged {
+    old: u32,
+    /// Of the device itself.
+    own: u32,
+    /// Of the first device of its model.
+    model: u32,
+}
+
+impl Ordinals {
+    fn find(&self, ordinal: u32) -> Option<&Merged> {
+        self.0.iter().find(|merged| merged.old == ordinal)
+    }
+
+    /// The ordinal of the device that stands for all of its model. An ordinal that the profile does
+    /// not list stays as it is.
+    pub(super) fn of_model(&self, ordinal: u32) -> u32 {
+        self.find(ordinal).map_or(ordinal, |merged| merged.model)
+    }
+}
+
+impl Devices {
+    /// Adds the devices of a profile, their busy times and their clocks.
+    pub(super) fn add(&mut self, profile: &Profile) -> Ordinals {
+        let mut ordinals = Ordinals::default();
+        for device in &profile.devices {
+            let name = match device.uuid.is_empty() || device.simulated {
+                true => format!("{}\n{}", profile.host, device.name),
+                false => device.uuid.clone(),
+            };
+            let number = match device.uuid.is_empty() || device.simulated {
+                true => device.ordinal,
+                false => 0,
+            };
+            let at = self.rows.position(&name, number, || DeviceTotals {
+                device: device.clone(),
+                ..DeviceTotals::default()
+            });
+            let Some(own) = at else { continue };
+            if let Some(totals) = self.rows.get_mut(own) {
+                totals.device.ordinal = own;
+            }
+            // The parts of one GPU that MIG makes differ in their multiprocessors.
+            let multiprocessors = device.sm_count.unwrap_or(0);
+            let model = self.models.position(&device.name, multiprocessors, || own);
+            let model = model.and_then(|at| self.models.get(at).copied());
+            ordinals.0.push(Merged {
+                old: device.ordinal,
+                own,
+                model: model.unwrap_or(own),
+            });
+        }
+        let window = Window::of(profile);
+        for busy in &profile.gpu_busy {
+            if let Some(totals) = self.totals(&ordinals, busy.device) {
+                totals.add_busy(busy, window);
+            }
+        }
+        for throttle in &profile.throttled {
+            if let Some(totals) = self.totals(&ordinals, throttle.device) {
+                totals.throttle.get_or_insert_default().add(throttle);
+            }
+        }
+        ordinals
+    }
+
+    fn totals(&mut self, ordinals: &Ordinals, ordinal: u32) -> Option<&mut DeviceTotals> {
+        let own = ordinals.find(ordinal)?.own;
+        self.rows.get_mut(own)
+    }
+
+    pub(super) fn dropped(&self) -> u64 {
+        self.rows.dropped
+    }
+
+    /// The devices by ordinal.
+    pub(super) fn devices(&self) -> Vec<Device> {
+        self.rows.iter().map(|row| row.device.clone()).collect()
+    }
+
+    /// How busy they were, by ordinal.
+    pub(super) fn busy(&self) -> Vec<GpuBusy> {
+        let busy = self.rows.iter().filter_map(|row| {
+            let busy = row.busy.as_ref()?;
+            Some(busy.stats(row.device.ordinal))
+        });
+        busy.collect()
+    }
+
+    /// Those that were throttled, by ordinal.
+    pub(super) fn throttled(&self) -> Vec<Throttle> {
+        let throttled = self.rows.iter().filter_map(|row| {
+            let totals = row.throttle.as_ref()?;
+            let mean = totals.clock / totals.clock_ns;
+            Some(Throttle {
+                device: row.device.ordinal,
+                mean_sm_clock_mhz: mean.is_finite().then(|| mean.round() as u32),
+                ..totals.sums.clone()
+            })
+        });
+        throttled.collect()
+    }
+}
+
+impl DeviceTotals {
+    fn add_busy(&mut self, busy: &GpuBusy, window: Window) {
+        let is_first = self.busy.is_none();
+        let totals = self.busy.get_or_insert_default();
+        add(&mut totals.busy_ns, busy.busy_ns);
+        add_half_width(&mut totals.half_width, busy.busy_ci95_ns);
+        totals.is_upper_bound |= busy.is_upper_bound;
+        totals.records = match (is_first, totals.records, busy.records) {
+            (true, _, records) => records,
+            (false, Some(sum), Some(more)) => Some(add_records(sum, more)),
+            _ => None,
+        };
+        totals.windows.push(window);
+    }
+}
+
+impl BusyTotals {
+    /// Processes that used a device at the same time may have kept it busy at the same time: then
+    /// the sum of their busy times is an upper bound.
+    fn stats(&self, device: u32) -> GpuBusy {
+        let (wall_ns, overlap) = covered(self.windows.clone());
+        GpuBusy {
+            device,
+            busy_ns: match overlap && self.records.is_none() {
+                true => self.busy_ns.min(wall_ns),
+                false => self.busy_ns,
+            },
+            busy_ci95_ns: self.half_width.map(|half| half.round() as u64),
+            is_upper_bound: self.is_upper_bound || overlap,
+            records: self.records,
+        }
+    }
+}
+
+fn add_records(mut sum: BusyRecords, more: BusyRecords) -> BusyRecords {
+    add(&mut sum.kernel_ns, more.kernel_ns);
+    add(&mut sum.copy_only_ns, more.copy_only_ns);
+    add(&mut sum.gaps, more.gaps);
+    add(&mut sum.idle_host_ns, more.idle_host_ns);
+    add(&mut sum.idle_launch_ns, more.idle_launch_ns);
+    add(&mut sum.idle_queued_ns, more.idle_queued_ns);
+    sum
+}
+
+impl ThrottleTotals {
+    fn add(&mut self, throttle: &Throttle) {
+        let sums = &mut self.sums;
+        for reason in &throttle.reasons {
+            if !sums.reasons.contains(reason) {
+                sums.reasons.push(*reason);
+            }
+        }
+        let known = [sums.sm_clock_mhz, throttle.sm_clock_mhz];
+        sums.sm_clock_mhz = known.into_iter().flatten().min();
+        sums.max_sm_clock_mhz = sums.max_sm_clock_mhz.max(throttle.max_sm_clock_mhz);
+        add(&mut sums.throttled_ns, throttle.throttled_ns);
+        add(&mut sums.sampled_ns, throttle.sampled_ns);
+        if let Some(mean) = throttle.mean_sm_clock_mhz {
+            self.clock += f64::from(mean) * throttle.throttled_ns as f64;
+            self.clock_ns += throttle.throttled_ns as f64;
+        }
+    }
+}

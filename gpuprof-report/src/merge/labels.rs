@@ -1,0 +1,110 @@
+//! The labels of one function over several profiles.
+
+use std::collections::HashMap;
+
+use super::totals::{add, add_amount, add_option, rounded_mean};
+use crate::profile::{LabelGpuStats, LabelStats, OTHER_LABELS};
+
+/// Labels of a function that are told apart, as in one process.
+const MAX_LABELS: usize = 256;
+
+/// The calls with each label, in the order in which labels are found.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Labels {
+    index: HashMap<String, usize>,
+    rows: Vec<LabelTotals>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct LabelTotals {
+    sums: LabelStats,
+    cpu_ns: u128,
+    gpu: Option<(LabelGpuStats, u128)>,
+}
+
+impl Labels {
+    pub(super) fn add(&mut self, labels: &[LabelStats]) {
+        for label in labels {
+            if let Some(row) = self.row(&label.label) {
+                row.add(label);
+            }
+        }
+    }
+
+    fn row(&mut self, label: &str) -> Option<&mut LabelTotals> {
+        let is_full = self.rows.len() >= MAX_LABELS && !self.index.contains_key(label);
+        let label = if is_full { OTHER_LABELS } else { label };
+        if let Some(at) = self.index.get(label) {
+            return self.rows.get_mut(*at);
+        }
+        self.index.insert(label.to_owned(), self.rows.len());
+        let mut row = LabelTotals::default();
+        row.sums.label = label.to_owned();
+        self.rows.push(row);
+        self.rows.last_mut()
+    }
+
+    /// Integers first, then by name, and the other labels last, as in one process.
+    pub(super) fn finish(self) -> Vec<LabelStats> {
+        let mut labels: Vec<LabelStats> = self.rows.into_iter().map(LabelTotals::finish).collect();
+        labels.sort_by_cached_key(|row| {
+            let number = row.label.parse::<i64>();
+            let is_other = row.label == OTHER_LABELS;
+            (
+                is_other,
+                number.is_err(),
+                number.unwrap_or(0),
+                row.label.clone(),
+            )
+        });
+        labels
+    }
+}
+
+impl LabelTotals {
+    fn add(&mut self, label: &LabelStats) {
+        let sums = &mut self.sums;
+        add(&mut sums.calls, label.calls);
+        add(&mut sums.open_calls, label.open_calls);
+        add(&mut sums.open_ns, label.open_ns);
+        add(&mut sums.cpu_total_ns, label.cpu_total_ns);
+        add(&mut sums.cpu_self_ns, label.cpu_self_ns);
+        sums.cpu_max_ns = sums.cpu_max_ns.max(label.cpu_max_ns);
+        add(&mut sums.gpu_nested_ns, label.gpu_nested_ns);
+        add_option(&mut sums.gpu_busy_ns, label.gpu_busy_ns);
+        let ns = exact_sum(label.cpu_total_ns, label.cpu_mean_ns, label.calls);
+        self.cpu_ns = self.cpu_ns.saturating_add(ns);
+        if let Some(gpu) = &label.gpu {
+            let (sums, ns) = self.gpu.get_or_insert_default();
+            *ns = ns.saturating_add(exact_sum(gpu.timed_ns, gpu.mean_ns, gpu.timed_calls));
+            add(&mut sums.timed_calls, gpu.timed_calls);
+            add(&mut sums.total_ns, gpu.total_ns);
+            add(&mut sums.self_ns, gpu.self_ns);
+            add(&mut sums.timed_ns, gpu.timed_ns);
+            sums.max_ns = sums.max_ns.max(gpu.max_ns);
+            add_amount(&mut sums.timed_bytes, gpu.timed_bytes);
+            add_amount(&mut sums.timed_flops, gpu.timed_flops);
+            add_amount(&mut sums.timed_items, gpu.timed_items);
+        }
+    }
+
+    fn finish(self) -> LabelStats {
+        let gpu = self.gpu.map(|(sums, ns)| LabelGpuStats {
+            mean_ns: rounded_mean(ns, sums.timed_calls),
+            ..sums
+        });
+        LabelStats {
+            cpu_mean_ns: rounded_mean(self.cpu_ns, self.sums.calls),
+            gpu,
+            ..self.sums
+        }
+    }
+}
+
+/// The sum of all calls: `sum_ns`, unless it contradicts the mean.
+fn exact_sum(sum_ns: u64, mean_ns: u64, calls: u64) -> u128 {
+    match rounded_mean(u128::from(sum_ns), calls) == mean_ns {
+        true => u128::from(sum_ns),
+        false => u128::from(mean_ns) * u128::from(calls),
+    }
+}

@@ -1,0 +1,257 @@
+//! Several profiles as one: the ranks of a job, or several runs.
+//!
+//! The merge is exact. Counts and times are added, minima and maxima are those of all, and
+//! percentiles are computed from the sum of the histograms: eight ranks give what one process that
+//! did all their work would have reported. Three figures are not exact:
+//!
+//! - standard deviations, which are within 1 ns, because each profile rounds its own;
+//! - percentiles of kernels, copies and API calls if a profile is of a version that wrote no
+//!   histogram of them; a note in the diagnostics says so;
+//! - the busy time of a device that several processes used at once, which is marked as an upper
+//!   bound.
+//!
+//! What is added to what: functions by module, name, file and line; nodes of the call tree by path
+//! and label; kernels by symbol and model of the device; copies by direction and model; API calls
+//! by name.
+//!
+//! A device is known by its UUID, and has a new ordinal, in the order in which the profiles list
+//! them: eight ranks with one GPU each have the GPUs 0 to 7, with a busy time each. Runs on one GPU
+//! share it. Kernels, copies and GPU spans are summed over the devices of one model, and bear the
+//! ordinal of the first of them. The wall time is the time in which at least one process was
+//! measured.
+//!
+//! Findings and suggested commands are about one process and are left out.
+//!
+//! The memory is bounded whatever the profiles hold: a table has at most 65,536 rows, and what is
+//! beyond them is counted as dropped.
+
+mod activities;
+mod devices;
+mod diagnostics;
+mod functions;
+mod labels;
+mod rows;
+mod spread;
+#[cfg(test)]
+pub(crate) mod tests;
+mod totals;
+mod tree;
+mod windows;
+
+use std::collections::HashMap;
+use std::collections::HashSet;
+
+use crate::profile::{FunctionRanks, Profile, Ranks, SCHEMA};
+use crate::schedule::Schedule;
+use activities::Activities;
+use devices::{Devices, Ordinals};
+use diagnostics::{add_cupti, add_diagnostics, add_note};
+use functions::FunctionTotals;
+use rows::{MAX_ROWS, Rows};
+use totals::add;
+use tree::Tree;
+use windows::Window;
+
+/// Functions of one name and place in a profile that are told apart.
+const MAX_NAMESAKES: u32 = 64;
+
+/// Adds profiles, one at a time.
+///
+/// ```
+/// use gpuprof_report::merge::Merger;
+/// use gpuprof_report::profile::Profile;
+///
+/// let mut ranks = [Profile::default(), Profile::default()];
+/// ranks[0].diagnostics.calls = 3;
+/// ranks[1].diagnostics.calls = 4;
+///
+/// let mut merger = Merger::default();
+/// ranks.iter().for_each(|rank| merger.add(rank));
+/// let job = merger.finish();
+/// assert_eq!(job.diagnostics.calls, 7);
+/// assert_eq!(job.ranks.unwrap().profiles, 2);
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Merger {
+    /// Profiles that were added.
+    added: u64,
+    /// What is only counted, and what all profiles agree on.
+    sums: Profile,
+    processes: u32,
+    hosts: HashSet<String>,
+    windows: Vec<Window>,
+    devices: Devices,
+    functions: Rows<FunctionTotals>,
+    tree: Tree,
+    activities: Activities,
+    /// The key of the function that is looked up.
+    key: String,
+}
+
+impl Merger {
+    /// Adds a profile.
+    pub fn add(&mut self, profile: &Profile) {
+        self.added += 1;
+        self.processes = self.processes.saturating_add(spread::processes(profile));
+        if self.hosts.len() < MAX_ROWS {
+            self.hosts.insert(profile.host.clone());
+        }
+        self.windows.push(Window::of(profile));
+        self.add_facts(profile);
+        let ordinals = self.devices.add(profile);
+        let places = self.add_functions(profile, &ordinals);
+        let activities =
+            self.activities
+                .add(&profile.kernels, &profile.copies, &profile.api, |ordinal| {
+                    ordinals.of_model(ordinal)
+                });
+        let dropped = self.tree.add(&profile.tree, &places, &activities);
+        add(&mut self.sums.diagnostics.dropped, dropped);
+    }
+
+    /// The sum of the profiles that were added.
+    #[must_use]
+    pub fn finish(mut self) -> Profile {
+        self.note_estimates();
+        let mut merged = self.sums;
+        merged.wall_ns = windows::covered(self.windows).0;
+        merged.devices = self.devices.devices();
+        merged.gpu_busy = self.devices.busy();
+        merged.throttled = self.devices.throttled();
+        let (functions, places) = self.functions.sorted_by_key(FunctionTotals::order);
+        let spreads = functions.iter().enumerate();
+        let spreads = spreads.filter_map(|(at, of)| of.spread.finish(at as u32, self.processes));
+        merged.ranks = Some(Ranks {
+            profiles: self.processes,
+            hosts: u32::try_from(self.hosts.len()).unwrap_or(u32::MAX),
+            functions: spreads.collect(),
+        });
+        merged.functions = functions.into_iter().map(FunctionTotals::finish).collect();
+        let tables = self.activities.finish();
+        let (kernels, copies) = (&tables.kernel_places, &tables.copy_places);
+        merged.tree = self.tree.finish(&places, kernels, copies);
+        (merged.kernels, merged.copies, merged.api) = (tables.kernels, tables.copies, tables.api);
+        merged
+    }
+
+    /// What a profile says once.
+    fn add_facts(&mut self, profile: &Profile) {
+        let sums = &mut self.sums;
+        add_cupti(&mut sums.cupti, &profile.cupti);
+        if self.added == 1 {
+            sums.schema = SCHEMA.to_owned();
+            sums.program.clone_from(&profile.program);
+            sums.host.clone_from(&profile.host);
+            sums.started_at.clone_from(&profile.started_at);
+            (sums.pid, sums.rank) = (profile.pid, profile.rank);
+            (sums.at_exit, sums.schedule) = (profile.at_exit, profile.schedule);
+            sums.meta.clone_from(&profile.meta);
+            sums.diagnostics = profile.diagnostics.clone();
+            return;
+        }
+        (sums.pid, sums.rank) = (0, None);
+        sums.at_exit &= profile.at_exit;
+        if !profile.started_at.is_empty() && profile.started_at < sums.started_at {
+            sums.started_at.clone_from(&profile.started_at);
+        }
+        let notes = &mut sums.diagnostics.notes;
+        let differs = [
+            (profile.program != sums.program, "programs"),
+            (
+                profile.diagnostics.sampling != sums.diagnostics.sampling,
+                "sampling settings",
+            ),
+            (schedule(profile) != schedule_of(sums.schedule), "schedules"),
+            (profile.meta != sums.meta, "facts (GPUPROF_META)"),
+        ];
+        for (_, what) in differs.into_iter().filter(|(differs, _)| *differs) {
+            add_note(
+                notes,
+                &format!("the merged profiles are of different {what}"),
+            );
+        }
+        sums.meta.retain(|pair| profile.meta.contains(pair));
+        sums.schedule = match (sums.schedule, profile.schedule) {
+            (Some(mut sum), Some(more)) if sum.schedule == more.schedule => {
+                add(&mut sum.steps, more.steps);
+                add(&mut sum.measured_steps, more.measured_steps);
+                add(&mut sum.cycles, more.cycles);
+                Some(sum)
+            }
+            _ => None,
+        };
+        add_diagnostics(&mut sums.diagnostics, &profile.diagnostics);
+    }
+
+    /// Adds the functions of a profile and returns where each now is.
+    fn add_functions(&mut self, profile: &Profile, ordinals: &Ordinals) -> Vec<Option<u32>> {
+        let processes = spread::processes(profile);
+        let ranks = profile.ranks.iter().flat_map(|ranks| &ranks.functions);
+        let ranks: HashMap<u32, &FunctionRanks> =
+            ranks.map(|ranks| (ranks.function, ranks)).collect();
+        let functions = profile.functions.iter().enumerate();
+        let places = functions.map(|(index, function)| {
+            use std::fmt::Write as _;
+            self.key.clear();
+            // Writing to a String cannot fail.
+            let _ = write!(
+                self.key,
+                "{}\n{}\n{}\n{}",
+                function.module, function.name, function.file, function.line
+            );
+            let at = self.place(function)?;
+            let totals = self.functions.get_mut(at)?;
+            totals.last_profile = self.added;
+            let ranks = ranks.get(&(index as u32)).map(|ranks| (processes, *ranks));
+            totals.add(profile, function, ranks, ordinals);
+            Some(at)
+        });
+        places.collect()
+    }
+
+    /// Where a function is that has `self.key`: two of one profile have two places.
+    fn place(&mut self, function: &crate::profile::Function) -> Option<u32> {
+        let mut namesake = 0;
+        loop {
+            let make = || FunctionTotals::named_as(function);
+            let at = self.functions.position(&self.key, namesake, make)?;
+            let is_taken = self.functions.get(at)?.last_profile == self.added;
+            if !is_taken || namesake + 1 >= MAX_NAMESAKES {
+                return Some(at);
+            }
+            namesake += 1;
+        }
+    }
+
+    /// Says what is not exact, and what there was no room for.
+    fn note_estimates(&mut self) {
+        let notes = &mut self.sums.diagnostics.notes;
+        let mut estimated = self.functions.iter().map(|of| of.activities.estimated);
+        if self.activities.estimated || estimated.any(|estimated| estimated) {
+            add_note(
+                notes,
+                "medians and 99th percentiles of kernels, copies and API calls are estimates: a \
+                 merged profile is of an older version of gpuprof and has no histogram of them",
+            );
+        }
+        let functions = self.functions.iter().map(|of| of.activities.dropped());
+        let dropped = functions.fold(self.functions.dropped, u64::saturating_add);
+        let dropped = [self.devices.dropped(), self.activities.dropped()]
+            .into_iter()
+            .fold(dropped, u64::saturating_add);
+        if dropped > 0 {
+            add_note(
+                notes,
+                &format!("{dropped} rows are left out: a table has at most {MAX_ROWS}"),
+            );
+        }
+    }
+}
+
+fn schedule(profile: &Profile) -> Option<Schedule> {
+    schedule_of(profile.schedule)
+}
+
+fn schedule_of(steps: Option<crate::profile::ScheduleSteps>) -> Option<Schedule> {
+    steps.map(|steps| steps.schedule)
+}

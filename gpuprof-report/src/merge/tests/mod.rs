@@ -1,0 +1,5 @@
+//! Merging is exact, orders nothing by chance, and fails on nothing.
+
+pub(crate) mod arbitrary;
+mod exact;
+mod ranks;

@@ -1,0 +1,224 @@
+//! Totals of durations: what a histogram, a count and a sum of several profiles come to.
+
+use crate::histogram::{BUCKETS_PER_OCTAVE, OCTAVES, bucket_index, quantile};
+use crate::profile::{Bucket, DurationStats, SpanStats};
+
+/// Counts per bucket, sorted by bucket.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Counts {
+    buckets: Vec<Bucket>,
+}
+
+impl Counts {
+    fn add_all(&mut self, buckets: &[Bucket]) {
+        let last = (OCTAVES * BUCKETS_PER_OCTAVE - 1) as u32;
+        let mut next = 0;
+        for bucket in buckets {
+            let index = bucket.index.min(last);
+            next = self.add(index, bucket.count, next) + 1;
+        }
+    }
+
+    /// Adds to one bucket, which may be at `guess`, and returns where it is.
+    fn add(&mut self, index: u32, count: u64, guess: usize) -> usize {
+        let is_guessed = self
+            .buckets
+            .get(guess)
+            .is_some_and(|known| known.index == index);
+        let found = match is_guessed {
+            true => Ok(guess),
+            false => self
+                .buckets
+                .binary_search_by_key(&index, |known| known.index),
+        };
+        match found {
+            Ok(at) => {
+                if let Some(known) = self.buckets.get_mut(at) {
+                    known.count = known.count.saturating_add(count);
+                }
+                at
+            }
+            Err(at) => {
+                if count > 0 {
+                    self.buckets.insert(at, Bucket { index, count });
+                }
+                at
+            }
+        }
+    }
+
+    fn total(&self) -> u64 {
+        total(&self.buckets)
+    }
+
+    fn quantile(&self, share: f64, (min, max): (u64, u64)) -> u64 {
+        quantile(self.buckets.iter().copied(), self.total(), share, min..=max)
+    }
+}
+
+fn total(buckets: &[Bucket]) -> u64 {
+    let counts = buckets.iter().map(|bucket| bucket.count);
+    counts.fold(0, u64::saturating_add)
+}
+
+/// Number, sum, spread and distribution of durations.
+#[derive(Clone, Debug, Default)]
+pub(super) struct SpanTotals {
+    total_ns: u64,
+    self_ns: u64,
+    calls: u64,
+    sum_ns: u128,
+    /// Sum of squared deviations from the mean, ns².
+    squares: f64,
+    range: Option<(u64, u64)>,
+    counts: Counts,
+}
+
+impl SpanTotals {
+    /// Adds the durations of `calls` calls. `sum_ns` is their exact sum, unless it contradicts the
+    /// mean, as the sum over outermost calls of a recursive function does.
+    pub(super) fn add(&mut self, times: &SpanStats, calls: u64, sum_ns: u64) {
+        self.total_ns = self.total_ns.saturating_add(times.total_ns);
+        self.self_ns = self.self_ns.saturating_add(times.self_ns);
+        let counted = total(&times.histogram);
+        let calls = if counted > calls { counted } else { calls };
+        if calls == 0 {
+            return;
+        }
+        let sum_ns = match rounded_mean(u128::from(sum_ns), calls) == times.mean_ns {
+            true => u128::from(sum_ns),
+            false => u128::from(times.mean_ns) * u128::from(calls),
+        };
+        self.add_squares(calls, sum_ns, times.stddev_ns as f64);
+        self.calls = self.calls.saturating_add(calls);
+        self.sum_ns = self.sum_ns.saturating_add(sum_ns);
+        self.range = Some(wider(self.range, (times.min_ns, times.max_ns)));
+        self.counts.add_all(&times.histogram);
+    }
+
+    /// The pairwise update of Chan, Golub and LeVeque (1979).
+    fn add_squares(&mut self, calls: u64, sum_ns: u128, stddev: f64) {
+        let (before, more) = (self.calls as f64, calls as f64);
+        let mut between = 0.0;
+        if self.calls > 0 {
+            let difference = sum_ns as f64 / more - self.sum_ns as f64 / before;
+            between = difference * difference * before * more / (before + more);
+        }
+        self.squares += stddev * stddev * more + between;
+    }
+
+    pub(super) fn stats(&self) -> SpanStats {
+        let mut stats = SpanStats {
+            total_ns: self.total_ns,
+            self_ns: self.self_ns,
+            ..SpanStats::default()
+        };
+        let Some(range) = self.range else {
+            return stats;
+        };
+        let (min_ns, max_ns) = range;
+        let stddev = (self.squares / self.calls as f64).sqrt().round() as u64;
+        stats.mean_ns = rounded_mean(self.sum_ns, self.calls);
+        (stats.min_ns, stats.max_ns) = range;
+        stats.stddev_ns = stddev.min(max_ns.saturating_sub(min_ns).div_ceil(2));
+        stats.p50_ns = self.counts.quantile(0.50, range);
+        stats.p90_ns = self.counts.quantile(0.90, range);
+        stats.p95_ns = self.counts.quantile(0.95, range);
+        stats.p99_ns = self.counts.quantile(0.99, range);
+        stats.histogram = self.counts.buckets.clone();
+        stats
+    }
+}
+
+/// Number, sum and distribution of the durations of activities.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ActivityTotals {
+    calls: u64,
+    total_ns: u64,
+    range: Option<(u64, u64)>,
+    counts: Counts,
+}
+
+impl ActivityTotals {
+    /// Adds durations. A document without their histogram, of an older version, counts half of them
+    /// as its median and the others as its median or, one in a hundred, as its 99th percentile;
+    /// returns whether that was so.
+    pub(super) fn add(&mut self, times: &DurationStats) -> bool {
+        if times.calls == 0 {
+            return false;
+        }
+        self.calls = self.calls.saturating_add(times.calls);
+        self.total_ns = self.total_ns.saturating_add(times.total_ns);
+        self.range = Some(wider(self.range, (times.min_ns, times.max_ns)));
+        self.counts.add_all(&times.histogram);
+        if times.histogram.is_empty() {
+            let longest = times.calls.div_ceil(100);
+            let mut add = |ns, count| self.counts.add(bucket_index(ns) as u32, count, 0);
+            add(times.p50_ns, times.calls - longest);
+            add(times.p99_ns, longest);
+        }
+        times.histogram.is_empty()
+    }
+
+    pub(super) fn total_ns(&self) -> u64 {
+        self.total_ns
+    }
+
+    pub(super) fn calls(&self) -> u64 {
+        self.calls
+    }
+
+    pub(super) fn stats(&self) -> DurationStats {
+        let Some(range) = self.range else {
+            return DurationStats::default();
+        };
+        DurationStats {
+            calls: self.calls,
+            total_ns: self.total_ns,
+            mean_ns: rounded_mean(u128::from(self.total_ns), self.calls),
+            min_ns: range.0,
+            max_ns: range.1,
+            p50_ns: self.counts.quantile(0.50, range),
+            p99_ns: self.counts.quantile(0.99, range),
+            histogram: self.counts.buckets.clone(),
+        }
+    }
+}
+
+/// As a profile rounds it.
+pub(super) fn rounded_mean(sum_ns: u128, calls: u64) -> u64 {
+    match calls {
+        0 => 0,
+        calls => (sum_ns as f64 / calls as f64).round() as u64,
+    }
+}
+
+fn wider(range: Option<(u64, u64)>, (min, max): (u64, u64)) -> (u64, u64) {
+    range.map_or((min, max), |known| (known.0.min(min), known.1.max(max)))
+}
+
+/// The sum of two figures of which either may be missing.
+pub(super) fn add_option(sum: &mut Option<u64>, more: Option<u64>) {
+    if let Some(more) = more {
+        *sum = Some(sum.unwrap_or(0).saturating_add(more));
+    }
+}
+
+/// The sum of two amounts of which either may be missing.
+pub(super) fn add_amount(sum: &mut Option<f64>, more: Option<f64>) {
+    if let Some(more) = more {
+        *sum = Some(sum.unwrap_or(0.0) + more);
+    }
+}
+
+/// Adds to a sum that stays at the largest number.
+pub(super) fn add(sum: &mut u64, more: u64) {
+    *sum = sum.saturating_add(more);
+}
+
+/// Half the width of the interval of a sum of independent figures, ns.
+pub(super) fn add_half_width(sum: &mut Option<f64>, more: Option<u64>) {
+    if let Some(more) = more {
+        *sum = Some(sum.unwrap_or(0.0).hypot(more as f64));
+    }
+}

@@ -1,0 +1,146 @@
+//! The call tree over several profiles: nodes with the same path are one.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap};
+
+use super::activities::Places;
+use super::rows::Rows;
+use super::totals::{add, add_option};
+use crate::profile::{CapturedRuns, NodeActivity, TreeNode};
+
+/// The merged call tree.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Tree {
+    rows: Rows<NodeTotals>,
+    /// The key of the node that is looked up.
+    key: String,
+}
+
+#[derive(Clone, Debug, Default)]
+struct NodeTotals {
+    sums: TreeNode,
+    /// By kernel or copies: calls and time.
+    activities: BTreeMap<(Option<u32>, Option<u32>), (u64, u64)>,
+}
+
+impl Tree {
+    /// Adds the tree of a profile. `functions` are the merged places of its functions. Returns the
+    /// calls for which there was no room.
+    pub(super) fn add(
+        &mut self,
+        tree: &[TreeNode],
+        functions: &[Option<u32>],
+        activities: &Places,
+    ) -> u64 {
+        let mut dropped = 0;
+        let mut ids: HashMap<u32, u32> = HashMap::with_capacity(tree.len());
+        for node in tree {
+            let function = node.function.and_then(|at| *functions.get(at as usize)?);
+            // A node whose parent is not before it stands at the top.
+            let parent = node.parent.and_then(|parent| ids.get(&parent).copied());
+            self.write_key(node, function);
+            let number = parent.map_or(0, |parent| parent + 1);
+            let id = self.rows.len() as u32;
+            let at = self.rows.position(&self.key, number, || NodeTotals {
+                sums: TreeNode {
+                    id,
+                    parent,
+                    name: node.name.clone(),
+                    label: node.label.clone(),
+                    function,
+                    ..TreeNode::default()
+                },
+                ..NodeTotals::default()
+            });
+            match at.and_then(|at| Some((at, self.rows.get_mut(at)?))) {
+                Some((at, totals)) => {
+                    ids.insert(node.id, at);
+                    totals.add(node, activities);
+                }
+                None => add(&mut dropped, node.calls),
+            }
+        }
+        dropped
+    }
+
+    /// Function, or name of a node without one; label; and whether it is of replays.
+    fn write_key(&mut self, node: &TreeNode, function: Option<u32>) {
+        use std::fmt::Write as _;
+        self.key.clear();
+        // Writing to a String cannot fail.
+        let _ = match function {
+            Some(function) => write!(self.key, "{function}"),
+            None => write!(self.key, "\n{}", node.name),
+        };
+        let kind = match (&node.captured, &node.label) {
+            (None, None) => "\n",
+            (None, Some(_)) => "\nlabel ",
+            (Some(_), None) => "\ncaptured",
+            (Some(_), Some(_)) => "\ncaptured label ",
+        };
+        self.key.push_str(kind);
+        self.key.push_str(node.label.as_deref().unwrap_or_default());
+    }
+
+    /// The nodes, parents before their children, with the final places of functions, kernels and
+    /// copies.
+    pub(super) fn finish(
+        self,
+        functions: &[u32],
+        kernels: &[u32],
+        copies: &[u32],
+    ) -> Vec<TreeNode> {
+        let place = |places: &[u32], at: Option<u32>| places.get(at? as usize).copied();
+        let nodes = self.rows.sorted_by_key(|node| node.sums.id).0.into_iter();
+        let nodes = nodes.map(|node| {
+            let mut activities: Vec<NodeActivity> = (node.activities.into_iter())
+                .map(|((kernel, copy), (calls, total_ns))| NodeActivity {
+                    kernel: place(kernels, kernel),
+                    copies: place(copies, copy),
+                    calls,
+                    total_ns,
+                })
+                .collect();
+            activities.sort_by_key(|of| (Reverse(of.total_ns), of.kernel, of.copies));
+            TreeNode {
+                function: place(functions, node.sums.function),
+                activities,
+                ..node.sums
+            }
+        });
+        nodes.collect()
+    }
+}
+
+impl NodeTotals {
+    fn add(&mut self, node: &TreeNode, places: &Places) {
+        let sums = &mut self.sums;
+        add(&mut sums.calls, node.calls);
+        add(&mut sums.open_calls, node.open_calls);
+        add(&mut sums.open_ns, node.open_ns);
+        add(&mut sums.cpu_total_ns, node.cpu_total_ns);
+        add(&mut sums.cpu_self_ns, node.cpu_self_ns);
+        add_option(&mut sums.gpu_total_ns, node.gpu_total_ns);
+        add_option(&mut sums.gpu_self_ns, node.gpu_self_ns);
+        add(&mut sums.gpu_nested_ns, node.gpu_nested_ns);
+        add_option(&mut sums.busy_ns, node.busy_ns);
+        add_option(&mut sums.idle_ns, node.idle_ns);
+        if let Some(captured) = &node.captured {
+            let CapturedRuns { replays, busy_ns } = sums.captured.get_or_insert_default();
+            add(replays, captured.replays);
+            add(busy_ns, captured.busy_ns);
+        }
+        let place = |places: &[Option<u32>], at: Option<u32>| *places.get(at? as usize)?;
+        for activity in &node.activities {
+            let key = (
+                place(&places.kernels, activity.kernel),
+                place(&places.copies, activity.copies),
+            );
+            if key != (None, None) {
+                let (calls, total_ns) = self.activities.entry(key).or_default();
+                add(calls, activity.calls);
+                add(total_ns, activity.total_ns);
+            }
+        }
+    }
+}
