@@ -19,13 +19,13 @@ use crate::output::{self, Exit, complain};
 ///
 /// Counts and times are added, percentiles are those of all calls together, and a section of the
 /// report says how the ranks differ. Files that cannot be read are named and skipped; the exit code
-/// is then 2. Time lines of several ranks become one, in the order given; the files must all be time
-/// lines of one format.
+/// is then 2. Time lines of several ranks become one, in the order given; the files must all be
+/// time lines of one format.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// JSON profiles, folders of them (their *.json files), or patterns such as 'runs/*.json'; or time
-    /// lines, all as Chrome JSON or all as .pftrace
+    /// JSON profiles, folders of them (their *.json files), or patterns such as 'runs/*.json'; or
+    /// time lines, all as Chrome JSON or all as .pftrace
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 
