@@ -58,7 +58,10 @@ fn times(outcome: &Outcome) -> Vec<Promise> {
     // available. `Instant` takes about as long as a span, so it sees the same disturbances.
     let busy = scaling("instant").is_none_or(|ratio| ratio > QUIET);
     let times = |x: f64| format!("{x:.2} ×");
-    let apart = |x: f64| format!("{x:+.1} ns");
+    let apart = |x: f64| match x.abs() {
+        100.0.. => format!("{x:+.0} ns"),
+        _ => format!("{x:+.1} ns"),
+    };
     let at_most = |what: &str, measured: Option<f64>, most, shown: &dyn Fn(f64) -> String| {
         let verdict = match measured {
             None => Verdict::Missing,
@@ -106,7 +109,7 @@ fn times(outcome: &Outcome) -> Vec<Promise> {
             &times,
         ),
         at_most(
-            "gpuprof on a time line over gpuprof",
+            "on a time line over gpuprof",
             over("time-line", "span"),
             15.0,
             &apart,

@@ -14,6 +14,10 @@ const WRITES_A_PROFILE: &str = r#"
     printf '%s' "$PROFILE" > "${path%\{pid\}.json}$$.json"
 "#;
 
+/// Has `env` of coreutils run a program with the default actions of these signals, which whoever
+/// runs the tests may ignore.
+const DEFAULT_SIGNALS: &str = "--default-signal=HUP,INT,QUIT,TERM";
+
 fn run_shell(options: &[&str], script: &str, profile: &str) -> Ended {
     let mut arguments = vec!["run"];
     arguments.extend(options);
@@ -201,8 +205,11 @@ fn without_a_temporary_folder_the_program_runs_all_the_same() {
 
 /// The command with a program that says `ready`, once that has been read.
 fn started(script: &str) -> (Child, BufReader<std::process::ChildStdout>) {
-    let mut command = gpuprof(&["run", "--", "sh", "-c", script]);
-    command.stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut command = std::process::Command::new("env");
+    command.args([DEFAULT_SIGNALS, env!("CARGO_BIN_EXE_gpuprof")]);
+    command.args(["run", "--", "sh", "-c", script]);
+    command.stdin(Stdio::null()).stdout(Stdio::piped());
+    command.stderr(Stdio::null());
     let mut child = command.spawn().expect("the command");
     let mut stdout = BufReader::new(child.stdout.take().expect("a pipe"));
     let mut line = String::new();
@@ -242,7 +249,8 @@ fn signals_reach_the_program_which_decides_what_they_do() {
 #[test]
 fn an_interrupt_of_the_terminal_reaches_the_program_and_its_status_is_kept() {
     let program = r#"sh -c 'trap "exit 41" INT; echo ready; read line; read line'"#;
-    let command = format!("exec {} run -- {program}", env!("CARGO_BIN_EXE_gpuprof"));
+    let gpuprof = env!("CARGO_BIN_EXE_gpuprof");
+    let command = format!("exec env {DEFAULT_SIGNALS} {gpuprof} run -- {program}");
     // Of util-linux: runs the command in a terminal of its own.
     let mut script = std::process::Command::new("script");
     script.args(["--quiet", "--return", "--command", &command, "/dev/null"]);
@@ -263,8 +271,9 @@ fn an_interrupt_of_the_terminal_reaches_the_program_and_its_status_is_kept() {
 #[test]
 fn a_signal_that_is_ignored_stays_ignored() {
     let script = "trap '' HUP; exec \"$0\" run -- sh -c 'grep SigIgn /proc/self/status'";
-    let mut command = std::process::Command::new("sh");
-    command.args(["-c", script, env!("CARGO_BIN_EXE_gpuprof")]);
+    let mut command = std::process::Command::new("env");
+    command.args([DEFAULT_SIGNALS, "sh", "-c", script]);
+    command.arg(env!("CARGO_BIN_EXE_gpuprof"));
     let ended = ended(command);
     let mask = ended.stdout.trim().rsplit('\t').next().expect("a mask");
     let mask = u64::from_str_radix(mask, 16).expect("a mask");
