@@ -7,7 +7,7 @@
 
 use std::ffi::c_int;
 use std::fs::{self, File, Metadata, OpenOptions};
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, BufWriter, ErrorKind, Write};
 use std::iter;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
@@ -26,16 +26,32 @@ const OWNER_MODE: u32 = 0o600;
 /// # Errors
 /// The system's, with an existing file left as it was. A pipe or device of another user is refused.
 pub(crate) fn write(path: &Path, text: &[u8]) -> io::Result<()> {
+    write_with(path, |out| out.write_all(text))
+}
+
+/// The same of what `write` writes, which is never in memory as a whole if `path` is a file.
+///
+/// # Errors
+/// Those of [`write()`](write), and those of `write`.
+pub(crate) fn write_with(
+    path: &Path,
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> io::Result<()> {
     if let Some(open) = descriptor(path) {
-        return fd::write(open, text);
+        return fd::write(open, &text(write)?);
     }
     match fs::symlink_metadata(path) {
-        Ok(found) if is_special(&found) => write_into(path, text),
+        Ok(found) if is_special(&found) => write_into(path, &text(write)?),
         Ok(found) if found.is_dir() => Err(ErrorKind::IsADirectory.into()),
-        Ok(found) if found.is_file() => replace(path, text, mode_like(&found)),
+        Ok(found) if found.is_file() => replace(path, write, mode_like(&found)),
         // Other errors, such as a missing folder, occur again when the file is created.
-        _ => replace(path, text, NEW_MODE),
+        _ => replace(path, write, NEW_MODE),
     }
+}
+
+fn text(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<Vec<u8>> {
+    let mut text = Vec::new();
+    write(&mut text).map(|()| text)
 }
 
 /// Whether writing to `path` replaces what was written before. Pipes, terminals and other open
@@ -73,12 +89,20 @@ fn mode_like(found: &Metadata) -> u32 {
     }
 }
 
-fn replace(path: &Path, text: &[u8], mode: u32) -> io::Result<()> {
+fn replace(
+    path: &Path,
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    mode: u32,
+) -> io::Result<()> {
     let folder = path.parent().filter(|folder| *folder != Path::new(""));
-    let (new_path, mut new_file) = create_in(folder.unwrap_or(Path::new(".")), mode)?;
+    let (new_path, new_file) = create_in(folder.unwrap_or(Path::new(".")), mode)?;
+    let written = thread_signals::without_write_signals(|| {
+        let mut buffered = BufWriter::new(new_file);
+        write(&mut buffered)?;
+        buffered.flush()
+    });
     // No fsync: this protects readers, and not against power cuts.
-    let replaced = thread_signals::without_write_signals(|| new_file.write_all(text))
-        .and_then(|()| fs::rename(&new_path, path));
+    let replaced = written.and_then(|()| fs::rename(&new_path, path));
     if replaced.is_err() {
         // The first error is the one to report.
         let _ = fs::remove_file(&new_path);

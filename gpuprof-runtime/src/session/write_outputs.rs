@@ -1,6 +1,8 @@
 //! Writes a profile to the outputs of its settings: standard error and files.
 
 use std::io;
+#[cfg(any(feature = "html", feature = "trace"))]
+use std::io::Write;
 use std::path::{Path, PathBuf};
 #[cfg(feature = "trace")]
 use std::time::Duration;
@@ -46,8 +48,8 @@ pub(super) fn write(output: &Output, settings: &Settings, profile: &Profile) {
 
 #[cfg(feature = "html")]
 fn write_html(path: &Path, settings: &Settings, profile: &Profile) {
-    let page = text(|out| gpuprof_report::html::write(profile, out));
-    write_file(path, || Ok(page), settings, profile);
+    let write = |out: &mut dyn Write| gpuprof_report::html::write(profile, out);
+    write_file(path, write, settings, profile);
 }
 
 #[cfg(not(feature = "html"))]
@@ -63,13 +65,13 @@ fn write_html(_: &Path, settings: &Settings, profile: &Profile) {
 fn write_trace(path: &Path, settings: &Settings, profile: &Profile) {
     use gpuprof_report::trace::{self, Format};
 
-    let document = || {
+    let write = |out: &mut dyn Write| {
         let time_line = current_trace::current(TRACE_LOCK_LIMIT);
         let time_line = time_line.ok_or_else(|| io::Error::other("its events are locked"))?;
         let format = Format::from_path(path).unwrap_or(Format::ChromeJson);
-        Ok(text(|out| trace::write(&time_line, format, out)))
+        trace::write(&time_line, format, out)
     };
-    write_file(path, document, settings, profile);
+    write_file(path, write, settings, profile);
 }
 
 #[cfg(not(feature = "trace"))]
@@ -81,12 +83,12 @@ fn write_trace(_: &Path, settings: &Settings, profile: &Profile) {
 #[cfg(any(feature = "html", feature = "trace"))]
 fn write_file(
     path: &Path,
-    document: impl FnOnce() -> io::Result<Vec<u8>>,
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
     settings: &Settings,
     profile: &Profile,
 ) {
     let path = fill_in(path);
-    if let Err(error) = document().and_then(|text| atomic_file::write(&path, &text)) {
+    if let Err(error) = atomic_file::write_with(&path, write) {
         let line = format!("gpuprof: cannot write {} ({error})", shown(&path));
         table_instead(line, settings, profile);
     }
