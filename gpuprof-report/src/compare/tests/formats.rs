@@ -6,7 +6,7 @@ use crate::compare::{Gate, Options, compare, to_json, to_markdown, to_text};
 use crate::merge::tests::arbitrary::profile;
 use crate::profile::{Function, MetaPair, Profile, SpanStats};
 
-fn run(name: &str, mean_ns: u64) -> Profile {
+pub(super) fn run(name: &str, mean_ns: u64) -> Profile {
     Profile {
         functions: vec![Function {
             name: name.into(),
