@@ -6,6 +6,8 @@ use crate::compare::{Comparison, Item};
 
 /// Ends of the axis, as shares.
 const LIMITS: [f64; 5] = [0.05, 0.10, 0.25, 0.50, 1.00];
+/// Intervals within this share of zero are always on the axis.
+const ALWAYS_HELD: f64 = 0.10;
 /// Half the width of a picture.
 const HALF_WIDTH: f64 = 100.0;
 
@@ -18,13 +20,15 @@ pub(super) struct Axis {
 }
 
 impl Axis {
-    /// One that holds at least three quarters of the intervals, so that a single large change does
-    /// not hide the others.
+    /// One that holds all intervals within ± 10 %, and at least three quarters of all, so that a
+    /// single large change does not hide the others.
     pub(super) fn new(comparison: &Comparison) -> Self {
         let mut ends: Vec<f64> = comparison.items.iter().filter_map(end).collect();
         ends.sort_by(f64::total_cmp);
         let most = (ends.len() * 3).div_ceil(4).saturating_sub(1);
-        let needed = ends.get(most).copied().unwrap_or(0.0);
+        let most = ends.get(most).copied().unwrap_or(0.0);
+        let largest = ends.last().copied().unwrap_or(0.0);
+        let needed = most.max(largest.min(ALWAYS_HELD));
         let limit = LIMITS.into_iter().find(|limit| *limit >= needed);
         Self {
             limit: limit.unwrap_or(1.0),
@@ -124,13 +128,13 @@ mod tests {
     }
 
     #[test]
-    fn the_axis_holds_three_quarters_of_the_intervals() {
+    fn the_axis_holds_all_up_to_a_tenth_and_three_quarters_of_the_intervals() {
         let small = || item(-0.04, 0.0, 0.02);
         let large = || item(1.0, 2.0, 30.0);
         assert_eq!(axis(Vec::new()).limit, 0.05);
-        assert_eq!(axis(vec![small(), small(), small(), large()]).limit, 0.05);
+        assert_eq!(axis(vec![small(), small(), small(), large()]).limit, 0.10);
         assert_eq!(axis(vec![small(), small(), large()]).limit, 1.0);
-        assert_eq!(axis(vec![item(-0.051, 0.0, 0.0)]).limit, 0.10);
+        assert_eq!(axis(vec![small(), item(-0.051, 0.0, 0.0)]).limit, 0.10);
     }
 
     #[test]

@@ -97,5 +97,10 @@ proptest! {
         let text = to_text(&comparison, 30, false);
         prop_assert!(!text.contains(char::from(0x1b)));
         prop_assert!(!to_markdown(&comparison).contains(char::from(0x1b)));
+        #[cfg(feature = "html")]
+        {
+            let page = crate::compare::to_html(&comparison);
+            prop_assert!(!page.contains(char::from(0x1b)) && !page.contains("NaN"), "{page}");
+        }
     }
 }
