@@ -50,7 +50,7 @@ fn write_pages() -> Result<PathBuf, String> {
         "--example",
         "pages",
         "--features",
-        "html,findings,serde",
+        "html,findings,serde,analysis",
         "--",
     ]);
     workspace::neutral(&mut command);
@@ -71,7 +71,12 @@ fn in_tests(program: &str) -> Command {
 fn test(pages: &std::path::Path) -> Result<(), String> {
     let failed = |error: io::Error| format!("cannot run node: {error}");
     let mut child = in_tests("node")
-        .args(["--test", "--test-reporter=tap", "pages.test.js"])
+        .args([
+            "--test",
+            "--test-reporter=tap",
+            "pages.test.js",
+            "compare.test.js",
+        ])
         .env("PAGES", pages)
         .stdout(Stdio::piped())
         .spawn()

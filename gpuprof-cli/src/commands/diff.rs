@@ -76,6 +76,8 @@ enum Format {
     Markdown,
     /// A document of the schema gpuprof.comparison/1
     Json,
+    /// A web page in one file
+    Html,
 }
 
 /// A value of --fail-on.
@@ -125,6 +127,7 @@ pub(crate) fn run(arguments: &Arguments) -> Exit {
         }
         Format::Markdown => compare::to_markdown(&comparison),
         Format::Json => compare::to_json(&comparison),
+        Format::Html => compare::to_html(&comparison),
     };
     match output::write(result.as_bytes(), arguments.output.as_deref()) {
         Exit::Success => answer(arguments, &comparison, &gate),

@@ -47,6 +47,8 @@ mod comparison;
 mod distributions;
 mod estimate;
 mod gate;
+#[cfg(feature = "html")]
+mod html;
 mod items;
 mod json;
 mod judge;
@@ -64,6 +66,8 @@ use crate::profile::Profile;
 
 pub use comparison::{Comparison, Figure, Item, Kind, Options, Verdict};
 pub use gate::{Gate, Rule};
+#[cfg(feature = "html")]
+pub use html::to_html;
 pub use json::to_json;
 pub use markdown::to_markdown;
 pub use measure::Measure;

@@ -2,7 +2,7 @@
 
 /// `text` with the characters that HTML interprets as references: for content and quoted
 /// attributes.
-pub(super) fn html(text: &str) -> String {
+pub(crate) fn html(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for c in text.chars() {
         match c {

@@ -6,7 +6,7 @@
 //! would interpret, the script makes text nodes, and the content security policy allows no other
 //! script and no network. Without scripts the page shows the report as text.
 
-mod escape;
+pub(crate) mod escape;
 mod function_records;
 mod json_text;
 mod page_data;
@@ -39,6 +39,10 @@ const SCRIPT: &str = concat!(
 /// browser ignores a style or script with another hash; `cargo xtask pages` compares them first.
 const STYLE_HASH: &str = "hyNlniJh2Sx9RJgzP/eQqsvBsqnGQ3peg4SRWEGMQh0=";
 const SCRIPT_HASH: &str = "xmi4pPjfwyPkAycGhYaV3w+E/m26EpBwYcJDkUsM1SA=";
+
+/// The style for other pages, with its hash.
+#[cfg(feature = "analysis")]
+pub(crate) const SHARED_STYLE: (&str, &str) = (STYLE, STYLE_HASH);
 
 /// Rows of the call tree that a reader without scripts gets.
 const TEXT_ROWS: usize = 60;

@@ -2,6 +2,8 @@
 
 mod formats;
 mod gate;
+#[cfg(feature = "html")]
+mod html;
 mod noise;
 mod simulated_runs;
 mod warnings;
