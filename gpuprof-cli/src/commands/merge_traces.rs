@@ -1,7 +1,7 @@
 //! The time lines of several ranks as one, for `gpuprof merge`.
 
 use std::fs::{self, File};
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -52,7 +52,17 @@ enum Failed {
 }
 
 fn merge(files: &[PathBuf], format: Format, output: &Path) -> Result<(), Failed> {
-    let folder = output.parent().filter(|folder| *folder != Path::new(""));
+    let write = |out: &mut dyn Write| match format {
+        Format::Perfetto => trace::merge_perfetto(files, out),
+        _ => trace::merge_json(files, out),
+    };
+    // A link stays one, and so does a device.
+    let target = output.canonicalize().unwrap_or_else(|_| output.to_owned());
+    if target.metadata().is_ok_and(|found| !found.is_file()) {
+        let mut opened = File::create(&target).map_err(Failed::Output)?;
+        return write(&mut opened).map_err(Failed::Merge);
+    }
+    let folder = target.parent().filter(|folder| *folder != Path::new(""));
     let folder = folder.unwrap_or(Path::new("."));
     // As the user's umask has it, and not for them alone.
     let mode = fs::Permissions::from_mode(0o666);
@@ -60,12 +70,8 @@ fn merge(files: &[PathBuf], format: Format, output: &Path) -> Result<(), Failed>
         .permissions(mode)
         .tempfile_in(folder);
     let mut merged = merged.map_err(Failed::Output)?;
-    let written = match format {
-        Format::Perfetto => trace::merge_perfetto(files, &mut merged),
-        _ => trace::merge_json(files, &mut merged),
-    };
-    written.map_err(Failed::Merge)?;
-    let merged = merged.persist(output);
+    write(&mut merged).map_err(Failed::Merge)?;
+    let merged = merged.persist(&target);
     merged
         .map(drop)
         .map_err(|failed| Failed::Output(failed.error))

@@ -129,6 +129,19 @@ fn time_lines_become_one() {
         let (one, two) = (fs::metadata(&file), fs::metadata(&output));
         assert!(two.expect("a file").len() > one.expect("a file").len());
     }
+    let link = folder.path().join("link.json");
+    std::os::unix::fs::symlink(folder.path().join("job.json"), &link).expect("a link");
+    let (file, link_text) = (corpus("two-streams.trace"), link.to_str().expect("a path"));
+    assert_eq!(
+        ended(gpuprof(&["merge", &file, "-o", link_text])).code,
+        Some(0)
+    );
+    assert!(fs::symlink_metadata(&link).expect("the link").is_symlink());
+    let both = [&*file, &file, "-o", link_text];
+    assert_eq!(
+        ended(gpuprof(&[&["merge"], &both[..]].concat())).code,
+        Some(0)
+    );
     let events = |path: &std::path::Path| {
         merged(path)["traceEvents"]
             .as_array()

@@ -5,7 +5,8 @@ use std::collections::HashMap;
 /// Rows of one table.
 #[derive(Clone, Debug)]
 pub(super) struct Rows<T> {
-    index: HashMap<String, Vec<(u32, u32)>>,
+    /// Numbers of rows by name and number: a recursive program has very many of one name.
+    index: HashMap<String, HashMap<u32, u32>>,
     rows: Vec<T>,
     /// Rows for which there was no room.
     pub(super) dropped: u64,
@@ -33,8 +34,8 @@ impl<T> Rows<T> {
         number: u32,
         make: impl FnOnce() -> T,
     ) -> Option<u32> {
-        let known = self.index.get(name).map_or(&[][..], Vec::as_slice);
-        if let Some((_, at)) = known.iter().find(|(other, _)| *other == number) {
+        let known = self.index.get(name);
+        if let Some(at) = known.and_then(|numbers| numbers.get(&number)) {
             return Some(*at);
         }
         if self.rows.len() >= MAX_ROWS {
@@ -44,7 +45,7 @@ impl<T> Rows<T> {
         let at = self.rows.len() as u32;
         self.rows.push(make());
         let numbers = self.index.entry(name.to_owned()).or_default();
-        numbers.push((number, at));
+        numbers.insert(number, at);
         Some(at)
     }
 

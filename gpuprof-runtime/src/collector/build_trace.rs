@@ -5,7 +5,7 @@ use std::time::Duration;
 use rustc_hash::FxHashMap;
 
 use super::Collector;
-use crate::clock;
+use crate::clock::{self, Scale};
 use crate::cupti;
 use crate::recorder::{Arguments, Event, Recorded};
 use crate::site::Site;
@@ -25,7 +25,7 @@ impl Collector {
     /// The time line of the last recording, without what only the session knows of the process.
     /// `None` if there is none, or a lock was not free within `limit`.
     pub(crate) fn trace(&self, limit: Duration) -> Option<Trace> {
-        let recorded = self.recorder.recorded()?;
+        let recorded = self.recorder.recorded(limit)?;
         let names = self.cupti.recorded_names(limit)?;
         let paths = self.paths.try_lock_for(limit)?.list().to_vec();
         let sites = self.sites.try_lock_for(limit)?.clone();
@@ -52,12 +52,29 @@ impl Collector {
 /// By how much the moments of GPU clocks may be wrong, ns; `None` if there are none.
 fn clock_error_ns(recorded: &Recorded) -> Option<u64> {
     let anchors = recorded.anchors.iter().flat_map(|(_, anchors)| anchors);
-    anchors.map(|anchor| clock::rough_ns(anchor.error)).max()
+    anchors.map(|anchor| anchor.error_ns).max()
+}
+
+/// Clock ticks to ns since the Unix epoch: by one moment, and the rate of all reports. The system
+/// may set its own clock meanwhile.
+#[derive(Clone, Copy)]
+struct HostClock {
+    began: Moment,
+    scale: Scale,
+}
+
+impl HostClock {
+    fn convert(&self, ticks: u64) -> u64 {
+        let Moment { from, to } = self.began;
+        match ticks.checked_sub(from) {
+            Some(since) => to.saturating_add(self.scale.ns(since)),
+            None => to.saturating_sub(self.scale.ns(from - ticks)),
+        }
+    }
 }
 
 struct Builder<'a> {
-    /// Clock ticks to ns since the Unix epoch.
-    host: ClockMap,
+    host: HostClock,
     /// The same of the clocks of contexts, by number, of times since [`GPU_ZERO`].
     gpu: FxHashMap<u32, ClockMap>,
     /// The same of CUPTI's clock.
@@ -75,6 +92,8 @@ struct Builder<'a> {
     sites: &'a [&'static Site],
     /// Streams of GPU spans come before those of CUPTI.
     first_queue: u32,
+    /// Events of the GPU whose time is not known.
+    unplaced: u64,
 }
 
 #[derive(Default)]
@@ -102,7 +121,10 @@ impl<'a> Builder<'a> {
         paths: &'a [CallPath],
         sites: &'a [&'static Site],
     ) -> Self {
-        let host = ClockMap::new(recorded.moments.clone());
+        let host = HostClock {
+            began: recorded.began,
+            scale: clock::scale(),
+        };
         let to_host = |from: u64, ticks: u64| Moment {
             from,
             to: host.convert(ticks),
@@ -139,6 +161,7 @@ impl<'a> Builder<'a> {
             paths,
             sites,
             first_queue: recorded.streams.len() as u32,
+            unplaced: 0,
         }
     }
 
@@ -189,6 +212,7 @@ impl<'a> Builder<'a> {
                 call,
             } => {
                 let Some(map) = self.gpu.get(&clock).filter(|map| !map.is_empty()) else {
+                    self.unplaced += 1;
                     return;
                 };
                 let start_ns = map.convert(gpu_time(start_ns));
@@ -213,6 +237,7 @@ impl<'a> Builder<'a> {
                 let name = self.kernels.get(shape as usize).copied();
                 let shape = self.recorded.shapes.get(shape as usize);
                 let (Some(name), Some(shape)) = (name, shape) else {
+                    self.unplaced += 1;
                     return;
                 };
                 let kind = ActivityKind::kernel(
@@ -320,16 +345,20 @@ impl<'a> Builder<'a> {
     }
 
     fn gaps(&self, lost: &[crate::recorder::LostEvents]) -> Vec<Gap> {
-        let gaps = lost.iter().map(|lost| {
+        let gap = |thread, (started, ended), events| {
             let mut gap = Gap::default();
-            (gap.thread, gap.events) = (lost.thread, lost.events);
-            if lost.thread.is_some() {
-                gap.start_ns = self.since_base(self.host.convert(lost.started));
-                gap.end_ns = self.since_base(self.host.convert(lost.ended));
-            }
+            (gap.thread, gap.events) = (thread, events);
+            gap.start_ns = self.since_base(self.host.convert(started));
+            gap.end_ns = self.since_base(self.host.convert(ended));
             gap
-        });
-        let mut gaps: Vec<Gap> = gaps.collect();
+        };
+        let mut gaps: Vec<Gap> = (lost.iter())
+            .map(|lost| gap(lost.thread, (lost.started, lost.ended), lost.events))
+            .collect();
+        if self.unplaced > 0 {
+            let all = (self.host.began.from, clock::now());
+            gaps.push(gap(None, all, self.unplaced));
+        }
         gaps.sort_by_key(|gap| gap.thread);
         gaps
     }

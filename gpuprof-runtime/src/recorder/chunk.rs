@@ -12,28 +12,37 @@ pub type Arguments = Box<[(&'static str, String)]>;
 
 #[derive(Debug)]
 pub(super) struct Chunk {
-    /// The recording that it is of.
-    pub(super) recording: u32,
+    /// When it was lent for the first time, in clock ticks.
+    pub(super) lent_at: u64,
     /// Events in it. Only the writer stores it, after the event's words.
     len: AtomicU64,
     words: Box<[AtomicU64]>,
     /// Of the events that have some, by position.
     arguments: Mutex<Vec<(usize, Arguments)>>,
+    /// What these take, in bytes. Only the writer stores it.
+    argument_bytes: AtomicU64,
 }
 
+/// Bytes of arguments with which a chunk is full.
+const MAX_ARGUMENT_BYTES: u64 = 64 << 10;
+/// Bytes of an event, by which arguments count as further events.
+const EVENT_BYTES: u64 = (WORDS * size_of::<u64>()) as u64;
+
 impl Chunk {
-    pub(super) fn new(recording: u32, events: usize) -> Self {
+    pub(super) fn new(lent_at: u64, events: usize) -> Self {
         Self {
-            recording,
+            lent_at,
             len: AtomicU64::new(0),
             words: (0..events * WORDS).map(|_| AtomicU64::new(0)).collect(),
             arguments: Mutex::default(),
+            argument_bytes: AtomicU64::new(0),
         }
     }
 
-    /// Makes it an empty one of `recording`.
-    pub(super) fn clear(&mut self, recording: u32) {
-        self.recording = recording;
+    /// Makes it an empty one.
+    pub(super) fn clear(&mut self, lent_at: u64) {
+        self.lent_at = lent_at;
+        self.argument_bytes.store(0, Relaxed);
         self.len.store(0, Relaxed);
         self.arguments.get_mut().clear();
     }
@@ -45,6 +54,9 @@ impl Chunk {
         let Some(room) = self.words.get(len * WORDS..(len + 1) * WORDS) else {
             return false;
         };
+        if self.argument_bytes.load(Relaxed) > MAX_ARGUMENT_BYTES {
+            return false;
+        }
         for (word, value) in room.iter().zip(event.encode()) {
             word.store(value, Relaxed);
         }
@@ -57,6 +69,12 @@ impl Chunk {
     pub(super) fn set_arguments(&self, arguments: Arguments) {
         let latest = (self.len.load(Relaxed) as usize).checked_sub(1);
         if let Some(latest) = latest {
+            let bytes = arguments
+                .iter()
+                .map(|(_, value)| size_of::<(&str, String)>() as u64 + value.capacity() as u64);
+            let bytes: u64 = bytes.sum();
+            let before = self.argument_bytes.load(Relaxed);
+            self.argument_bytes.store(before + bytes, Relaxed);
             self.arguments.lock().push((latest, arguments));
         }
     }
@@ -67,6 +85,12 @@ impl Chunk {
 
     pub(super) fn is_full(&self) -> bool {
         self.len() * WORDS >= self.words.len()
+            || self.argument_bytes.load(Relaxed) > MAX_ARGUMENT_BYTES
+    }
+
+    /// How many events the limit takes it for: arguments count by what they take.
+    pub(super) fn weight(&self) -> usize {
+        self.len() + (self.argument_bytes.load(Relaxed) / EVENT_BYTES) as usize
     }
 
     /// The events so far, with their arguments.

@@ -10,10 +10,10 @@ mod store;
 mod writer;
 
 use std::sync::atomic::{
-    AtomicBool, AtomicU32,
+    AtomicBool, AtomicU64,
     Ordering::{Acquire, Relaxed, Release},
 };
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use parking_lot::Mutex;
 
@@ -26,81 +26,91 @@ pub(crate) use self::event::Event;
 pub(crate) use self::store::{Anchor, LostEvents, Recorded, RecordedThread};
 pub(crate) use self::writer::Writer;
 
-/// See the module.
+/// How long after it is switched off the GPU's events are still recorded: of work that was launched
+/// before.
+const LATE_NS: u64 = 2_000_000_000;
+/// Reads of the system's clock, of which the closest counts: the thread may be interrupted.
+const READS: u32 = 8;
+
+/// See the module. A process has one time line: what asks for one when another has ended goes on
+/// with it.
 #[derive(Debug)]
 pub(crate) struct Recorder {
-    /// The number of the current recording, or of the last one; 0 before the first.
-    recording: AtomicU32,
-    /// Events of the GPU are recorded: a recording has begun and is not over, whether it is on or
-    /// off at present. What is launched before it is switched off comes later.
+    /// Something asks for a time line.
     is_open: AtomicBool,
     /// Calls are recorded.
     is_on: AtomicBool,
+    /// When it was switched off last, in clock ticks; 0 before the first time.
+    off_at: AtomicU64,
     store: Mutex<Store>,
 }
 
 impl Recorder {
     pub(crate) fn new() -> Self {
         Self {
-            recording: AtomicU32::new(0),
             is_open: AtomicBool::new(false),
             is_on: AtomicBool::new(false),
+            off_at: AtomicU64::new(0),
             store: Mutex::new(Store::new()),
         }
     }
 
-    /// Begins a recording of at most `limit` events, which forgets the one before.
+    /// Records from now on, and keeps at most `limit` events.
     pub(crate) fn start(&self, limit: usize) {
         let mut store = self.store.lock();
-        let recording = self.recording.load(Relaxed).wrapping_add(1).max(1);
-        store.begin(recording, limit);
-        store.moments.push(moment());
-        self.recording.store(recording, Release);
+        store.limit = limit;
+        if store.began == Moment::default() {
+            store.began = moment();
+        }
         drop(store);
         self.is_open.store(true, Release);
         self.switch(true);
     }
 
-    /// Ends the recording; what was recorded stays until the next one.
+    /// Ends what [`start`](Self::start) began; what was recorded stays.
     pub(crate) fn stop(&self) {
         self.switch(false);
         self.is_open.store(false, Release);
     }
 
-    /// Switches an open recording on or off. Returns whether one is open.
+    /// Switches the recorder on or off if it is open. Returns whether it is.
     pub(crate) fn switch(&self, on: bool) -> bool {
-        let is_open = self.is_open();
-        if self.is_on.swap(on && is_open, Relaxed) != (on && is_open) {
-            self.store.lock().note_switch(on && is_open, clock::now());
+        let is_open = self.is_open.load(Acquire);
+        let on = on && is_open;
+        let mut store = self.store.lock();
+        if self.is_on.swap(on, Relaxed) != on {
+            let now = clock::now();
+            store.note_switch(on, now);
+            if !on {
+                self.off_at.store(now, Relaxed);
+            }
         }
         is_open
     }
 
     /// Whether calls are recorded.
+    #[inline]
     pub(crate) fn is_on(&self) -> bool {
         self.is_on.load(Relaxed)
     }
 
     /// Whether events of the GPU are recorded.
     #[inline]
-    pub(crate) fn is_open(&self) -> bool {
-        self.is_open.load(Acquire)
+    pub(crate) fn takes_gpu_events(&self) -> bool {
+        self.is_on() || self.was_on_lately()
     }
 
-    /// Whether there is a recording, open or over.
-    pub(crate) fn has_recording(&self) -> bool {
-        self.recording.load(Relaxed) != 0
+    fn was_on_lately(&self) -> bool {
+        let off_at = self.off_at.load(Relaxed);
+        off_at > 0 && clock::rough_ns(clock::now().saturating_sub(off_at)) < LATE_NS
     }
 
-    /// Everything that is kept at present; `None` without a recording.
-    pub(crate) fn recorded(&self) -> Option<Recorded> {
-        if !self.has_recording() {
+    /// Everything that is kept at present. `None` if nothing ever asked for a time line, or the
+    /// lock was not free within `limit`.
+    pub(crate) fn recorded(&self, limit: Duration) -> Option<Recorded> {
+        let store = self.store.try_lock_for(limit)?;
+        if store.began == Moment::default() {
             return None;
-        }
-        let mut store = self.store.lock();
-        // Other clocks count ns, and need no rate.
-        if clock::is_tick_counter() {
-            store.moments.push(moment());
         }
         let (mut recorded, chunks) = store.kept(clock::now());
         // Spans need the lock now and then.
@@ -125,24 +135,33 @@ impl Recorder {
 
     /// The number of the thread that calls this, among those with an event.
     fn thread_number(&self) -> u32 {
-        self.store.lock().add_thread(RecordedThread::current())
+        self.store
+            .lock()
+            .add_thread(RecordedThread::current(), true)
     }
 
     /// The number of the thread with this tid.
     pub(crate) fn thread_of(&self, tid: u64) -> u32 {
-        self.store.lock().add_thread(RecordedThread::unnamed(tid))
+        self.store
+            .lock()
+            .add_thread(RecordedThread::unnamed(tid), false)
     }
 }
 
 /// The present moment: clock ticks, and ns since the Unix epoch.
 fn moment() -> Moment {
-    let before = clock::now();
-    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-    let apart = clock::now().saturating_sub(before);
-    Moment {
-        from: before + apart / 2,
-        to: now.map_or(0, |now| u64::try_from(now.as_nanos()).unwrap_or(u64::MAX)),
-    }
+    let reads = (0..READS).map(|_| {
+        let before = clock::now();
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        let apart = clock::now().saturating_sub(before);
+        let moment = Moment {
+            from: before + apart / 2,
+            to: now.map_or(0, |now| u64::try_from(now.as_nanos()).unwrap_or(u64::MAX)),
+        };
+        (apart, moment)
+    });
+    let closest = reads.min_by_key(|(apart, _)| *apart);
+    closest.map_or_else(Moment::default, |(_, moment)| moment)
 }
 
 #[cfg(all(test, loom))]

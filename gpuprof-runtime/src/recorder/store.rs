@@ -17,8 +17,10 @@ const CHUNK_EVENTS: usize = 512;
 const MIN_CHUNKS: usize = 16;
 /// Empty chunks that are kept for the next writer.
 const MAX_FREE: usize = 4;
-/// Threads that are told apart; the events of others are those of the last one.
+/// Threads that are told apart.
 const MAX_THREADS: usize = 1 << 16;
+/// Streams of spans that are told apart.
+const MAX_STREAMS: usize = 1 << 16;
 /// Moments of one clock; above it, every second one goes.
 const MAX_ANCHORS: usize = 4_096;
 
@@ -50,8 +52,8 @@ impl RecordedThread {
 /// Events that have given way to newer ones. Times in clock ticks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LostEvents {
-    /// Number of their thread; `None` for those of the GPU and CUDA calls, whose times are not
-    /// known here.
+    /// Number of their thread; `None` for those of the GPU and CUDA calls, whose times are those at
+    /// which they came.
     pub(crate) thread: Option<u32>,
     pub(crate) started: u64,
     pub(crate) ended: u64,
@@ -69,7 +71,7 @@ pub(crate) struct Recorded {
     pub(crate) anchors: Vec<(u32, Vec<Anchor>)>,
     pub(crate) lost: Vec<LostEvents>,
     /// Clock ticks, and ns since the Unix epoch.
-    pub(crate) moments: Vec<Moment>,
+    pub(crate) began: Moment,
     /// When it was on, in clock ticks.
     pub(crate) on: Vec<(u64, u64)>,
 }
@@ -81,20 +83,19 @@ pub(crate) struct Anchor {
     pub(crate) at_ns: i64,
     /// On the host's.
     pub(crate) ticks: u64,
-    /// By how much `ticks` may be wrong.
-    pub(crate) error: u64,
+    /// By how much both may be apart.
+    pub(crate) error_ns: u64,
 }
 
 #[derive(Debug)]
 pub(super) struct Store {
-    recording: u32,
-    limit: usize,
+    pub(super) limit: usize,
     lent: Vec<Arc<Chunk>>,
-    /// Of writers that have ended.
-    partial: Vec<Arc<Chunk>>,
+    /// Of writers that have ended, the oldest first.
+    partial: VecDeque<Arc<Chunk>>,
     full: VecDeque<Arc<Chunk>>,
     free: Vec<Chunk>,
-    /// Events in full chunks.
+    /// What full chunks weigh, in events.
     kept: usize,
     threads: Vec<RecordedThread>,
     numbers: FxHashMap<u64, u32>,
@@ -102,7 +103,7 @@ pub(super) struct Store {
     streams: Vec<u32>,
     anchors: FxHashMap<u32, Vec<Anchor>>,
     lost: FxHashMap<Option<u32>, LostEvents>,
-    pub(super) moments: Vec<Moment>,
+    pub(super) began: Moment,
     /// When it was switched on and off, in turn, in clock ticks.
     switched: Vec<u64>,
 }
@@ -110,10 +111,9 @@ pub(super) struct Store {
 impl Store {
     pub(super) fn new() -> Self {
         Self {
-            recording: 0,
             limit: 0,
             lent: Vec::new(),
-            partial: Vec::new(),
+            partial: VecDeque::new(),
             full: VecDeque::new(),
             free: Vec::new(),
             kept: 0,
@@ -122,21 +122,9 @@ impl Store {
             streams: Vec::new(),
             anchors: FxHashMap::default(),
             lost: FxHashMap::default(),
-            moments: Vec::new(),
+            began: Moment::default(),
             switched: Vec::new(),
         }
-    }
-
-    /// Begins with nothing but the threads and streams, whose numbers writers keep.
-    pub(super) fn begin(&mut self, recording: u32, limit: usize) {
-        *self = Self {
-            recording,
-            limit,
-            threads: std::mem::take(&mut self.threads),
-            numbers: std::mem::take(&mut self.numbers),
-            streams: std::mem::take(&mut self.streams),
-            ..Self::new()
-        };
     }
 
     pub(super) fn note_switch(&mut self, on: bool, now: u64) {
@@ -146,28 +134,38 @@ impl Store {
         }
     }
 
-    pub(super) fn add_thread(&mut self, thread: RecordedThread) -> u32 {
-        let known = self.numbers.get(&thread.tid).copied();
-        if let Some(number) = known {
+    /// The number of a thread. `is_running`: it is the calling one, whose name is known.
+    pub(super) fn add_thread(&mut self, thread: RecordedThread, is_running: bool) -> u32 {
+        if let Some(&number) = self.numbers.get(&thread.tid) {
             // The system gives the number of a thread that has ended to another one, whose name
             // counts from then on.
             if let Some(known) = self.threads.get_mut(number as usize)
-                && !thread.name.is_empty()
+                && is_running
             {
                 known.name = thread.name;
             }
             return number;
         }
-        let number = self.threads.len().min(MAX_THREADS - 1) as u32;
         if self.threads.len() < MAX_THREADS {
+            let number = self.threads.len() as u32;
             self.numbers.insert(thread.tid, number);
             self.threads.push(thread);
+            return number;
         }
-        number
+        if self.threads.len() == MAX_THREADS {
+            self.threads.push(RecordedThread {
+                tid: 0,
+                name: "other threads".to_owned(),
+            });
+        }
+        MAX_THREADS as u32
     }
 
+    /// The number of a new stream; of too many, that of the last one.
     pub(super) fn add_stream(&mut self, device: u32) -> u32 {
-        self.streams.push(device);
+        if self.streams.len() < MAX_STREAMS {
+            self.streams.push(device);
+        }
         (self.streams.len() - 1) as u32
     }
 
@@ -183,17 +181,17 @@ impl Store {
         }
     }
 
-    /// A chunk with room, for one writer.
-    pub(super) fn lend(&mut self) -> Arc<Chunk> {
+    /// A chunk with room, for one writer, at the moment `now`.
+    pub(super) fn lend(&mut self, now: u64) -> Arc<Chunk> {
         let events = (self.limit / MIN_CHUNKS).clamp(1, CHUNK_EVENTS);
-        let chunk = self.partial.pop().unwrap_or_else(|| {
+        let chunk = self.partial.pop_front().unwrap_or_else(|| {
             let free = self.free.pop();
             Arc::new(match free {
                 Some(mut free) => {
-                    free.clear(self.recording);
+                    free.clear(now);
                     free
                 }
-                None => Chunk::new(self.recording, events),
+                None => Chunk::new(now, events),
             })
         });
         self.lent.push(Arc::clone(&chunk));
@@ -202,21 +200,21 @@ impl Store {
 
     /// Takes a chunk back. The oldest events give way if there are more than the limit allows.
     pub(super) fn take_back(&mut self, chunk: &Arc<Chunk>) {
-        if chunk.recording != self.recording {
-            return;
-        }
         self.lent.retain(|lent| !Arc::ptr_eq(lent, chunk));
         if !chunk.is_full() {
-            self.partial.push(Arc::clone(chunk));
+            self.partial.push_back(Arc::clone(chunk));
             return;
         }
-        self.kept += chunk.len();
+        self.kept += chunk.weight();
         self.full.push_back(Arc::clone(chunk));
         while self.kept > self.limit
             && let Some(oldest) = self.full.pop_front()
         {
-            self.kept -= oldest.len();
-            oldest.read(|event, _| self.count_lost(&event));
+            self.kept -= oldest.weight();
+            // Chunks are filled one after the other: its last event is before the next one's first.
+            let next = self.full.front().map_or(u64::MAX, |next| next.lent_at);
+            let came = (oldest.lent_at, next.max(oldest.lent_at));
+            oldest.read(|event, _| self.count_lost(&event, came));
             if let Some(oldest) = Arc::into_inner(oldest)
                 && self.free.len() < MAX_FREE
             {
@@ -225,7 +223,8 @@ impl Store {
         }
     }
 
-    fn count_lost(&mut self, event: &Event) {
+    /// `came`: when the events of the chunk came.
+    fn count_lost(&mut self, event: &Event, came: (u64, u64)) {
         let (thread, started, ended) = match *event {
             Event::Cpu {
                 thread,
@@ -233,7 +232,7 @@ impl Store {
                 ended,
                 ..
             } => (Some(thread), started, ended),
-            _ => (None, u64::MAX, 0),
+            _ => (None, came.0, came.1),
         };
         let lost = self.lost.entry(thread).or_insert(LostEvents {
             thread,
@@ -262,7 +261,7 @@ impl Store {
             streams: self.streams.clone(),
             anchors: anchors.collect(),
             lost: self.lost.values().copied().collect(),
-            moments: self.moments.clone(),
+            began: self.began,
             on: on.collect(),
         };
         (recorded, chunks.cloned().collect())

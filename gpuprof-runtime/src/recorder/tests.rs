@@ -1,7 +1,12 @@
 use std::sync::Arc;
 use std::thread;
+use std::time::Duration;
 
-use super::{Event, LostEvents, Recorder, Writer};
+use super::{Event, LostEvents, Recorded, Recorder, Writer};
+
+fn recorded(recorder: &Recorder) -> Option<Recorded> {
+    recorder.recorded(Duration::from_secs(1))
+}
 
 /// The `at`-th event of a test's thread.
 fn event(thread: u32, at: u64) -> Event {
@@ -21,7 +26,7 @@ fn write(recorder: &Arc<Recorder>, writer: &mut Writer, numbers: std::ops::Range
 
 /// When the kept events started.
 fn starts(recorder: &Recorder) -> Vec<u64> {
-    let recorded = recorder.recorded().unwrap_or_default();
+    let recorded = recorded(recorder).unwrap_or_default();
     let started = recorded.events.iter().map(|(event, _)| match event {
         Event::Cpu { started, .. } => *started,
         _ => u64::MAX,
@@ -32,13 +37,13 @@ fn starts(recorder: &Recorder) -> Vec<u64> {
 }
 
 fn lost(recorder: &Recorder) -> Vec<LostEvents> {
-    recorder.recorded().unwrap_or_default().lost
+    recorded(recorder).unwrap_or_default().lost
 }
 
 #[test]
 fn the_newest_are_kept_and_what_went_is_counted() {
     let (recorder, mut writer) = (Arc::new(Recorder::new()), Writer::new());
-    assert!(recorder.recorded().is_none());
+    assert!(recorded(&recorder).is_none());
     // 16 chunks of 10.
     recorder.start(160);
     write(&recorder, &mut writer, 0..160);
@@ -87,24 +92,52 @@ fn threads_at_once_lose_nothing() {
         reads.for_each(|starts| assert!(starts.is_sorted_by(|a, b| a < b)));
     });
     assert_eq!(starts(&recorder), (0..4 * EACH).collect::<Vec<_>>());
-    let threads = recorder.recorded().unwrap_or_default().threads;
+    let threads = recorded(&recorder).unwrap_or_default().threads;
     assert_eq!(threads.len(), 4);
     assert!(threads.iter().all(|thread| thread.tid > 0));
 }
 
 #[test]
-fn a_new_recording_forgets_the_last_one() {
+fn what_begins_again_goes_on() {
     let (recorder, mut writer) = (Arc::new(Recorder::new()), Writer::new());
     recorder.start(100);
     write(&recorder, &mut writer, 0..50);
     recorder.stop();
-    assert_eq!(starts(&recorder).len(), 50);
     assert!(!recorder.switch(true), "none is open");
     recorder.start(100);
-    assert_eq!(starts(&recorder).len(), 0);
     write(&recorder, &mut writer, 50..60);
-    assert_eq!(starts(&recorder), (50..60).collect::<Vec<_>>());
-    assert_eq!(lost(&recorder), []);
+    assert_eq!(starts(&recorder), (0..60).collect::<Vec<_>>());
+    let on = recorded(&recorder).unwrap_or_default().on;
+    assert_eq!(on.len(), 2, "{on:?}");
+}
+
+#[test]
+fn a_second_start_while_it_is_on_changes_nothing() {
+    let recorder = Recorder::new();
+    recorder.start(100);
+    let first = recorded(&recorder).unwrap_or_default();
+    recorder.start(100);
+    let second = recorded(&recorder).unwrap_or_default();
+    assert_eq!(first.began, second.began);
+    assert_eq!((first.on.len(), second.on.len()), (1, 1));
+    assert_eq!(
+        first.on.first().map(|on| on.0),
+        second.on.first().map(|on| on.0)
+    );
+}
+
+#[test]
+fn arguments_count_by_what_they_take() {
+    let (recorder, mut writer) = (Arc::new(Recorder::new()), Writer::new());
+    recorder.start(10_000);
+    let thread = writer.thread(&recorder);
+    for at in 0..10_000 {
+        let arguments = Box::new([("text", "x".repeat(4_000))]);
+        writer.push_with(&recorder, &event(thread, at), arguments);
+    }
+    // Some 100 events each, in chunks of 64 KiB.
+    let kept = starts(&recorder).len();
+    assert!((80..=140).contains(&kept), "{kept}");
 }
 
 #[test]
@@ -121,7 +154,7 @@ fn arguments_stay_with_their_event() {
             _ => writer.push(&recorder, &event(thread, at)),
         }
     }
-    let recorded = recorder.recorded().expect("a recording");
+    let recorded = recorded(&recorder).expect("a recording");
     for (event, arguments) in recorded.events {
         let Event::Cpu { started, .. } = event else {
             panic!("another event");
@@ -139,7 +172,7 @@ fn switches_are_noted_once() {
     for on in [true, false, false, true] {
         recorder.switch(on);
     }
-    let on = recorder.recorded().unwrap_or_default().on;
+    let on = recorded(&recorder).unwrap_or_default().on;
     let [(first_on, first_off), (second_on, now)] = on[..] else {
         panic!("{on:?}");
     };

@@ -1,11 +1,11 @@
 //! Writes the events of one thread.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Acquire;
 
 use super::Recorder;
 use super::chunk::{Arguments, Chunk};
 use super::event::Event;
+use crate::clock;
 
 /// A thread's chunk; it is given back when this is dropped.
 #[derive(Debug, Default)]
@@ -41,14 +41,10 @@ impl Writer {
         *self.thread.get_or_insert_with(|| recorder.thread_number())
     }
 
-    /// Records an event of the current recording.
     #[inline]
     pub(crate) fn push(&mut self, recorder: &Arc<Recorder>, event: &Event) {
-        let recording = recorder.recording.load(Acquire);
-        let is_written = self
-            .lent
-            .as_ref()
-            .is_some_and(|lent| lent.chunk.recording == recording && lent.chunk.push(event));
+        let lent = self.lent.as_ref();
+        let is_written = lent.is_some_and(|lent| lent.chunk.push(event));
         if !is_written {
             self.push_into_next(recorder, event);
         }
@@ -71,7 +67,7 @@ impl Writer {
     fn push_into_next(&mut self, recorder: &Arc<Recorder>, event: &Event) {
         // Gives the last one back.
         self.lent = None;
-        let chunk = recorder.store.lock().lend();
+        let chunk = recorder.store.lock().lend(clock::now());
         chunk.push(event);
         self.lent = Some(Lent {
             recorder: Arc::clone(recorder),

@@ -11,8 +11,8 @@ use gpuprof_report::trace::Trace;
 /// interest. Returns whether there is a time line: an output `trace` of the settings, or of the
 /// open session, asks for one. It is on from the start.
 ///
-/// The time line has the calls that end while it is on and what begins on the GPU meanwhile. While
-/// it is off, it costs nothing.
+/// The time line has the calls, and what the GPU does, that begin while it is on. While it is off,
+/// nothing is recorded; calls are timed as before.
 pub fn set_recording(on: bool) -> bool {
     start_from_environment();
     !fork::is_child() && collector().record(on)

@@ -233,7 +233,8 @@ impl AsyncSpan {
                 let ticks = ended.saturating_sub(poll.began);
                 open.busy_ticks += ticks;
                 open.nested_ticks += thread.leave(poll.parent, ticks);
-                if open.site.flags().contains(SiteFlags::RECORD) {
+                // The site may have to decide anew, which only its next call does.
+                if collector().recorder.is_on() {
                     open.record_poll(thread, poll.began, ended);
                 }
             }

@@ -55,7 +55,7 @@ pub(crate) fn calls<'t>(trace: &'t Trace, of: &str) -> Vec<&'t CpuSpan> {
 }
 
 /// Its spans on the GPU.
-fn gpu_spans<'t>(trace: &'t Trace, of: &str) -> Vec<&'t GpuSpan> {
+pub(crate) fn gpu_spans<'t>(trace: &'t Trace, of: &str) -> Vec<&'t GpuSpan> {
     let spans = trace.gpu_spans.iter();
     spans.filter(|span| name(trace, span.name) == of).collect()
 }

@@ -81,24 +81,3 @@ fn too_few_kernels_for_a_common_factor_raise_no_more_alarms() {
     assert!(alarms <= 5, "{alarms} alarms");
     assert!(found >= 475, "{found} found");
 }
-
-/// The power of a comparison, for docs/comparing.md.
-#[test]
-#[ignore = "prints a table for the documentation"]
-fn power() {
-    for noise in [0.005, 0.01, 0.02, 0.03] {
-        for runs in [3, 5, 10] {
-            let mut found = 0;
-            let mut alarms = 0;
-            for seed in 0..500 {
-                let mut rng = Rng::with_seed(seed);
-                let mut program = Program::new(&mut rng, 12, noise, false);
-                program.set_noise(noise);
-                found += usize::from(is_found(&compared(&program.runs(&mut rng, runs, 0.05))));
-                let equal = compared(&program.runs(&mut rng, runs, 0.0));
-                alarms += usize::from(!Gate::new(&equal, &[]).failures.is_empty());
-            }
-            println!("noise {noise} runs {runs}: found {found}, alarms {alarms} of 500");
-        }
-    }
-}

@@ -58,7 +58,9 @@ impl Correlator {
 
     pub(crate) fn add_api_record(&mut self, event: ApiEvent) {
         let ApiEvent { api, call, .. } = event;
-        self.time_line.add_call(&event);
+        if self.windows.at(api.start).is_some() {
+            self.time_line.add_call(&event);
+        }
         let newest = self.calls.newest(api.correlation);
         let outdated = self.orphans.take_outdated(newest);
         self.record_unattributed(outdated);
@@ -204,9 +206,9 @@ impl Correlator {
         launched_at: u64,
         cause: Cause,
     ) -> Option<KernelKey> {
+        let epoch = self.windows.at(launched_at)?;
         let symbol = self.symbols.intern(activity);
         self.time_line.add_activity(activity, &cause, symbol);
-        let epoch = self.windows.at(launched_at)?;
         self.recorded.add(epoch, cause, activity, symbol)
     }
 

@@ -77,7 +77,7 @@ impl ActivityRecorder {
     }
 
     pub(super) fn add_call(&mut self, ApiEvent { api, thread, .. }: &ApiEvent) {
-        let Some(recorder) = self.recorder.as_ref().filter(|all| all.is_open()) else {
+        let Some(recorder) = self.recorder.as_ref().filter(|all| all.takes_gpu_events()) else {
             return;
         };
         let event = Event::Api {
@@ -93,7 +93,7 @@ impl ActivityRecorder {
 
     /// `symbol`: the number of the kernel's symbol.
     pub(super) fn add_activity(&mut self, activity: &Activity, cause: &Cause, symbol: Option<u32>) {
-        let Some(recorder) = self.recorder.as_ref().filter(|all| all.is_open()) else {
+        let Some(recorder) = self.recorder.as_ref().filter(|all| all.takes_gpu_events()) else {
             return;
         };
         let span = activity.span();
@@ -154,8 +154,13 @@ fn number<T: Copy + Eq + std::hash::Hash>(
     all: &mut Vec<T>,
     one: T,
 ) -> u32 {
-    *numbers.entry(one).or_insert_with(|| {
+    if let Some(&number) = numbers.get(&one) {
+        return number;
+    }
+    // Of too many, the last one stands for the others.
+    if all.len() < MAX_SHAPES {
+        numbers.insert(one, all.len() as u32);
         all.push(one);
-        (all.len() - 1) as u32
-    })
+    }
+    (all.len() - 1) as u32
 }

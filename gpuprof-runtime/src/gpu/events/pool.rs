@@ -39,7 +39,7 @@ pub(crate) struct Pair {
 /// One life of a context: a primary context has the same handle each time it comes to life, and
 /// nothing made in the life before may be touched any more. On an H200 (driver 580) that ended in a
 /// crash.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Life {
     handle: handles::Context,
     /// The driver's number for it, which is never used again, where the driver has such numbers.

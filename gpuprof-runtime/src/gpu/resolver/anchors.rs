@@ -14,6 +14,7 @@ use crate::gpu::driver::handles::Stream;
 use crate::gpu::driver::table::{Driver, Failed};
 use crate::gpu::events::pool::{Context, Pair};
 use crate::gpu::resolver::event_times::HeldPair;
+use crate::gpu::stream::context_guard::Kept;
 use crate::recorder::{Anchor, Recorder};
 
 /// Attempts at one moment, of which the closest counts: the thread may be interrupted.
@@ -49,7 +50,7 @@ impl Anchors {
         recorder: &Recorder,
         clocks: impl Iterator<Item = (u32, &'a HeldPair, i64)>,
     ) {
-        if !recorder.is_open() {
+        if !recorder.takes_gpu_events() {
             self.0.drain(..).for_each(|own| own.put_away(driver));
             return;
         }
@@ -66,15 +67,14 @@ impl Anchors {
             own.last = now;
             match own.measure(driver, origin) {
                 Ok(Some((offset_ns, ticks, error))) => {
-                    let at_ns = origin_ns.saturating_add(offset_ns);
-                    recorder.add_anchor(
-                        clock,
-                        Anchor {
-                            at_ns,
-                            ticks,
-                            error,
-                        },
-                    );
+                    // Elapsed times come in single precision.
+                    let rounding_ns = offset_ns.unsigned_abs() >> 23;
+                    let anchor = Anchor {
+                        at_ns: origin_ns.saturating_add(offset_ns),
+                        ticks,
+                        error_ns: clock::rough_ns(error).saturating_add(rounding_ns),
+                    };
+                    recorder.add_anchor(clock, anchor);
                 }
                 Ok(None) => {}
                 Err(failed) => own.context.note(failed),
@@ -98,6 +98,7 @@ impl Anchors {
 impl ContextAnchors {
     /// `None` if the driver refuses, which is counted, or the context is gone.
     fn new(driver: &Driver, clock: u32, context: &Arc<Context>) -> Option<Self> {
+        let _held = Kept::new(context.hold().ok()?);
         context.check(driver, false).ok()?;
         let made = within(driver, context.handle, || {
             let pair = context.take(driver).ok()?;
@@ -131,6 +132,10 @@ impl ContextAnchors {
         driver: &Driver,
         origin: &HeldPair,
     ) -> Result<Option<(i64, u64, u64)>, Failed> {
+        let Ok(held) = self.context.hold() else {
+            return Ok(None);
+        };
+        let _held = Kept::new(held);
         self.context.check(driver, false)?;
         let attempts = || {
             let mut closest: Option<(i64, u64, u64)> = None;
@@ -168,10 +173,12 @@ impl ContextAnchors {
     }
 
     fn put_away(self, driver: &Driver) {
-        if self.context.check(driver, false).is_err() {
+        let held = self.context.hold();
+        if held.is_err() || self.context.check(driver, false).is_err() {
             // Its stream and its events have gone with it.
             return;
         }
+        let _held = held.map(Kept::new);
         let put_away = within(driver, self.context.handle, || {
             self.context.give(self.pair);
             // A failure is counted; the stream then goes with its context.

@@ -36,7 +36,7 @@ impl Shared<'_> {
     /// Puts a span on the time line, if there is one. `held`: its context is.
     fn record(&mut self, span: &Span, pair: &Rc<HeldPair>, held: bool) {
         let recorder = &self.timing.recorder;
-        if recorder.is_open()
+        if recorder.takes_gpu_events()
             && let Ok(ns) = span.ns
             && let SpanPlace::At { clock, start_ns } = self.clocks.place(self.driver, pair, held)
         {

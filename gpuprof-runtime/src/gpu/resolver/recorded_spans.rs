@@ -6,17 +6,21 @@ use std::thread::ThreadId;
 use rustc_hash::FxHashMap;
 
 use crate::gpu::driver::handles::Stream;
+use crate::gpu::events::pool::Life;
 use crate::gpu::events::span::SpanStart;
 use crate::gpu::events::thread_stream::ThreadStream;
 use crate::recorder::{Event, Recorder, Writer};
+
+/// Streams whose numbers are remembered.
+const MAX_STREAMS: usize = 1 << 16;
 
 /// The resolver's part of the recorder.
 #[derive(Debug, Default)]
 pub(super) struct SpanRecorder {
     writer: Writer,
-    /// Numbers of streams, by context, handle and, where the handle stands for another stream on
+    /// Numbers of streams, by the life of the context, handle and, where the handle stands for another stream on
     /// each thread, thread.
-    streams: FxHashMap<(usize, Stream, Option<ThreadId>), u32>,
+    streams: FxHashMap<(Life, Stream, Option<ThreadId>), u32>,
 }
 
 impl SpanRecorder {
@@ -29,12 +33,11 @@ impl SpanRecorder {
         (clock, start_ns, ns): (u32, i64, u64),
     ) {
         let is_per_thread = shared.stream == Stream::PER_THREAD;
-        let context = Arc::as_ptr(&shared.context) as usize;
-        let key = (
-            context,
-            shared.stream,
-            is_per_thread.then_some(shared.thread),
-        );
+        let life = shared.context.life();
+        let key = (life, shared.stream, is_per_thread.then_some(shared.thread));
+        if self.streams.len() >= MAX_STREAMS && !self.streams.contains_key(&key) {
+            self.streams.clear();
+        }
         let add = || recorder.add_stream(shared.context.device);
         let stream = *self.streams.entry(key).or_insert_with(add);
         let event = Event::Gpu {
