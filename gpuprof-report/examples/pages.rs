@@ -32,6 +32,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         ("graphs", profiles::graphs()),
         ("trouble", profiles::trouble()),
         ("simulated", simulated(profiles::training())),
+        ("steps", profiles::with_steps(profiles::training())),
         ("empty", Profile::default()),
     ];
     for (name, profile) in made {

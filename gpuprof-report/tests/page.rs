@@ -7,7 +7,7 @@ use std::io::{self, Write};
 
 use gpuprof_report::html;
 use gpuprof_report::profile::{Device, Profile};
-use profiles::{MARKUP, digits, large, options, report, training, with_markup};
+use profiles::{MARKUP, digits, large, options, report, training, with_markup, with_steps};
 use serde_json::{Value, json};
 
 fn page(profile: &Profile) -> String {
@@ -189,6 +189,28 @@ fn a_simulated_device_is_named_in_the_title() {
     let page = page(&profile);
     assert!(page.contains("<title>train (simulated device) · gpuprof</title>"));
     assert_eq!(data(&page)["simulated"], json!(true));
+}
+
+#[test]
+fn steps_are_drawn_if_there_are_any() {
+    assert_eq!(data(&page(&training()))["steps"], Value::Null);
+    let steps = &data(&page(&with_steps(training())))["steps"];
+    assert_eq!(steps["count"], json!(1_300));
+    assert_eq!(steps["first"], json!(301));
+    assert_eq!(steps["series"].as_array().unwrap().len(), 1_000);
+    assert_eq!(steps["series"][399], json!(180_000_000));
+    assert_eq!(steps["slowest"][0], json!([17, 210_000_000]));
+    // A document may say anything.
+    let mut profile = with_steps(training());
+    let steps = profile.steps.as_mut().unwrap();
+    steps.count = 3;
+    steps.series_ns = (0..5_000).collect();
+    steps.slowest = vec![steps.slowest[0]; 500];
+    let steps = &data(&page(&profile))["steps"];
+    assert_eq!(steps["first"], json!(4_001));
+    assert_eq!(steps["series"][0], json!(4_000));
+    assert_eq!(steps["series"].as_array().unwrap().len(), 1_000);
+    assert_eq!(steps["slowest"].as_array().unwrap().len(), 10);
 }
 
 #[test]

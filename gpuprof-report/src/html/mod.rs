@@ -10,6 +10,7 @@ mod escape;
 mod function_records;
 mod json_text;
 mod page_data;
+mod steps;
 
 use std::io::{self, Write};
 use std::num::NonZeroUsize;
@@ -31,14 +32,15 @@ const SCRIPT: &str = concat!(
     include_str!("assets/views.js"),
     include_str!("assets/flame.js"),
     include_str!("assets/histogram.js"),
+    include_str!("assets/steps.js"),
     include_str!("assets/details.js"),
     include_str!("assets/main.js"),
 );
 
 /// The SHA-256 hashes by which the policy knows the page's own style and script, in Base64. A
 /// browser ignores a style or script with another hash; `cargo xtask pages` compares them first.
-const STYLE_HASH: &str = "hyNlniJh2Sx9RJgzP/eQqsvBsqnGQ3peg4SRWEGMQh0=";
-const SCRIPT_HASH: &str = "xmi4pPjfwyPkAycGhYaV3w+E/m26EpBwYcJDkUsM1SA=";
+const STYLE_HASH: &str = "VruxP3/ZSOYQIGaZ2mdCIPV8XbLTSoXjl1+5qZ1/uXc=";
+const SCRIPT_HASH: &str = "uKOnplLS+KaaqiO/MdSd/Ze26Q41wpTdRW+4qzhpzWM=";
 
 /// Rows of the call tree that a reader without scripts gets.
 const TEXT_ROWS: usize = 60;

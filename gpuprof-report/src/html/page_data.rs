@@ -7,6 +7,7 @@ use std::collections::HashMap;
 
 use super::function_records::{self, KernelNumbers};
 use super::json_text::JsonText;
+use super::steps;
 use crate::profile::{Finding, Function, GpuBusy, KernelStats, Profile};
 use crate::sanitize;
 use crate::table::page_parts::{
@@ -46,6 +47,9 @@ pub(super) fn to_json(profile: &Profile) -> String {
         json.key("nodes").object(|json| nodes(profile, json));
         json.key("kernels").object(|json| kernels(profile, json));
         json.key("tables").object(|json| tables(profile, json));
+        if let Some(times) = &profile.steps {
+            steps::write(times, json.key("steps"));
+        }
     });
     json.into_string()
 }

@@ -250,6 +250,37 @@ test('histograms have their figures as text', () => withPage('04_train_digits', 
   assert.equal(await strips.count(), 15);
 }));
 
+test('the slowest steps are named, in the picture and as a table', () =>
+  withPage('steps', async (page) => {
+    const steps = page.locator('#steps');
+    const text = await steps.locator('p').first().innerText();
+    assert.equal(text, '1,300 steps, mean 33.3 ms, from 30.0 ms to 210 ms. The last 1,000 are drawn.');
+    const labels = await steps.locator('.labels span').allTextContents();
+    assert.ok(labels.includes('step 700: 180 ms') && labels.includes('step 1,290: 95.0 ms'), labels);
+    // Step 17 is older than what is drawn.
+    assert.ok(!labels.some((label) => label.startsWith('step 17:')), labels);
+    const picture = await steps.getByRole('img').getAttribute('aria-label');
+    assert.ok(picture.startsWith('Steps 301 to 1,300: mean of all 33.3 ms, step 700: 180 ms, '), picture);
+    const places = await steps.locator('.dot').evaluateAll((dots) => dots.map((dot) => {
+      const [mark, bars] = [dot, dot.parentElement].map((one) => one.getBoundingClientRect());
+      return [(mark.left + mark.width / 2 - bars.left) / bars.width,
+        (bars.bottom - mark.top - mark.height / 2) / bars.height];
+    }));
+    assert.equal(places.length, 7);
+    const [[left, height]] = places;
+    assert.ok(Math.abs(left - 0.3995) < 0.002 && Math.abs(height - 1) < 0.02, `${left} ${height}`);
+    const cells = async (caption, row) => (await page.getByRole('table', { name: caption })
+      .locator('tbody tr').nth(row).locator('th, td').allTextContents());
+    assert.deepEqual(await cells('The slowest steps', 0), ['step 17', '210 ms', '630.5 %']);
+    await steps.locator('summary').click();
+    await page.getByRole('table', { name: 'Step times' }).waitFor();
+    assert.deepEqual(await cells('Step times', 399), ['step 700', '180 ms', '540.5 %']);
+    const bars = steps.locator('.step-bars');
+    const { width } = await bars.boundingBox();
+    await bars.hover({ position: { x: width * 0.3997, y: 60 } });
+    assert.equal(await steps.locator('.frame-info').innerText(), 'step 700: 180 ms');
+  }));
+
 test('without CUPTI the page shows spans and how to get more', () =>
   withPage('04_train_digits_without_cupti', async (page) => {
     assert.ok((await page.locator('#findings').innerText()).includes('GPUPROF_CUPTI=on'));
@@ -378,7 +409,8 @@ test('a recursion of any depth can be walked down', () => withPage('deep', async
 test('the page is never wider than its window, and has no text too faint to read', async () => {
   for (const colorScheme of ['light', 'dark']) {
     for (const width of [400, 2000]) {
-      for (const name of ['04_train_digits', '03_streams', 'trouble', 'hostile', 'large']) {
+      for (const name of ['04_train_digits', '03_streams', 'trouble', 'hostile', 'large',
+        'steps']) {
         await withPage(name, async (page) => {
           const wide = await page.evaluate(() => document.documentElement.scrollWidth);
           assert.ok(wide <= width, `${name} at ${width} px is ${wide} px wide`);
@@ -418,7 +450,7 @@ function faintTexts() {
 }
 
 test('every control has a name, and every image a label', async () => {
-  for (const name of ['04_train_digits', 'trouble']) {
+  for (const name of ['04_train_digits', 'trouble', 'steps']) {
     await withPage(name, async (page) => {
       const unnamed = await page.evaluate(() => [...document.querySelectorAll(
         'button, input, [role="img"], [role="treeitem"], [role="region"]')]

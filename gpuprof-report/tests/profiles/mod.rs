@@ -13,6 +13,7 @@ mod large;
 mod layers;
 mod markup;
 mod shared_stream;
+mod steps;
 mod training;
 mod trouble;
 
@@ -22,6 +23,7 @@ pub(crate) use large::{deep, large};
 pub(crate) use layers::layers;
 pub(crate) use markup::{MARKUP, with_markup};
 pub(crate) use shared_stream::shared_stream;
+pub(crate) use steps::with_steps;
 pub(crate) use training::training;
 pub(crate) use trouble::{partly_timed, trouble};
 
