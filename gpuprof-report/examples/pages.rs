@@ -8,7 +8,9 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 
 use gpuprof_report::findings::findings;
+use gpuprof_report::html::HtmlOptions;
 use gpuprof_report::profile::{Device, Profile};
+use gpuprof_report::trace::Trace;
 use gpuprof_report::{html, json};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -38,7 +40,19 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for (name, profile) in made {
         write(&profile, &folder.join(name))?;
     }
+    let profile = profiles::digits();
+    write_with(&profile, &profiles::time_line(), &folder.join("time-line"))?;
+    let trace = profiles::long_time_line();
+    write_with(&profile, &trace, &folder.join("long-time-line"))?;
     Ok(())
+}
+
+fn write_with(profile: &Profile, trace: &Trace, path: &Path) -> std::io::Result<()> {
+    let mut out = BufWriter::new(File::create(path.with_extension("html"))?);
+    let mut options = HtmlOptions::default();
+    options.time_line = Some(trace);
+    html::write_with(profile, &options, &mut out)?;
+    out.flush()
 }
 
 fn write(profile: &Profile, path: &Path) -> std::io::Result<()> {
