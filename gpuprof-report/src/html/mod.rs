@@ -45,7 +45,7 @@ const SCRIPT: &str = concat!(
 /// The SHA-256 hashes by which the policy knows the page's own style and script, in Base64. A
 /// browser ignores a style or script with another hash; `cargo xtask pages` compares them first.
 const STYLE_HASH: &str = "H5y5pCEufSPlDzKR5UNZTIwW17eZneB3nFEW321CH+o=";
-const SCRIPT_HASH: &str = "JyWjpwD04MWgAsP77z4u8hOg9Xa7o7sV2HSKRtTTXRg=";
+const SCRIPT_HASH: &str = "ZpLDgNK6dBJCEmcZxwvodwtJd8aCpN4XQoX6tmG63Io=";
 
 /// Rows of the call tree that a reader without scripts gets.
 const TEXT_ROWS: usize = 60;
@@ -67,7 +67,7 @@ pub struct HtmlOptions<'a> {
     pub time_line: Option<&'a Trace>,
 }
 
-/// Writes the page as [`write`] does, with what the options add.
+/// Writes the page as [`write()`] does, with what the options add.
 ///
 /// # Errors
 /// Those of `out`.

@@ -302,6 +302,15 @@ test('the time line shows the last events with their arguments', () =>
     assert.ok(await section.locator('.tip').isHidden());
     await timeLine(page).click({ position: kernel });
     assert.ok((await chosen(page)).startsWith('matmul · kernel · '));
+    // Names give way from their end, and paths from their beginning.
+    const shown = (name, room) => page.evaluate(([text, width]) => {
+      const context = document.createElement('canvas').getContext('2d');
+      context.font = TEXT_FONT;
+      return fittingName(context, text, width);
+    }, [name, room]);
+    assert.deepEqual([await shown('matmul', 200), await shown('matmul', 28),
+      await shown('model::block::forward', 60), await shown('model::block::forward', 8)],
+    ['matmul', 'mat…', 'forward', '']);
     // The colour of kernels is where the kernel is.
     const pixel = await section.locator('canvas').evaluate((canvas, { x, y }) => [...canvas
       .getContext('2d').getImageData(x * devicePixelRatio, y * devicePixelRatio, 1, 1).data],

@@ -60,8 +60,9 @@ function eventColour({ kind, name }) {
 function fittingName(context, name, room) {
   const fits = (text) => context.measureText(text).width <= room;
   if (fits(name)) return name;
-  const last = name.includes('<') ? name : name.slice(name.lastIndexOf('::') + 2);
-  if (name.includes('::') && fits(last)) return last;
+  const path = name.includes('<') ? -1 : name.lastIndexOf('::');
+  const last = path < 0 ? name : name.slice(path + 2);
+  if (fits(last)) return last;
   const letters = Math.floor(room / 6.5) - 1;
   return letters > 1 ? `${last.slice(0, letters)}…` : '';
 }
@@ -78,7 +79,8 @@ function drawAxis(context, view, width, height, colours) {
     context.moveTo(x + 0.5, 0);
     context.lineTo(x + 0.5, height);
     context.stroke();
-    const text = `+${roundDuration(Number((tick * step).toPrecision(12)))}`;
+    const ns = Number((tick * step).toPrecision(12));
+    const text = `+${ns < 1e9 ? roundDuration(ns) : `${ns / 1e9} s`}`;
     if (x + context.measureText(text).width < width) context.fillText(text, x + 3, AXIS_HEIGHT / 2);
   }
 }
