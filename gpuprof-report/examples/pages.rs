@@ -8,7 +8,9 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 
 use gpuprof_report::findings::findings;
+use gpuprof_report::html::HtmlOptions;
 use gpuprof_report::profile::{Device, Profile};
+use gpuprof_report::trace::Trace;
 use gpuprof_report::{compare, html, json};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -32,12 +34,17 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         ("graphs", profiles::graphs()),
         ("trouble", profiles::trouble()),
         ("simulated", simulated(profiles::training())),
+        ("steps", profiles::with_steps(profiles::training())),
         ("empty", Profile::default()),
     ];
     for (name, profile) in made {
         write(&profile, &folder.join(name))?;
     }
     std::fs::write(folder.join("comparison.html"), comparison())?;
+    let profile = profiles::digits();
+    write_with(&profile, &profiles::time_line(), &folder.join("time-line"))?;
+    let trace = profiles::long_time_line();
+    write_with(&profile, &trace, &folder.join("long-time-line"))?;
     Ok(())
 }
 
@@ -57,6 +64,14 @@ fn comparison() -> String {
     let old: Vec<Profile> = (0..5).map(|number| run(number, 0.0)).collect();
     let new: Vec<Profile> = (0..5).map(|number| run(number + 2, 0.1)).collect();
     compare::to_html(&compare::compare(&old, &new, &compare::Options::default()))
+}
+
+fn write_with(profile: &Profile, trace: &Trace, path: &Path) -> std::io::Result<()> {
+    let mut out = BufWriter::new(File::create(path.with_extension("html"))?);
+    let mut options = HtmlOptions::default();
+    options.time_line = Some(trace);
+    html::write_with(profile, &options, &mut out)?;
+    out.flush()
 }
 
 fn write(profile: &Profile, path: &Path) -> std::io::Result<()> {

@@ -10,7 +10,7 @@ use gpuprof_report::profile::Profile;
 use gpuprof_report::table::Sort;
 use profiles::{
     convolution, digits, full, graphs, options, partly_timed, quickstart, report, training,
-    trouble, without_gpu, without_stream,
+    trouble, with_steps, without_gpu, without_stream,
 };
 use unicode_width::UnicodeWidthStr;
 
@@ -49,6 +49,25 @@ fn copies_and_kernels_of_few_calls() {
 fn everything_is_in_the_full_report() {
     insta::assert_snapshot!("digits_full", report(&digits(), &full(None)));
     insta::assert_snapshot!("training_full", report(&training(), &full(None)));
+}
+
+#[test]
+fn steps_have_a_line_with_the_slowest() {
+    let mut profile = with_steps(training());
+    let line = |profile: &Profile| {
+        let text = report(profile, &options(None));
+        let line = text.lines().find(|line| line.trim().starts_with("steps:"));
+        line.map(|line| line.trim().to_owned())
+    };
+    let expected = "steps: 1,300, mean 33.3 ms, slowest 210 ms (step 17)";
+    assert_eq!(line(&profile).as_deref(), Some(expected));
+    let steps = profile.steps.as_mut().unwrap();
+    steps.slowest[0].rank = Some(3);
+    let expected = "steps: 1,300, mean 33.3 ms, slowest 210 ms (step 17 of rank 3)";
+    assert_eq!(line(&profile).as_deref(), Some(expected));
+    profile.steps.as_mut().unwrap().count = 1;
+    assert_eq!(line(&profile).as_deref(), Some("steps: 1, mean 33.3 ms"));
+    assert_eq!(line(&training()), None);
 }
 
 #[test]

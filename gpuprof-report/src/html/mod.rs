@@ -10,6 +10,9 @@ pub(crate) mod escape;
 mod function_records;
 mod json_text;
 mod page_data;
+mod steps;
+mod time_line;
+mod time_line_texts;
 
 use std::io::{self, Write};
 use std::num::NonZeroUsize;
@@ -17,6 +20,7 @@ use std::num::NonZeroUsize;
 use crate::profile::Profile;
 use crate::sanitize;
 use crate::table::{self, TableOptions};
+use crate::trace::Trace;
 
 /// Markup with `{{name}}` where content is put.
 const PAGE: &str = include_str!("assets/page.html");
@@ -31,14 +35,17 @@ const SCRIPT: &str = concat!(
     include_str!("assets/views.js"),
     include_str!("assets/flame.js"),
     include_str!("assets/histogram.js"),
+    include_str!("assets/steps.js"),
+    include_str!("assets/time_line_canvas.js"),
+    include_str!("assets/time_line.js"),
     include_str!("assets/details.js"),
     include_str!("assets/main.js"),
 );
 
 /// The SHA-256 hashes by which the policy knows the page's own style and script, in Base64. A
 /// browser ignores a style or script with another hash; `cargo xtask pages` compares them first.
-const STYLE_HASH: &str = "hyNlniJh2Sx9RJgzP/eQqsvBsqnGQ3peg4SRWEGMQh0=";
-const SCRIPT_HASH: &str = "xmi4pPjfwyPkAycGhYaV3w+E/m26EpBwYcJDkUsM1SA=";
+const STYLE_HASH: &str = "H5y5pCEufSPlDzKR5UNZTIwW17eZneB3nFEW321CH+o=";
+const SCRIPT_HASH: &str = "ZpLDgNK6dBJCEmcZxwvodwtJd8aCpN4XQoX6tmG63Io=";
 
 /// The style for other pages, with its hash.
 #[cfg(feature = "analysis")]
@@ -53,6 +60,26 @@ const TEXT_ROWS: usize = 60;
 /// # Errors
 /// Those of `out`.
 pub fn write(profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
+    write_with(profile, &HtmlOptions::default(), out)
+}
+
+/// What a page shows beside the profile.
+#[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
+pub struct HtmlOptions<'a> {
+    /// The time line of the same program. The page draws its last 5,000 events, in under 300 kB.
+    pub time_line: Option<&'a Trace>,
+}
+
+/// Writes the page as [`write()`] does, with what the options add.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_with(
+    profile: &Profile,
+    options: &HtmlOptions<'_>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let mut rest = PAGE;
     while let Some((before, after)) = rest.split_once("{{") {
         let (name, after) = after.split_once("}}").unwrap_or((after, ""));
@@ -66,7 +93,7 @@ pub fn write(profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
             "program" => out.write_all(program(profile).as_bytes())?,
             "title" => out.write_all(title(profile).as_bytes())?,
             "style" => out.write_all(STYLE.as_bytes())?,
-            "data" => out.write_all(page_data::to_json(profile).as_bytes())?,
+            "data" => out.write_all(page_data::to_json(profile, options.time_line).as_bytes())?,
             "text" => out.write_all(text(profile).as_bytes())?,
             _ => out.write_all(SCRIPT.as_bytes())?,
         }

@@ -7,18 +7,20 @@ use std::collections::HashMap;
 
 use super::function_records::{self, KernelNumbers};
 use super::json_text::JsonText;
+use super::{steps, time_line};
 use crate::profile::{Finding, Function, GpuBusy, KernelStats, Profile};
 use crate::sanitize;
 use crate::table::page_parts::{
     self, Format, PageCell, PageColumn, PageTable, PageValue, TreeRow, gpu_inclusive,
 };
+use crate::trace::Trace;
 
 /// Characters of evidence, advice and a full kernel name that are shown.
 const LONG_TEXT: usize = 1_000;
 /// Characters of a command line that are shown.
 const COMMAND_LINE: usize = 6_000;
 
-pub(super) fn to_json(profile: &Profile) -> String {
+pub(super) fn to_json(profile: &Profile, trace: Option<&Trace>) -> String {
     let mut json = JsonText::default();
     json.object(|json| {
         run(profile, json);
@@ -46,6 +48,12 @@ pub(super) fn to_json(profile: &Profile) -> String {
         json.key("nodes").object(|json| nodes(profile, json));
         json.key("kernels").object(|json| kernels(profile, json));
         json.key("tables").object(|json| tables(profile, json));
+        if let Some(times) = &profile.steps {
+            steps::write(times, json.key("steps"));
+        }
+        if let Some(trace) = trace {
+            time_line::write(trace, json.key("time_line"));
+        }
     });
     json.into_string()
 }

@@ -6,8 +6,8 @@ use crate::profile::{
     ApiKind, ApiStats, Bucket, BusyRecords, CapturedRuns, Command, CopyKind, CopyStats, CudaError,
     Cupti, Device, Diagnostics, DurationStats, Estimate, Finding, FindingRule, Function,
     FunctionRanks, GpuActivity, GpuBusy, GpuSpanStats, KernelStats, LabelGpuStats, LabelStats,
-    MetaPair, NodeActivity, Profile, RankSpread, Ranks, ScheduleSteps, SpanStats, Throttle,
-    ThrottleReason, TreeNode, UntimedReasons,
+    MetaPair, NodeActivity, Profile, RankSpread, Ranks, ScheduleSteps, SlowStep, SpanStats,
+    StepTimes, Throttle, ThrottleReason, TreeNode, UntimedReasons,
 };
 use crate::schedule::Schedule;
 use crate::settings::Sampling;
@@ -49,8 +49,8 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 
 objects! {
     Profile {
-        schema, program, pid, host, rank, meta, started_at, wall_ns, at_exit, schedule, devices,
-        gpu_busy, functions, tree, cupti, kernels, copies, api, throttled, findings, commands,
+        schema, program, pid, host, rank, meta, started_at, wall_ns, at_exit, schedule,
+        steps: unless_default, devices, gpu_busy, functions, tree, cupti, kernels, copies, api, throttled, findings, commands,
         ranks: unless_default, diagnostics,
     }
 
@@ -72,6 +72,14 @@ objects! {
 
     ScheduleSteps {
         schedule: flatten, steps, measured_steps, cycles,
+    }
+
+    StepTimes {
+        count, total_ns, mean_ns, min_ns, max_ns, slowest, series_ns,
+    }
+
+    SlowStep {
+        step, ns, rank: unless_default,
     }
 
     Device {

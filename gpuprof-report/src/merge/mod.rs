@@ -12,7 +12,7 @@
 //!
 //! What is added to what: functions by module, name, file and line; nodes of the call tree by path
 //! and label; kernels by symbol and model of the device; copies by direction and model; API calls
-//! by name.
+//! by name; steps without their series, of which the slowest of all are listed.
 //!
 //! A device is known by its UUID, and has a new ordinal, in the order in which the profiles list
 //! them: eight ranks with one GPU each have the GPUs 0 to 7, with a busy time each. Runs on one GPU
@@ -32,6 +32,7 @@ mod functions;
 mod labels;
 mod rows;
 mod spread;
+mod steps;
 #[cfg(test)]
 pub(crate) mod tests;
 mod totals;
@@ -138,6 +139,7 @@ impl Merger {
     fn add_facts(&mut self, profile: &Profile) {
         let sums = &mut self.sums;
         add_cupti(&mut sums.cupti, &profile.cupti);
+        steps::add(&mut sums.steps, profile);
         if self.added == 1 {
             sums.schema = SCHEMA.to_owned();
             sums.program.clone_from(&profile.program);

@@ -3,6 +3,7 @@
 //! ```text
 //! Profile                      one process, one measuring window; or several of them, merged
 //! ├─ meta                      MetaPair: commit, arguments and other facts of the run
+//! ├─ schedule, steps           ScheduleSteps, StepTimes: the program's steps
 //! ├─ devices                   Device: its name, limits and peaks
 //! ├─ gpu_busy                  GpuBusy: how busy each device was
 //! ├─ functions                 Function: one per annotated function, over all call paths
@@ -82,6 +83,7 @@ mod label_stats;
 mod meta;
 mod ranks;
 mod span_stats;
+mod step_times;
 mod word_enums;
 
 #[cfg(feature = "serde")]
@@ -99,6 +101,7 @@ pub use label_stats::{LabelGpuStats, LabelStats, OTHER_LABELS, labelled};
 pub use meta::{MAX_META_BYTES, MAX_META_PAIRS, MetaPair, limit_meta, parse_meta, set_meta};
 pub use ranks::{FunctionRanks, RankSpread, Ranks};
 pub use span_stats::{Bucket, Estimate, GpuSpanStats, SpanStats};
+pub use step_times::{MAX_SLOWEST_STEPS, MAX_STEP_SERIES, SlowStep, StepTimes};
 pub use word_enums::{ApiKind, CopyKind, FindingRule, ThrottleReason};
 
 /// The name and version of the document that a [`Profile`] serializes to.
@@ -142,6 +145,10 @@ pub struct Profile {
     pub at_exit: bool,
     /// Progress under a schedule of steps; `None` without one.
     pub schedule: Option<ScheduleSteps>,
+    /// How long the program's steps took; `None` if `gpuprof::step()` was not called, and in the
+    /// profile of one cycle of a schedule. JSON omits it then.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub steps: Option<StepTimes>,
     /// The devices on which anything was timed, by ordinal.
     pub devices: Vec<Device>,
     /// How busy each of these devices was, by ordinal; a device without a GPU span or a record is

@@ -4,7 +4,7 @@ use super::number;
 use super::options::TableOptions;
 use super::row;
 use super::words::{BOLD, DIM, LOUD, PLAIN, WARN, Words};
-use crate::profile::{BusyRecords, CopyKind, Device, GpuBusy, Profile, ScheduleSteps};
+use crate::profile::{BusyRecords, CopyKind, Device, GpuBusy, Profile, ScheduleSteps, StepTimes};
 use crate::sanitize;
 
 /// Devices whose busy time is listed one by one.
@@ -20,6 +20,11 @@ pub(super) fn write(profile: &Profile, options: &TableOptions, out: &mut String)
     if let Some(steps) = &profile.schedule {
         let mut words = Words::default();
         words.add_one(PLAIN, scheduled(steps));
+        lines.push(words);
+    }
+    if let Some(steps) = &profile.steps {
+        let mut words = Words::default();
+        words.add(DIM, "steps:").add_one(PLAIN, step_times(steps));
         lines.push(words);
     }
     if profile.devices.iter().any(|device| device.simulated) {
@@ -258,6 +263,22 @@ fn scheduled(steps: &ScheduleSteps) -> String {
         "schedule {},{},{}: these are {} of {} steps, in {cycles}",
         schedule.wait, schedule.warmup, schedule.active, steps.measured_steps, steps.steps
     )
+}
+
+/// How many steps there were, their mean time, and the slowest.
+fn step_times(steps: &StepTimes) -> String {
+    let mean = number::duration(steps.mean_ns).text();
+    let mut text = format!("{}, mean {mean}", number::count(steps.count).text());
+    if let Some(slow) = steps.slowest.first().filter(|_| steps.count > 1) {
+        let rank = slow.rank.map(|rank| format!(" of rank {rank}"));
+        text += &format!(
+            ", slowest {} (step {}{})",
+            number::duration(slow.ns).text(),
+            number::count(slow.step).text(),
+            rank.unwrap_or_default()
+        );
+    }
+    text
 }
 
 /// Each name once, with how many devices bear it.

@@ -9,17 +9,17 @@ use crate::profile::{CopyKind, Device};
 const UNKNOWN: &str = "(unknown)";
 
 /// The name with this index.
-pub(super) fn name(trace: &Trace, index: u32) -> &str {
+pub(crate) fn name(trace: &Trace, index: u32) -> &str {
     at(&trace.names, index).map_or(UNKNOWN, String::as_str)
 }
 
 /// `program (rank 3 on node7)`.
-pub(super) fn process(trace: &Trace) -> String {
+pub(crate) fn process(trace: &Trace) -> String {
     format!("{}{}", trace.program, origin(trace))
 }
 
 /// `GPU 0 · NVIDIA H200`.
-pub(super) fn device(trace: &Trace, ordinal: u32) -> String {
+pub(crate) fn device(trace: &Trace, ordinal: u32) -> String {
     match trace
         .devices
         .iter()
@@ -31,7 +31,7 @@ pub(super) fn device(trace: &Trace, ordinal: u32) -> String {
 }
 
 /// The device's name; that of a simulated one says so.
-pub(super) fn device_name(device: &Device) -> Cow<'_, str> {
+pub(crate) fn device_name(device: &Device) -> Cow<'_, str> {
     if device.simulated && !device.name.contains("simulated device") {
         return Cow::Owned(format!("{} (simulated device)", device.name));
     }
@@ -39,7 +39,7 @@ pub(super) fn device_name(device: &Device) -> Cow<'_, str> {
 }
 
 /// ` (rank 3 on node7)`, with as much of it as is known.
-pub(super) fn origin(trace: &Trace) -> String {
+pub(crate) fn origin(trace: &Trace) -> String {
     match (trace.rank, trace.host.as_str()) {
         (None, "") => String::new(),
         (None, host) => format!(" (on {host})"),
@@ -49,7 +49,7 @@ pub(super) fn origin(trace: &Trace) -> String {
 }
 
 /// What a row is named: `stream 7 · spans`, or `stream 7 · spans 2` for the second of these.
-pub(super) fn row(trace: &Trace, track: Track, row: usize) -> String {
+pub(crate) fn row(trace: &Trace, track: Track, row: usize) -> String {
     let number = row + 1;
     let name = match track {
         Track::Thread(index) => thread(trace, index),
@@ -83,7 +83,7 @@ fn stream(trace: &Trace, index: Option<u32>) -> String {
 }
 
 /// The name of a kernel, or `Memcpy HtoD`, `Memset (Device)`, by which other tools know these.
-pub(super) fn activity<'a>(trace: &'a Trace, activity: &Activity) -> Cow<'a, str> {
+pub(crate) fn activity<'a>(trace: &'a Trace, activity: &Activity) -> Cow<'a, str> {
     match activity.kind {
         ActivityKind::Kernel { name: index, .. } => Cow::Borrowed(name(trace, index)),
         ActivityKind::Copy {
@@ -95,7 +95,7 @@ pub(super) fn activity<'a>(trace: &'a Trace, activity: &Activity) -> Cow<'a, str
 }
 
 /// `12 events missing`.
-pub(super) fn missing(events: u64) -> String {
+pub(crate) fn missing(events: u64) -> String {
     match events {
         1 => "1 event missing".to_owned(),
         _ => format!("{events} events missing"),
@@ -103,7 +103,7 @@ pub(super) fn missing(events: u64) -> String {
 }
 
 /// How far the GPU's times may be from those of the CPU; `None` without GPU times.
-pub(super) fn clock_error(trace: &Trace) -> Option<String> {
+pub(crate) fn clock_error(trace: &Trace) -> Option<String> {
     let error_ns = trace.clock_error_ns?;
     let us = format!("{}.{:03}", error_ns / 1000, error_ns % 1000);
     Some(format!("GPU times are within {us} µs of CPU times"))

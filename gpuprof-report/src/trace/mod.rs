@@ -18,14 +18,18 @@ mod events;
 mod format;
 #[cfg(all(test, feature = "trace"))]
 mod hand_made;
-#[cfg(feature = "trace")]
-mod labels;
+#[cfg(any(feature = "trace", feature = "html"))]
+#[cfg_attr(
+    not(feature = "trace"),
+    expect(dead_code, reason = "the page of a profile needs only a part")
+)]
+pub(crate) mod labels;
 #[cfg(feature = "merge-traces")]
 mod merge;
 #[cfg(feature = "trace")]
 mod perfetto;
-#[cfg(feature = "trace")]
-mod rows;
+#[cfg(any(feature = "trace", feature = "html"))]
+pub(crate) mod rows;
 
 use crate::profile::Device;
 

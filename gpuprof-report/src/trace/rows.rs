@@ -8,7 +8,7 @@ use super::Trace;
 
 /// What has rows of its own. `None` stands for what the trace does not list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) enum Track {
+pub(crate) enum Track {
     /// Functions and CUDA calls of a thread (index).
     Thread(Option<u32>),
     /// Kernels, copies and memsets of a stream (index).
@@ -21,7 +21,7 @@ pub(super) enum Track {
 
 /// An event, as index in its list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Event {
+pub(crate) enum Event {
     CpuSpan(u32),
     ApiCall(u32),
     Activity(u32),
@@ -31,20 +31,20 @@ pub(super) enum Event {
 
 /// An event on its row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Slice {
-    pub(super) track: Track,
+pub(crate) struct Slice {
+    pub(crate) track: Track,
     /// 0 for the track's first row.
-    pub(super) row: usize,
-    pub(super) event: Event,
-    pub(super) start_ns: u64,
+    pub(crate) row: usize,
+    pub(crate) event: Event,
+    pub(crate) start_ns: u64,
     /// Not before the start.
-    pub(super) end_ns: u64,
+    pub(crate) end_ns: u64,
     /// The innermost CPU span (index) that it is nested in.
-    pub(super) enclosing: Option<u32>,
+    pub(crate) enclosing: Option<u32>,
 }
 
 /// Takes the slices of a trace.
-pub(super) trait Sink {
+pub(crate) trait Sink {
     /// A slice begins: within a row in the order of time, and after the end of those before it.
     fn begin(&mut self, slice: &Slice) -> io::Result<()>;
 
@@ -53,7 +53,7 @@ pub(super) trait Sink {
 }
 
 /// Puts every event of the trace on a row, one track after another: threads first, then streams.
-pub(super) fn place(trace: &Trace, sink: &mut dyn Sink) -> io::Result<()> {
+pub(crate) fn place(trace: &Trace, sink: &mut dyn Sink) -> io::Result<()> {
     let events = sorted(trace);
     let mut tracks = events.chunk_by(|(left, _), (right, _)| left == right);
     tracks.try_for_each(|track| place_track(trace, track, sink))
@@ -119,7 +119,7 @@ fn times(trace: &Trace, event: Event) -> (u64, u64) {
 }
 
 /// The element of a list that an event refers to.
-pub(super) fn at<T>(list: &[T], index: u32) -> Option<&T> {
+pub(crate) fn at<T>(list: &[T], index: u32) -> Option<&T> {
     list.get(usize::try_from(index).ok()?)
 }
 

@@ -250,6 +250,160 @@ test('histograms have their figures as text', () => withPage('04_train_digits', 
   assert.equal(await strips.count(), 15);
 }));
 
+test('the slowest steps are named, in the picture and as a table', () =>
+  withPage('steps', async (page) => {
+    const steps = page.locator('#steps');
+    const text = await steps.locator('p').first().innerText();
+    assert.equal(text, '1,300 steps, mean 33.3 ms, from 30.0 ms to 210 ms. The last 1,000 are drawn.');
+    const labels = await steps.locator('.labels span').allTextContents();
+    assert.ok(labels.includes('step 700: 180 ms') && labels.includes('step 1,290: 95.0 ms'), labels);
+    // Step 17 is older than what is drawn.
+    assert.ok(!labels.some((label) => label.startsWith('step 17:')), labels);
+    const picture = await steps.getByRole('img').getAttribute('aria-label');
+    assert.ok(picture.startsWith('Steps 301 to 1,300: mean of all 33.3 ms, step 700: 180 ms, '), picture);
+    const places = await steps.locator('.dot').evaluateAll((dots) => dots.map((dot) => {
+      const [mark, bars] = [dot, dot.parentElement].map((one) => one.getBoundingClientRect());
+      return [(mark.left + mark.width / 2 - bars.left) / bars.width,
+        (bars.bottom - mark.top - mark.height / 2) / bars.height];
+    }));
+    assert.equal(places.length, 7);
+    const [[left, height]] = places;
+    assert.ok(Math.abs(left - 0.3995) < 0.002 && Math.abs(height - 1) < 0.02, `${left} ${height}`);
+    const cells = async (caption, row) => (await page.getByRole('table', { name: caption })
+      .locator('tbody tr').nth(row).locator('th, td').allTextContents());
+    assert.deepEqual(await cells('The slowest steps', 0), ['step 17', '210 ms', '630.5 %']);
+    await steps.locator('summary').click();
+    await page.getByRole('table', { name: 'Step times' }).waitFor();
+    assert.deepEqual(await cells('Step times', 399), ['step 700', '180 ms', '540.5 %']);
+    const bars = steps.locator('.step-bars');
+    const { width } = await bars.boundingBox();
+    await bars.hover({ position: { x: width * 0.3997, y: 60 } });
+    assert.equal(await steps.locator('.frame-info').innerText(), 'step 700: 180 ms');
+  }));
+
+const timeLine = (page) => page.getByRole('application', { name: 'Time line' });
+const chosen = (page) => page.locator('#time-line .frame-info').innerText();
+const range = (page) => page.locator('#time-line .range').innerText();
+
+test('the time line shows the last events with their arguments', () =>
+  withPage('time-line', async (page) => {
+    assert.equal(await timeLine(page).getAttribute('aria-label'), 'Time line: 12 events in 3 rows');
+    const section = page.locator('#time-line');
+    assert.equal(await section.locator('p').first().innerText(), '12 events, 28.0 ms.');
+    assert.ok((await section.innerText()).includes('GPU times are within 1.200 µs of CPU times.'));
+    // The kernel of the first step, on the second row: from 2 to 6 ms of 28.
+    const { width } = await timeLine(page).boundingBox();
+    const kernel = { x: (width * 4) / 28, y: 20 + (17 + 3 * 18 + 8) + 17 + 9 };
+    await timeLine(page).hover({ position: kernel });
+    assert.deepEqual(await section.locator('.tip div').allTextContents(), ['matmul',
+      'kernel · GPU 0 · NVIDIA H200 · stream 7', '4.00 ms, at 2.00 ms', 'grid 8×4×1, block 32×8×1',
+      '40 registers per thread, 2048 B shared memory per block', 'launched by train::step']);
+    await timeLine(page).hover({ position: { x: (width * 10) / 28, y: kernel.y } });
+    assert.ok(await section.locator('.tip').isHidden());
+    await timeLine(page).click({ position: kernel });
+    assert.ok((await chosen(page)).startsWith('matmul · kernel · '));
+    // Names give way from their end, and paths from their beginning.
+    const shown = (name, room) => page.evaluate(([text, width]) => {
+      const context = document.createElement('canvas').getContext('2d');
+      context.font = TEXT_FONT;
+      return fittingName(context, text, width);
+    }, [name, room]);
+    assert.deepEqual([await shown('matmul', 200), await shown('matmul', 28),
+      await shown('model::block::forward', 60), await shown('model::block::forward', 8)],
+    ['matmul', 'mat…', 'forward', '']);
+    // The colour of kernels is where the kernel is.
+    const pixel = await section.locator('canvas').evaluate((canvas, { x, y }) => [...canvas
+      .getContext('2d').getImageData(x * devicePixelRatio, y * devicePixelRatio, 1, 1).data],
+    kernel);
+    assert.deepEqual(pixel, [0xb9, 0xd6, 0xf7, 255]);
+  }));
+
+test('the time line is zoomed and moved by mouse', () => withPage('time-line', async (page) => {
+  assert.equal(await range(page), '0.000000 ms to 28.000000 ms');
+  const { width } = await timeLine(page).boundingBox();
+  await timeLine(page).hover({ position: { x: width / 2, y: 40 } });
+  await page.mouse.wheel(0, 100);
+  assert.equal(await range(page), '0.000000 ms to 28.000000 ms');
+  const scrolled = () => page.evaluate(() => window.scrollY);
+  await timeLine(page).hover({ position: { x: width / 2, y: 40 } });
+  const before = await scrolled();
+  await page.keyboard.down('Control');
+  await page.mouse.wheel(0, -100);
+  await page.keyboard.up('Control');
+  await page.locator('#time-line .range', { hasText: '2.8' }).waitFor();
+  assert.equal(await scrolled(), before);
+  const bounds = async () => (await range(page)).match(/[\d.]+/g).map(Number);
+  const [from, to] = await bounds();
+  assert.ok(Math.abs(to - from - 22.4) < 1e-6 && Math.abs(from - 2.8) < 0.05, `${from} ${to}`);
+  const box = await timeLine(page).boundingBox();
+  await page.mouse.move(box.x + width / 2, box.y + 120);
+  await page.mouse.down();
+  await page.mouse.move(box.x + width / 2 - width / 10, box.y + 120);
+  await page.mouse.up();
+  const [later] = await bounds();
+  assert.ok(Math.abs(later - from - 2.24) < 0.05, `${from} ${later}`);
+  await page.getByRole('button', { name: 'All', exact: true }).click();
+  assert.equal(await range(page), '0.000000 ms to 28.000000 ms');
+  await page.getByRole('button', { name: 'Zoom in', exact: true }).click();
+  assert.equal(await range(page), '7.000000 ms to 21.000000 ms');
+  await page.getByRole('button', { name: 'Later', exact: true }).click();
+  assert.equal(await range(page), '14.000000 ms to 28.000000 ms');
+}));
+
+test('the time line is walked by keyboard and read as a table', () =>
+  withPage('time-line', async (page) => {
+    await timeLine(page).focus();
+    const name = async () => (await chosen(page)).split(' · ')[0];
+    await page.keyboard.press('ArrowRight');
+    assert.equal(await chosen(page), 'train::step · function · CPU · main · 5.00 ms, at 0 ns · '
+      + `batch = 0 · file = ${await page.evaluate(() =>
+        profile.time_line.texts.find((text) => text.startsWith('file = ')).slice(7))}`);
+    await page.keyboard.press('ArrowRight');
+    await page.keyboard.press('ArrowRight');
+    assert.equal(await name(), 'cuLaunchKernel');
+    await page.keyboard.press('ArrowDown');
+    assert.ok((await chosen(page)).includes(' · 4.00 MB, 40.0 GB/s'), await chosen(page));
+    await page.keyboard.press('ArrowRight');
+    assert.equal(await name(), 'matmul');
+    await page.keyboard.press('Enter');
+    assert.equal(await range(page), '1.500000 ms to 6.500000 ms');
+    await page.keyboard.press('w');
+    assert.equal(await range(page), '2.750000 ms to 5.250000 ms');
+    await page.keyboard.press('d');
+    assert.equal(await range(page), '3.375000 ms to 5.875000 ms');
+    // The next event is out of view.
+    await page.keyboard.press('ArrowRight');
+    assert.equal(await range(page), '20.100000 ms to 22.600000 ms');
+    await page.locator('#time-line summary').click();
+    const rows = page.getByRole('table', { name: 'Events in view' }).locator('tbody tr');
+    const texts = (row) => rows.nth(row).locator('th, td').allTextContents();
+    await rows.first().waitFor();
+    assert.equal(await rows.count(), 6);
+    assert.deepEqual(await texts(0), ['train::step', 'GPU span',
+      'GPU 0 · NVIDIA H200 · stream 7 · spans', '7.90 ms', 'at 20.1 ms', '']);
+    await timeLine(page).focus();
+    await page.keyboard.press('Home');
+    assert.equal(await range(page), '0.000000 ms to 28.000000 ms');
+    assert.equal(await rows.count(), 12);
+    assert.equal(await page.locator('img').count(), 0);
+    assert.equal(await page.evaluate(() => window.broken), undefined);
+  }));
+
+test('of a long time line the newest events are drawn', () =>
+  withPage('long-time-line', async (page) => {
+    const text = await page.locator('#time-line p').first().innerText();
+    assert.equal(text, 'The last 5,000 of 12,000 events, 16.7 s.');
+    await timeLine(page).focus();
+    await page.keyboard.press('ArrowRight');
+    await page.keyboard.press('ArrowDown');
+    await page.keyboard.press('ArrowDown');
+    assert.ok((await chosen(page)).endsWith('began 4.90 ms before what is drawn')
+      || (await chosen(page)).includes('at 15.1 ms'), await chosen(page));
+    for (let zoom = 0; zoom < 60; zoom += 1) await page.keyboard.press('w');
+    const [from, to] = (await range(page)).match(/[\d.]+/g).map(Number);
+    assert.ok(Math.abs(to - from - 0.00005) < 1e-6, `${from} ${to}`);
+  }));
+
 test('without CUPTI the page shows spans and how to get more', () =>
   withPage('04_train_digits_without_cupti', async (page) => {
     assert.ok((await page.locator('#findings').innerText()).includes('GPUPROF_CUPTI=on'));
@@ -378,7 +532,8 @@ test('a recursion of any depth can be walked down', () => withPage('deep', async
 test('the page is never wider than its window, and has no text too faint to read', async () => {
   for (const colorScheme of ['light', 'dark']) {
     for (const width of [400, 2000]) {
-      for (const name of ['04_train_digits', '03_streams', 'trouble', 'hostile', 'large']) {
+      for (const name of ['04_train_digits', '03_streams', 'trouble', 'hostile', 'large',
+        'steps', 'time-line', 'long-time-line']) {
         await withPage(name, async (page) => {
           const wide = await page.evaluate(() => document.documentElement.scrollWidth);
           assert.ok(wide <= width, `${name} at ${width} px is ${wide} px wide`);
@@ -418,7 +573,7 @@ function faintTexts() {
 }
 
 test('every control has a name, and every image a label', async () => {
-  for (const name of ['04_train_digits', 'trouble']) {
+  for (const name of ['04_train_digits', 'trouble', 'steps', 'time-line']) {
     await withPage(name, async (page) => {
       const unnamed = await page.evaluate(() => [...document.querySelectorAll(
         'button, input, [role="img"], [role="treeitem"], [role="region"]')]

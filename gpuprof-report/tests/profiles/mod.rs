@@ -13,6 +13,8 @@ mod large;
 mod layers;
 mod markup;
 mod shared_stream;
+mod steps;
+mod time_line;
 mod training;
 mod trouble;
 
@@ -22,6 +24,8 @@ pub(crate) use large::{deep, large};
 pub(crate) use layers::layers;
 pub(crate) use markup::{MARKUP, with_markup};
 pub(crate) use shared_stream::shared_stream;
+pub(crate) use steps::with_steps;
+pub(crate) use time_line::{long_time_line, time_line};
 pub(crate) use training::training;
 pub(crate) use trouble::{partly_timed, trouble};
 

@@ -8,6 +8,7 @@ use std::time::{Duration, SystemTime};
 use super::Collector;
 use super::default_stream;
 use super::schedule_position::SchedulePosition;
+use super::step_clock::StepClock;
 use super::window::Window;
 use super::window_totals::{LateTotals, WindowTotals};
 use crate::clock;
@@ -36,6 +37,7 @@ pub(crate) struct WindowCopy {
     /// `None`: no window is open.
     pub(super) settings: Option<Arc<Settings>>,
     pub(super) began_at: SystemTime,
+    pub(super) steps: StepClock,
     pub(super) schedule: Option<ScheduleSteps>,
     pub(super) runs_cupti: bool,
     pub(super) note: Option<&'static str>,
@@ -77,6 +79,7 @@ impl Collector {
             since: window.cupti.clone(),
             settings: window.settings().cloned(),
             began_at: window.began_at,
+            steps: window.steps.clone(),
             schedule: (window.schedule.as_ref()).map(SchedulePosition::schedule_steps),
             runs_cupti: window.runs_cupti(),
             note: None,
@@ -115,6 +118,7 @@ impl Collector {
             since,
             settings,
             began_at,
+            steps,
             schedule,
             runs_cupti,
             note,
@@ -156,6 +160,7 @@ impl Collector {
         let mut profile = build_profile::profile(&mut inputs);
         profile.started_at = humantime::format_rfc3339_millis(began_at).to_string();
         profile.schedule = schedule;
+        profile.steps = steps.times(scale);
         let diagnostics = &mut profile.diagnostics;
         diagnostics.sampling =
             settings.map_or(Sampling::EveryCall, |_| self.gpu.sampling.session());

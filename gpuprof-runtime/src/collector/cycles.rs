@@ -1,5 +1,5 @@
-//! What `gpuprof::step()` does: advances the schedule by one step, and when a cycle has ended,
-//! hands over a copy of its totals and adds them to the sum of all cycles.
+//! What `gpuprof::step()` does: notes how long the step took, advances the schedule by one step, and
+//! when a cycle has ended, hands over a copy of its totals and adds them to the sum of all cycles.
 //!
 //! Nothing here waits for the GPU. The times of a cycle's last calls arrive while the program goes
 //! on, so a cycle is closed at the first step at which they are all there, at the latest when the
@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use super::Collector;
 use super::collect_profile::WindowCopy;
+use super::step_clock::StepClock;
 use super::window::Window;
 use crate::clock;
 use crate::cupti;
@@ -31,6 +32,7 @@ impl Collector {
     /// from, in the order of cycles. It must not take long, because the window is locked.
     pub(crate) fn step(&self, hand_over: impl FnOnce(WindowCopy)) {
         let mut window = self.window.lock();
+        window.steps.step(clock::now);
         let measures = window.began.is_some();
         let Some(schedule) = window.schedule.as_mut() else {
             return;
@@ -105,6 +107,8 @@ impl Collector {
             since,
             settings: window.settings().cloned(),
             began_at: window.began_at,
+            // They are of the window, not of the cycle.
+            steps: StepClock::default(),
             schedule: Some(cycle),
             runs_cupti: window.runs_cupti(),
             note: (!is_read).then_some(NOT_READ),

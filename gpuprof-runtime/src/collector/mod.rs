@@ -9,6 +9,7 @@ mod cycles;
 mod default_stream;
 mod first_stream;
 mod schedule_position;
+mod step_clock;
 mod threads;
 mod window;
 mod window_totals;
@@ -22,6 +23,7 @@ use parking_lot::Mutex;
 pub(crate) use self::default_stream::{default_stream, has_default_stream, set_default_stream};
 pub(crate) use self::first_stream::{note_stream, set_on_first_stream};
 use self::schedule_position::SchedulePosition;
+use self::step_clock::StepClock;
 use self::threads::Threads;
 use self::window::{Window, WindowState};
 use self::window_totals::{LateTotals, WindowTotals};
@@ -118,6 +120,7 @@ impl Collector {
         window.state = WindowState::Closed;
         self.recorder.stop();
         window.began = None;
+        window.steps = StepClock::default();
         window.schedule = None;
         self.next_window(&window, LatePolicy::Discard);
         self.apply_flags(&window);
@@ -170,6 +173,7 @@ impl Collector {
         nvml::reset();
         // A program that is not measured is spared the clock's calibration.
         window.began = window.measures().then(clock::now);
+        window.steps = StepClock::new(window.began);
         window.began_at = SystemTime::now();
         window.cupti = cupti::counts().unwrap_or_default();
         if let Some(schedule) = &mut window.schedule {

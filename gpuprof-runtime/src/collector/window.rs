@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use super::schedule_position::SchedulePosition;
+use super::step_clock::StepClock;
 use crate::clock;
 use crate::cupti;
 use crate::settings::{Mode, Settings};
@@ -16,6 +17,7 @@ pub(super) struct Window {
     /// Clock ticks. `None`: nothing is measured, and the clock was never read.
     pub(super) began: Option<u64>,
     pub(super) began_at: SystemTime,
+    pub(super) steps: StepClock,
     /// Under a schedule.
     pub(super) schedule: Option<SchedulePosition>,
     /// CUPTI's counts when the window began.
@@ -37,6 +39,7 @@ impl Window {
             state: WindowState::Initial,
             began: None,
             began_at: SystemTime::UNIX_EPOCH,
+            steps: StepClock::default(),
             schedule: None,
             cupti: cupti::CollectionCounts::default(),
         }

@@ -88,9 +88,10 @@ pub fn reset() {
 
 /// Ends one step of the program, such as a training step or a batch, and begins the next.
 ///
-/// Under a [`Schedule`](crate::Schedule), from `GPUPROF_SCHEDULE` or
-/// [`SessionBuilder::schedule`](crate::SessionBuilder::schedule), steps decide what is measured;
-/// without one this does nothing. It never waits for the GPU.
+/// The profile has the wall times of the steps. Step 1 begins when measuring does; a step takes its
+/// time on the CPU, without waiting for the GPU. Under a [`Schedule`](crate::Schedule), from
+/// `GPUPROF_SCHEDULE` or [`SessionBuilder::schedule`](crate::SessionBuilder::schedule), steps also
+/// decide what is measured.
 pub fn step() {
     start_from_environment();
     if fork::is_child() {

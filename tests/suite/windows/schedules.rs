@@ -24,6 +24,8 @@ pub(crate) const MODULE: Module = Module::new(
         a_pause_gives_late_gpu_times_a_chance,
         a_reset_forgets_what_was_measured_and_the_schedule_goes_on,
         without_a_schedule_steps_change_nothing,
+        the_profile_has_the_time_of_each_step,
+        step_times_begin_anew_with_the_window,
         who_is_called_may_use_gpuprof,
         cycles_that_end_while_one_is_handed_over_are_handed_over_next,
         a_panic_of_who_is_called_costs_no_later_cycle,
@@ -218,6 +220,73 @@ fn without_a_schedule_steps_change_nothing() {
     let profile = w.finish(session);
     assert_eq!(cpu_times(&profile, "train"), (3, 600, 600));
     assert_eq!(profile.schedule, None);
+}
+
+/// The times of the profile's steps, and the number and time of its slowest.
+fn step_times(profile: &Profile) -> (Vec<u64>, Vec<(u64, u64)>) {
+    let times = profile.steps.as_ref().expect("there were steps");
+    assert_eq!(times.count, times.series_ns.len() as u64);
+    let slowest = times.slowest.iter().map(|slow| (slow.step, slow.ns));
+    (times.series_ns.clone(), slowest.collect())
+}
+
+fn the_profile_has_the_time_of_each_step() {
+    let w = world();
+    for schedule in [
+        None,
+        Some(Schedule {
+            wait: 2,
+            ..Schedule::default()
+        }),
+    ] {
+        let ready = cycles();
+        let session = match schedule {
+            Some(schedule) => scheduled(schedule),
+            None => w.session(),
+        };
+        assert_eq!(session.snapshot().steps, None);
+        for ns in [300, 100, 200, 400, 100] {
+            w.cpu(ns);
+            gpuprof::step();
+        }
+        // Of a step that does not end.
+        w.cpu(5_000);
+        let profile = w.finish(session);
+        let (series, slowest) = step_times(&profile);
+        assert_eq!(series, [300, 100, 200, 400, 100]);
+        assert_eq!(slowest, [(4, 400), (1, 300), (3, 200), (2, 100), (5, 100)]);
+        let steps = profile.steps.expect("there were steps");
+        assert_eq!(
+            (steps.count, steps.total_ns, steps.mean_ns),
+            (5, 1_100, 220)
+        );
+        assert_eq!((steps.min_ns, steps.max_ns), (100, 400));
+        // Those of a cycle would not be of the cycle.
+        let ready = ready.lock().expect("lock");
+        assert_eq!(ready.len(), usize::from(schedule.is_some()));
+        assert!(ready.iter().all(|cycle| cycle.steps.is_none()));
+    }
+}
+
+fn step_times_begin_anew_with_the_window() {
+    let w = world();
+    let session = w.session();
+    w.cpu(100);
+    gpuprof::step();
+    w.cpu(70);
+    gpuprof::reset();
+    assert_eq!(session.snapshot().steps, None);
+    w.cpu(30);
+    gpuprof::step();
+    assert_eq!(step_times(&w.finish(session)), (vec![30], vec![(1, 30)]));
+    // Between two sessions nothing is measured.
+    w.cpu(1_000);
+    gpuprof::step();
+    assert_eq!(gpuprof::snapshot().steps, None);
+    let session = w.session();
+    w.cpu(20);
+    gpuprof::step();
+    assert_eq!(step_times(&w.finish(session)), (vec![20], vec![(1, 20)]));
 }
 
 fn who_is_called_may_use_gpuprof() {

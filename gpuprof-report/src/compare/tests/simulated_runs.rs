@@ -58,13 +58,6 @@ impl Program {
         }
     }
 
-    /// Makes the runs differ by `noise` in every kernel.
-    pub(super) fn set_noise(&mut self, noise: f64) {
-        self.kernels
-            .iter_mut()
-            .for_each(|kernel| kernel.between_runs = noise);
-    }
-
     /// `runs` old and as many new runs; the new ones take `change` longer in the first kernel.
     pub(super) fn runs(&self, rng: &mut Rng, runs: usize, change: f64) -> [Vec<Profile>; 2] {
         let mut sides = [Vec::new(), Vec::new()];

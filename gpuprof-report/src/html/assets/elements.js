@@ -19,6 +19,28 @@ function positioned(element, left, width) {
   return element;
 }
 
+// A colour of the style, as it is in the colour scheme of now.
+function colour(name) {
+  return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+}
+
+// Makes a canvas as fine as the screen and empties it. Its context measures in CSS pixels.
+function fitCanvas(canvas) {
+  const [width, height] = [canvas.clientWidth, canvas.clientHeight];
+  const scale = window.devicePixelRatio || 1;
+  canvas.width = Math.round(width * scale);
+  canvas.height = Math.round(height * scale);
+  const context = canvas.getContext('2d');
+  context.scale(scale, scale);
+  return { context, width, height };
+}
+
+// Draws at first, and again when the element's size or the colour scheme is another.
+function whenLookChanges(element, draw) {
+  new ResizeObserver(draw).observe(element);
+  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', draw);
+}
+
 // The path before the last name, which gives way where there is little room, and the last name.
 function pathAndName(name) {
   const last = name.lastIndexOf('::') + 2;
