@@ -40,7 +40,8 @@ pub(crate) struct Arguments {
     trace: Option<String>,
 
     /// What is written at exit, as in GPUPROF_REPORT: table, table:full, json=PATH, csv=PATH,
-    /// folded=PATH, folded:cpu=PATH, html=PATH, trace=PATH or none; may be repeated [default: table]
+    /// folded=PATH, folded:cpu=PATH, html=PATH, trace=PATH or none; may be repeated [default:
+    /// table]
     #[arg(long, value_name = "SPEC", value_parser = report_items)]
     report: Vec<String>,
 

@@ -50,8 +50,8 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 objects! {
     Profile {
         schema, program, pid, host, rank, meta, started_at, wall_ns, at_exit, schedule,
-        steps: unless_default, devices, gpu_busy, functions, tree, cupti, kernels, copies, api, throttled, findings, commands,
-        ranks: unless_default, diagnostics,
+        steps: unless_default, devices, gpu_busy, functions, tree, cupti, kernels, copies, api,
+        throttled, findings, commands, ranks: unless_default, diagnostics,
     }
 
     MetaPair {

@@ -1,5 +1,6 @@
-//! What `gpuprof::step()` does: notes how long the step took, advances the schedule by one step, and
-//! when a cycle has ended, hands over a copy of its totals and adds them to the sum of all cycles.
+//! What `gpuprof::step()` does: notes how long the step took, advances the schedule by one step,
+//! and when a cycle has ended, hands over a copy of its totals and adds them to the sum of all
+//! cycles.
 //!
 //! Nothing here waits for the GPU. The times of a cycle's last calls arrive while the program goes
 //! on, so a cycle is closed at the first step at which they are all there, at the latest when the

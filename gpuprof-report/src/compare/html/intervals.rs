@@ -45,7 +45,8 @@ impl Axis {
         };
         let (low, high) = item.interval.unwrap_or((change, change));
         let mut svg = String::from(
-            r#"<svg class="interval" viewBox="0 0 200 16" preserveAspectRatio="none" aria-hidden="true">"#,
+            "<svg class=\"interval\" viewBox=\"0 0 200 16\" preserveAspectRatio=\"none\" \
+             aria-hidden=\"true\">",
         );
         let band = [self.x(-self.margin), self.x(self.margin)];
         // Writing to a String cannot fail.
@@ -143,7 +144,8 @@ mod tests {
         let right = axis.picture(&item(0.04, 0.06, f64::INFINITY));
         assert!(
             right.ends_with(
-                r#"<rect class="range" x="180.0" y="4" width="20.0" height="8"/><path class="beyond" d="M200 8l-9-8v16z"/></svg>"#
+                "<rect class=\"range\" x=\"180.0\" y=\"4\" width=\"20.0\" height=\"8\"/>\
+                 <path class=\"beyond\" d=\"M200 8l-9-8v16z\"/></svg>"
             ),
             "{right}"
         );

@@ -77,7 +77,8 @@ fn facts(comparison: &Comparison) -> String {
 <h2 id="runs-title">Runs</h2>
 <div class="scroll">
 <table class="facts-table" aria-labelledby="runs-title">
-<thead><tr><th scope="col"><span class="hidden">Fact</span></th><th scope="col">Old</th><th scope="col">New</th></tr></thead>
+<thead><tr><th scope="col"><span class="hidden">Fact</span></th>
+<th scope="col">Old</th><th scope="col">New</th></tr></thead>
 <tbody>
 "#,
     );

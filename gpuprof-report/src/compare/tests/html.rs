@@ -79,7 +79,8 @@ fn a_row_has_the_cells_of_the_text_and_a_picture_of_its_interval() {
         <tr class=\"notes\"><td colspan=\"7\"><p>+3.26 % as measured</p>\
         <p>calls per run 1 → 2</p></td></tr></tbody>\n\
         <tbody class=\"new\"><tr><th scope=\"row\">fused (kernel)</th>\
-        <td class=\"verdict\">NEW</td><td class=\"old\">–</td><td class=\"new-time\">32.3 µs</td>\
+        <td class=\"verdict\">NEW</td><td class=\"old\">–</td>\
+        <td class=\"new-time\">32.3 µs</td>\
         <td class=\"change\">–</td><td class=\"range-cell\">–</td><td class=\"p\">–</td></tr></tbody>\n\
         </table>";
     assert!(page.contains(row), "{page}");

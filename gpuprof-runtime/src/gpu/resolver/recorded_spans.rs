@@ -18,8 +18,8 @@ const MAX_STREAMS: usize = 1 << 16;
 #[derive(Debug, Default)]
 pub(super) struct SpanRecorder {
     writer: Writer,
-    /// Numbers of streams, by the life of the context, handle and, where the handle stands for another stream on
-    /// each thread, thread.
+    /// Numbers of streams, by the life of the context, handle and, where the handle stands for
+    /// another stream on each thread, thread.
     streams: FxHashMap<(Life, Stream, Option<ThreadId>), u32>,
 }
 
