@@ -59,8 +59,8 @@ fn write_html(path: &Path, settings: &Settings, profile: &Profile) {
     write_file(path, write, settings, profile);
 }
 
-/// The time line, if the settings ask for one. Without its events, because they are locked, the page
-/// is still worth writing.
+/// The time line, if the settings ask for one. Without its events, because they are locked, the
+/// page is still worth writing.
 #[cfg(all(feature = "html", feature = "trace"))]
 fn time_line(settings: &Settings) -> Option<Trace> {
     let is_trace = |output: &Output| matches!(output, Output::Trace(_));

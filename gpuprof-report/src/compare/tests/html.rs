@@ -81,7 +81,8 @@ fn a_row_has_the_cells_of_the_text_and_a_picture_of_its_interval() {
         <tbody class=\"new\"><tr><th scope=\"row\">fused (kernel)</th>\
         <td class=\"verdict\">NEW</td><td class=\"old\">–</td>\
         <td class=\"new-time\">32.3 µs</td>\
-        <td class=\"change\">–</td><td class=\"range-cell\">–</td><td class=\"p\">–</td></tr></tbody>\n\
+        <td class=\"change\">–</td><td class=\"range-cell\">–</td>\
+        <td class=\"p\">–</td></tr></tbody>\n\
         </table>";
     assert!(page.contains(row), "{page}");
     assert!(page.contains("on an axis of ± 10 %;"), "{page}");
