@@ -11,8 +11,8 @@ use gpuprof_report::settings::Sampling;
 use serde_json::{Map, Value, json};
 
 use crate::profiles::{
-    convolution, digits, graphs, layers, partly_timed, quickstart, training, trouble, without_gpu,
-    without_stream,
+    convolution, digits, graphs, layers, partly_timed, quickstart, training, trouble, with_steps,
+    without_gpu, without_stream,
 };
 
 pub(crate) fn text(profile: &Profile) -> String {
@@ -80,7 +80,7 @@ pub(crate) fn add_kernel_tier(profile: &mut Profile) {
 }
 
 /// One object of every kind that a document may hold, of [`everything`].
-pub(crate) const OBJECTS: [&str; 32] = [
+pub(crate) const OBJECTS: [&str; 34] = [
     "",
     "/devices/0",
     "/cupti",
@@ -113,6 +113,8 @@ pub(crate) const OBJECTS: [&str; 32] = [
     "/diagnostics",
     "/diagnostics/untimed",
     "/diagnostics/errors/0",
+    "/steps",
+    "/steps/slowest/0",
 ];
 
 /// A document with one of everything, so that no object of [`OBJECTS`] is missing or null.
@@ -144,6 +146,12 @@ pub(crate) fn everything() -> Value {
     add_kernel_tier(&mut profile);
     profile.meta = vec![MetaPair::new("commit", "1f2e3d4")];
     profile.ranks = Some(ranks());
+    profile = with_steps(profile);
+    let slowest = profile
+        .steps
+        .iter_mut()
+        .flat_map(|steps| &mut steps.slowest);
+    slowest.for_each(|slow| slow.rank = Some(3));
     document(&profile)
 }
 

@@ -8,7 +8,9 @@ mod versions;
 
 use documents::{all, document, fields, text};
 use gpuprof_report::profile::{Bucket, Function, Profile};
-use profiles::{digits, partly_timed, quickstart, training, trouble, without_gpu, without_stream};
+use profiles::{
+    digits, partly_timed, quickstart, training, trouble, with_steps, without_gpu, without_stream,
+};
 use serde_json::json;
 
 #[test]
@@ -63,6 +65,7 @@ fn a_document_reads_back_as_the_same_profile() {
         partly_timed(),
         without_gpu(),
         digits(),
+        with_steps(training()),
     ] {
         let back: Profile = serde_json::from_str(&text(&profile)).unwrap();
         assert_eq!(back, profile);

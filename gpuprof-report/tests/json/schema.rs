@@ -93,7 +93,12 @@ fn broken_documents_are_refused() {
 fn may_be_omitted(pointer: &str, key: &str) -> bool {
     let activity = serde_json::to_value(GpuActivity::default()).unwrap();
     let of_function = key == "labels" || activity.get(key).is_some();
-    let optional = [("", "ranks"), ("/kernels/0", "histogram")];
+    let optional = [
+        ("", "ranks"),
+        ("", "steps"),
+        ("/steps/slowest/0", "rank"),
+        ("/kernels/0", "histogram"),
+    ];
     optional.contains(&(pointer, key))
         || pointer.ends_with("/untimed")
         || (pointer == "/functions/0" && of_function)
