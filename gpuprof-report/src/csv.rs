@@ -151,20 +151,7 @@ fn cells(function: &Function, devices: &[Device]) -> Vec<String> {
 }
 
 fn times(stats: Option<&SpanStats>) -> [String; TIMES.len()] {
-    let times = stats.map(|stats| {
-        [
-            stats.total_ns,
-            stats.self_ns,
-            stats.mean_ns,
-            stats.min_ns,
-            stats.p50_ns,
-            stats.p90_ns,
-            stats.p95_ns,
-            stats.p99_ns,
-            stats.max_ns,
-            stats.stddev_ns,
-        ]
-    });
+    let times = stats.map(SpanStats::times);
     times.map_or_else(Default::default, |times| times.map(|ns| ns.to_string()))
 }
 

@@ -110,18 +110,7 @@ fn span_stats(stats: Option<&SpanStats>, json: &mut JsonText) {
         return json.integer(0);
     };
     json.array(|json| {
-        for ns in [
-            stats.total_ns,
-            stats.self_ns,
-            stats.mean_ns,
-            stats.min_ns,
-            stats.p50_ns,
-            stats.p90_ns,
-            stats.p95_ns,
-            stats.p99_ns,
-            stats.max_ns,
-            stats.stddev_ns,
-        ] {
+        for ns in stats.times() {
             json.integer(ns);
         }
         json.array(|json| {

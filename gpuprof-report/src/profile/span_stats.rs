@@ -37,6 +37,24 @@ pub struct SpanStats {
     pub histogram: Vec<Bucket>,
 }
 
+impl SpanStats {
+    /// Total, self, mean, min, median, p90, p95, p99, max and standard deviation, ns.
+    pub(crate) fn times(&self) -> [u64; 10] {
+        [
+            self.total_ns,
+            self.self_ns,
+            self.mean_ns,
+            self.min_ns,
+            self.p50_ns,
+            self.p90_ns,
+            self.p95_ns,
+            self.p99_ns,
+            self.max_ns,
+            self.stddev_ns,
+        ]
+    }
+}
+
 /// One bucket of a histogram, in JSON the pair `[index, count]`.
 ///
 /// [`Bucket::bounds_ns`] gives the durations that it counts; the module

@@ -8,8 +8,6 @@ use gpuprof_report::variables;
 
 /// Variables in which launchers set the rank of a process, in the order in which they are read.
 const RANK_VARIABLES: [&str; 4] = ["RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"];
-/// Variables in which CI systems set the commit. git is never run.
-const COMMIT_VARIABLES: [&str; 2] = ["GITHUB_SHA", "CI_COMMIT_SHA"];
 
 /// The same of the number of ranks.
 const SIZE_VARIABLES: [&str; 4] = [
@@ -18,6 +16,9 @@ const SIZE_VARIABLES: [&str; 4] = [
     "PMI_SIZE",
     "SLURM_NTASKS",
 ];
+
+/// Variables in which CI systems set the commit. git is never run.
+const COMMIT_VARIABLES: [&str; 2] = ["GITHUB_SHA", "CI_COMMIT_SHA"];
 
 /// Adds them to a profile.
 pub(crate) fn add_to(profile: &mut Profile) {
