@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use super::Collector;
 use crate::clock::{self, Scale};
 use crate::cupti;
-use crate::recorder::{Arguments, Event, Recorded};
+use crate::recorder::{Event, Recorded, RecordedEvent};
 use crate::site::Site;
 use crate::stats::path_ids::{CallPath, ROOT};
 use gpuprof_report::profile::labelled;
@@ -36,8 +36,8 @@ impl Collector {
         trace.base_unix_ns = builder.base_ns;
         trace.end_ns = builder.since_base(builder.host.convert(clock::now()));
         trace.clock_error_ns = clock_error_ns(&recorded);
-        for (event, arguments) in recorded.events {
-            builder.add(&mut trace, &event, arguments);
+        for event in recorded.events {
+            builder.add(&mut trace, event);
         }
         trace.gaps = builder.gaps(&recorded.lost);
         trace.names = builder.names.list;
@@ -183,21 +183,20 @@ impl<'a> Builder<'a> {
         trace.streams = of_spans.chain(of_cupti).collect();
     }
 
-    fn add(&mut self, trace: &mut Trace, event: &Event, arguments: Option<Arguments>) {
-        match *event {
+    fn add(&mut self, trace: &mut Trace, recorded: RecordedEvent) {
+        match recorded.event {
             Event::Cpu {
                 path,
-                thread,
                 started,
                 ended,
                 call,
             } => {
                 let mut span = CpuSpan::default();
                 span.name = self.path_name(path);
-                (span.thread, span.call) = (thread, call);
+                (span.thread, span.call) = (recorded.thread.unwrap_or_default(), call);
                 span.start_ns = self.since_base(self.host.convert(started));
                 span.end_ns = self.since_base(self.host.convert(ended));
-                let arguments = arguments.into_iter().flatten();
+                let arguments = recorded.arguments.into_iter().flatten();
                 span.args = arguments
                     .map(|(name, value)| (name.to_owned(), value))
                     .collect();

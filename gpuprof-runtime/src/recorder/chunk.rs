@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use parking_lot::Mutex;
 
-use super::event::{Event, WORDS};
+use super::event::{CALL_WORDS, Entry, Event, MAX_WORDS, Words};
 use crate::sync::AtomicU64;
 
 /// The arguments of a call: names and values.
@@ -14,8 +14,8 @@ pub type Arguments = Box<[(&'static str, String)]>;
 pub(super) struct Chunk {
     /// When it was lent for the first time, in clock ticks.
     pub(super) lent_at: u64,
-    /// Events in it. Only the writer stores it, after the event's words.
-    len: AtomicU64,
+    /// Words and events in it, as a [`Fill`]. Only the writer stores it, after the words.
+    fill: AtomicU64,
     words: Box<[AtomicU64]>,
     /// Of the events that have some, by position.
     arguments: Mutex<Vec<(usize, Arguments)>>,
@@ -23,17 +23,35 @@ pub(super) struct Chunk {
     argument_bytes: AtomicU64,
 }
 
+/// Words in the high half, events in the low one.
+#[derive(Clone, Copy, Debug)]
+struct Fill(u64);
+
+impl Fill {
+    const WORD: u64 = 1 << 32;
+
+    fn words(self) -> usize {
+        (self.0 >> 32) as usize
+    }
+
+    fn events(self) -> usize {
+        self.0 as u32 as usize
+    }
+}
+
 /// Bytes of arguments with which a chunk is full.
 const MAX_ARGUMENT_BYTES: u64 = 64 << 10;
-/// Bytes of an event, by which arguments count as further events.
-const EVENT_BYTES: u64 = (WORDS * size_of::<u64>()) as u64;
+/// Bytes by which arguments count as further events.
+const EVENT_BYTES: u64 = (MAX_WORDS * size_of::<u64>()) as u64;
 
 impl Chunk {
-    pub(super) fn new(lent_at: u64, events: usize) -> Self {
+    /// With room for so many calls of a thread, and for one event at least.
+    pub(super) fn new(lent_at: u64, calls: usize) -> Self {
+        let words = 1 + (calls * CALL_WORDS).max(MAX_WORDS);
         Self {
             lent_at,
-            len: AtomicU64::new(0),
-            words: (0..events * WORDS).map(|_| AtomicU64::new(0)).collect(),
+            fill: AtomicU64::new(0),
+            words: (0..words).map(|_| AtomicU64::new(0)).collect(),
             arguments: Mutex::default(),
             argument_bytes: AtomicU64::new(0),
         }
@@ -43,48 +61,66 @@ impl Chunk {
     pub(super) fn clear(&mut self, lent_at: u64) {
         self.lent_at = lent_at;
         self.argument_bytes.store(0, Relaxed);
-        self.len.store(0, Relaxed);
+        self.fill.store(0, Relaxed);
         self.arguments.get_mut().clear();
     }
 
-    /// Adds an event; by the writer alone. False if the chunk is full.
+    /// Adds an event; by the writer alone. False if it has no room.
     #[inline]
     pub(super) fn push(&self, event: &Event) -> bool {
-        let len = self.len.load(Relaxed) as usize;
-        let Some(room) = self.words.get(len * WORDS..(len + 1) * WORDS) else {
+        match event.words() {
+            Words::Two(words) => self.write(words, 1),
+            Words::Four(words) => self.write(words, 1),
+            Words::Five(words) => self.write(words, 1),
+        }
+    }
+
+    /// The calls that follow are of the thread of this number. False if it has no room.
+    pub(super) fn begin_thread(&self, thread: u32) -> bool {
+        self.write([Entry::thread_word(thread)], 0)
+    }
+
+    #[inline]
+    fn write<const WORDS: usize>(&self, words: [u64; WORDS], events: u64) -> bool {
+        let fill = self.fill.load(Relaxed);
+        let left = self.words.get(Fill(fill).words()..);
+        let Some(room) = left.and_then(|left| left.first_chunk::<WORDS>()) else {
             return false;
         };
-        if self.argument_bytes.load(Relaxed) > MAX_ARGUMENT_BYTES {
-            return false;
-        }
-        for (word, value) in room.iter().zip(event.encode()) {
+        for (word, value) in room.iter().zip(words) {
             word.store(value, Relaxed);
         }
-        // Release: who finds the length finds the words.
-        self.len.store(len as u64 + 1, Release);
+        // Release: who finds them counted finds the words.
+        let more = WORDS as u64 * Fill::WORD + events;
+        self.fill.store(fill + more, Release);
         true
     }
 
-    /// Gives the latest event its arguments; by the writer alone.
-    pub(super) fn set_arguments(&self, arguments: Arguments) {
-        let latest = (self.len.load(Relaxed) as usize).checked_sub(1);
-        if let Some(latest) = latest {
-            let bytes = arguments
-                .iter()
-                .map(|(_, value)| size_of::<(&str, String)>() as u64 + value.capacity() as u64);
-            let bytes: u64 = bytes.sum();
-            let before = self.argument_bytes.load(Relaxed);
-            self.argument_bytes.store(before + bytes, Relaxed);
+    /// Gives the latest event its arguments; by the writer alone. False if it is full by them.
+    pub(super) fn set_arguments(&self, arguments: Arguments) -> bool {
+        let bytes = arguments
+            .iter()
+            .map(|(_, value)| size_of::<(&str, String)>() as u64 + value.capacity() as u64);
+        let bytes = self.argument_bytes.load(Relaxed) + bytes.sum::<u64>();
+        if let Some(latest) = self.len().checked_sub(1) {
+            self.argument_bytes.store(bytes, Relaxed);
             self.arguments.lock().push((latest, arguments));
         }
+        bytes <= MAX_ARGUMENT_BYTES
     }
 
+    fn fill(&self) -> Fill {
+        Fill(self.fill.load(Acquire))
+    }
+
+    /// Events in it.
     pub(super) fn len(&self) -> usize {
-        self.len.load(Acquire) as usize
+        self.fill().events()
     }
 
+    /// Whether some event would not fit.
     pub(super) fn is_full(&self) -> bool {
-        self.len() * WORDS >= self.words.len()
+        self.fill().words() + 1 + MAX_WORDS > self.words.len()
             || self.argument_bytes.load(Relaxed) > MAX_ARGUMENT_BYTES
     }
 
@@ -93,18 +129,22 @@ impl Chunk {
         self.len() + (self.argument_bytes.load(Relaxed) / EVENT_BYTES) as usize
     }
 
-    /// The events so far, with their arguments.
-    pub(super) fn read(&self, mut each: impl FnMut(Event, Option<&Arguments>)) {
-        let len = self.len();
+    /// The events so far, with the number of the thread if the writer is one, and their arguments.
+    pub(super) fn read(&self, mut each: impl FnMut(Option<u32>, Event, Option<&Arguments>)) {
+        let len = self.fill().words();
         let arguments = self.arguments.lock();
         let mut arguments = arguments.iter().peekable();
-        for (at, words) in self.words.chunks_exact(WORDS).take(len).enumerate() {
-            let mut values = [0; WORDS];
-            for (value, word) in values.iter_mut().zip(words) {
-                *value = word.load(Relaxed);
+        let mut words = self.words.iter().take(len).map(|word| word.load(Relaxed));
+        let (mut thread, mut at) = (None, 0);
+        while let Some(entry) = Entry::read(&mut words) {
+            match entry {
+                Entry::Thread(number) => thread = Some(number),
+                Entry::Event(event) => {
+                    let own = arguments.next_if(|(of, _)| *of == at);
+                    each(thread, event, own.map(|(_, own)| own));
+                    at += 1;
+                }
             }
-            let own = arguments.next_if(|(of, _)| *of == at);
-            each(Event::decode(values), own.map(|(_, own)| own));
         }
     }
 }

@@ -1,7 +1,10 @@
-//! An event of the time line in five words, as chunks keep it.
+//! An event of the time line, and the words in which chunks keep it: two for a call on the CPU,
+//! up to five for others.
 
-/// Words of an event.
-pub(crate) const WORDS: usize = 5;
+/// Words of an event at most.
+pub(super) const MAX_WORDS: usize = 5;
+/// Words of most calls.
+pub(super) const CALL_WORDS: usize = 2;
 /// Numbers that the small field of an event has room for.
 const MAX_SMALL: u32 = (1 << 24) - 1;
 
@@ -12,7 +15,6 @@ pub(crate) enum Event {
     /// A call of a function on the CPU, or a poll of an async one. Times in clock ticks.
     Cpu {
         path: u32,
-        thread: u32,
         started: u64,
         ended: u64,
         /// The number that its GPU spans have as well; 0 for none.
@@ -63,17 +65,31 @@ pub(crate) enum Event {
     },
 }
 
+/// The words of one event.
+pub(super) enum Words {
+    Two([u64; CALL_WORDS]),
+    Four([u64; 4]),
+    Five([u64; MAX_WORDS]),
+}
+
 impl Event {
     #[inline]
-    pub(super) fn encode(&self) -> [u64; WORDS] {
+    pub(super) fn words(&self) -> Words {
         match *self {
             Self::Cpu {
                 path,
-                thread,
                 started,
                 ended,
                 call,
-            } => [head(0, thread, path), started, ended, call, 0],
+            } => {
+                let took = ended.saturating_sub(started);
+                match u32::try_from(took) {
+                    Ok(took) if call == 0 && path <= MAX_SMALL => {
+                        Words::Two([head(Tag::ShortCall, path, took), started])
+                    }
+                    _ => Words::Four([head(Tag::Call, 0, path), started, ended, call]),
+                }
+            }
             Self::Gpu {
                 path,
                 stream,
@@ -83,7 +99,7 @@ impl Event {
                 call,
             } => {
                 let start = start_ns.cast_unsigned();
-                [head(1, stream, path), start, ns, call, clock.into()]
+                Words::Five([head(Tag::Gpu, stream, path), start, ns, call, clock.into()])
             }
             Self::Kernel {
                 path,
@@ -94,7 +110,7 @@ impl Event {
                 shape,
             } => {
                 let ids = pair(correlation, shape);
-                [head(2, queue, path), start_ns, end_ns, ids, 0]
+                Words::Four([head(Tag::Kernel, queue, path), start_ns, end_ns, ids])
             }
             Self::Copy {
                 path,
@@ -106,7 +122,7 @@ impl Event {
                 bytes,
             } => {
                 let ids = pair(correlation, kind);
-                [head(3, queue, path), start_ns, end_ns, ids, bytes]
+                Words::Five([head(Tag::Copy, queue, path), start_ns, end_ns, ids, bytes])
             }
             Self::Api {
                 thread,
@@ -118,61 +134,118 @@ impl Event {
             } => {
                 let thread = thread.map_or(0, |thread| thread.saturating_add(1));
                 let ids = pair(correlation, cbid);
-                [head(4, thread, 0), start_ns, end_ns, ids, is_runtime.into()]
+                let head = head(Tag::Api, thread, is_runtime.into());
+                Words::Four([head, start_ns, end_ns, ids])
             }
         }
     }
+}
 
-    pub(super) fn decode([head, first, second, third, fourth]: [u64; WORDS]) -> Self {
-        let (small, path) = ((head >> 8) as u32 & MAX_SMALL, (head >> 32) as u32);
+/// What words say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Entry {
+    /// The calls that follow are of the thread of this number.
+    Thread(u32),
+    Event(Event),
+}
+
+impl Entry {
+    /// The word that stands before the calls of a thread.
+    pub(super) fn thread_word(thread: u32) -> u64 {
+        head(Tag::Thread, 0, thread)
+    }
+
+    /// Reads the next entry. `None` at the end.
+    pub(super) fn read(words: &mut impl Iterator<Item = u64>) -> Option<Self> {
+        let head = words.next()?;
+        let (small, high) = ((head >> 8) as u32 & MAX_SMALL, (head >> 32) as u32);
+        let tag = Tag::ALL.get(head as u8 as usize)?;
+        if *tag == Tag::Thread {
+            return Some(Self::Thread(high));
+        }
+        let first = words.next()?;
+        if *tag == Tag::ShortCall {
+            return Some(Self::Event(Event::Cpu {
+                path: small,
+                started: first,
+                ended: first.saturating_add(high.into()),
+                call: 0,
+            }));
+        }
+        let (second, third) = (words.next()?, words.next()?);
         let (correlation, low) = ((third >> 32) as u32, third as u32);
-        match head as u8 {
-            0 => Self::Cpu {
-                path,
-                thread: small,
+        Some(Self::Event(match tag {
+            Tag::Thread | Tag::ShortCall | Tag::Call => Event::Cpu {
+                path: high,
                 started: first,
                 ended: second,
                 call: third,
             },
-            1 => Self::Gpu {
-                path,
+            Tag::Gpu => Event::Gpu {
+                path: high,
                 stream: small,
-                clock: fourth as u32,
+                clock: words.next()? as u32,
                 start_ns: first.cast_signed(),
                 ns: second,
                 call: third,
             },
-            2 => Self::Kernel {
-                path,
+            Tag::Kernel => Event::Kernel {
+                path: high,
                 queue: small,
                 start_ns: first,
                 end_ns: second,
                 correlation,
                 shape: low,
             },
-            3 => Self::Copy {
-                path,
+            Tag::Copy => Event::Copy {
+                path: high,
                 queue: small,
                 start_ns: first,
                 end_ns: second,
                 correlation,
                 kind: low,
-                bytes: fourth,
+                bytes: words.next()?,
             },
-            _ => Self::Api {
+            Tag::Api => Event::Api {
                 thread: small.checked_sub(1),
                 start_ns: first,
                 end_ns: second,
                 correlation,
-                is_runtime: fourth != 0,
+                is_runtime: high != 0,
                 cbid: low,
             },
-        }
+        }))
     }
 }
 
-fn head(tag: u8, small: u32, path: u32) -> u64 {
-    u64::from(path) << 32 | u64::from(small.min(MAX_SMALL)) << 8 | u64::from(tag)
+/// The kind of an entry, in the low byte of its first word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Tag {
+    Thread,
+    /// A call without GPU spans that took less than 2³² ticks.
+    ShortCall,
+    Call,
+    Gpu,
+    Kernel,
+    Copy,
+    Api,
+}
+
+impl Tag {
+    const ALL: [Self; 7] = [
+        Self::Thread,
+        Self::ShortCall,
+        Self::Call,
+        Self::Gpu,
+        Self::Kernel,
+        Self::Copy,
+        Self::Api,
+    ];
+}
+
+#[inline]
+fn head(tag: Tag, small: u32, high: u32) -> u64 {
+    u64::from(high) << 32 | u64::from(small.min(MAX_SMALL)) << 8 | tag as u64
 }
 
 fn pair(high: u32, low: u32) -> u64 {
@@ -181,7 +254,7 @@ fn pair(high: u32, low: u32) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{Event, MAX_SMALL};
+    use super::{Entry, Event, MAX_SMALL, Words};
 
     #[test]
     fn every_event_is_read_as_it_was_written() {
@@ -195,14 +268,19 @@ mod tests {
             is_runtime: true,
             cbid: 307,
         };
+        let call = |path, took, call| Event::Cpu {
+            path,
+            started: 5,
+            ended: 5 + took,
+            call,
+        };
+        let long = u64::from(u32::MAX) + 1;
         let events = [
-            Event::Cpu {
-                path,
-                thread: queue,
-                started: 5,
-                ended: u64::MAX,
-                call: 1 << 63,
-            },
+            call(MAX_SMALL, 0, 0),
+            call(1, long - 1, 0),
+            call(1, long, 0),
+            call(MAX_SMALL + 1, 7, 0),
+            call(path, u64::MAX - 5, 1 << 63),
             Event::Gpu {
                 path: 0,
                 stream: 7,
@@ -233,7 +311,16 @@ mod tests {
             api(Some(MAX_SMALL - 1)),
         ];
         for event in events {
-            assert_eq!(Event::decode(event.encode()), event);
+            let words = match event.words() {
+                Words::Two(words) => words.to_vec(),
+                Words::Four(words) => words.to_vec(),
+                Words::Five(words) => words.to_vec(),
+            };
+            let mut words = words.into_iter();
+            assert_eq!(Entry::read(&mut words), Some(Entry::Event(event)));
+            assert_eq!(Entry::read(&mut words), None, "{event:?}");
         }
+        let mut word = [Entry::thread_word(u32::MAX)].into_iter();
+        assert_eq!(Entry::read(&mut word), Some(Entry::Thread(u32::MAX)));
     }
 }

@@ -10,7 +10,6 @@ use crate::sync::in_every_order;
 fn event(at: u64) -> Event {
     Event::Cpu {
         path: 1,
-        thread: 2,
         started: at,
         ended: 10 * at,
         call: 100 * at,
@@ -20,12 +19,12 @@ fn event(at: u64) -> Event {
 #[test]
 fn a_reader_of_a_chunk_finds_whole_events_in_order() {
     in_every_order(|| {
-        let chunk = Arc::new(Chunk::new(1, 2));
+        let chunk = Arc::new(Chunk::new(1, 4));
         let reader = thread::spawn({
             let chunk = Arc::clone(&chunk);
             move || {
                 let mut found = 0;
-                chunk.read(|read, _| {
+                chunk.read(|_, read, _| {
                     found += 1;
                     assert_eq!(read, event(found));
                 });

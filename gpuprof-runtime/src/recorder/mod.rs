@@ -23,7 +23,7 @@ use gpuprof_report::trace::Moment;
 
 pub use self::chunk::Arguments;
 pub(crate) use self::event::Event;
-pub(crate) use self::store::{Anchor, LostEvents, Recorded, RecordedThread};
+pub(crate) use self::store::{Anchor, LostEvents, Recorded, RecordedEvent, RecordedThread};
 pub(crate) use self::writer::Writer;
 
 /// How long after it is switched off the GPU's events are still recorded: of work that was launched
@@ -118,7 +118,13 @@ impl Recorder {
         let events = chunks.iter().map(|chunk| chunk.len()).sum();
         recorded.events.reserve(events);
         for chunk in chunks {
-            chunk.read(|event, arguments| recorded.events.push((event, arguments.cloned())));
+            chunk.read(|thread, event, arguments| {
+                recorded.events.push(RecordedEvent {
+                    thread,
+                    event,
+                    arguments: arguments.cloned(),
+                });
+            });
         }
         Some(recorded)
     }

@@ -11,8 +11,8 @@ use super::event::Event;
 use crate::os;
 use gpuprof_report::trace::Moment;
 
-/// Events of a chunk, unless the limit is small: 20 KiB.
-const CHUNK_EVENTS: usize = 512;
+/// Calls of a thread that a chunk has room for, unless the limit is small: 16 KiB.
+const CHUNK_CALLS: usize = 1_024;
 /// Chunks that the limit is divided into at least.
 const MIN_CHUNKS: usize = 16;
 /// Empty chunks that are kept for the next writer.
@@ -60,10 +60,27 @@ pub(crate) struct LostEvents {
     pub(crate) events: u64,
 }
 
+impl LostEvents {
+    fn add(&mut self, other: &Self) {
+        self.started = self.started.min(other.started);
+        self.ended = self.ended.max(other.ended);
+        self.events += other.events;
+    }
+}
+
+/// An event that is kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct RecordedEvent {
+    /// Number of the thread that it was recorded on, if it is a call.
+    pub(crate) thread: Option<u32>,
+    pub(crate) event: Event,
+    pub(crate) arguments: Option<Arguments>,
+}
+
 /// What a recording has kept.
 #[derive(Debug, Default)]
 pub(crate) struct Recorded {
-    pub(crate) events: Vec<(Event, Option<Arguments>)>,
+    pub(crate) events: Vec<RecordedEvent>,
     pub(crate) threads: Vec<RecordedThread>,
     /// The devices of streams, by number.
     pub(crate) streams: Vec<u32>,
@@ -183,7 +200,7 @@ impl Store {
 
     /// A chunk with room, for one writer, at the moment `now`.
     pub(super) fn lend(&mut self, now: u64) -> Arc<Chunk> {
-        let events = (self.limit / MIN_CHUNKS).clamp(1, CHUNK_EVENTS);
+        let calls = (self.limit / MIN_CHUNKS).clamp(1, CHUNK_CALLS);
         let chunk = self.partial.pop_front().unwrap_or_else(|| {
             let free = self.free.pop();
             Arc::new(match free {
@@ -191,7 +208,7 @@ impl Store {
                     free.clear(now);
                     free
                 }
-                None => Chunk::new(now, events),
+                None => Chunk::new(now, calls),
             })
         });
         self.lent.push(Arc::clone(&chunk));
@@ -213,8 +230,7 @@ impl Store {
             self.kept -= oldest.weight();
             // Chunks are filled one after the other: its last event is before the next one's first.
             let next = self.full.front().map_or(u64::MAX, |next| next.lent_at);
-            let came = (oldest.lent_at, next.max(oldest.lent_at));
-            oldest.read(|event, _| self.count_lost(&event, came));
+            self.count_lost(&oldest, (oldest.lent_at, next.max(oldest.lent_at)));
             if let Some(oldest) = Arc::into_inner(oldest)
                 && self.free.len() < MAX_FREE
             {
@@ -223,26 +239,38 @@ impl Store {
         }
     }
 
-    /// `came`: when the events of the chunk came.
-    fn count_lost(&mut self, event: &Event, came: (u64, u64)) {
-        let (thread, started, ended) = match *event {
-            Event::Cpu {
+    /// Counts the events of a chunk. `came`: when they came.
+    fn count_lost(&mut self, chunk: &Chunk, came: (u64, u64)) {
+        // Nearly all are of one thread.
+        let mut latest: Option<LostEvents> = None;
+        chunk.read(|thread, event, _| {
+            let (thread, started, ended) = match event {
+                Event::Cpu { started, ended, .. } => (thread, started, ended),
+                _ => (None, came.0, came.1),
+            };
+            let one = LostEvents {
                 thread,
                 started,
                 ended,
-                ..
-            } => (Some(thread), started, ended),
-            _ => (None, came.0, came.1),
-        };
-        let lost = self.lost.entry(thread).or_insert(LostEvents {
-            thread,
-            started,
-            ended,
-            events: 0,
+                events: 1,
+            };
+            match &mut latest {
+                Some(latest) if latest.thread == thread => latest.add(&one),
+                latest => {
+                    if let Some(others) = latest.replace(one) {
+                        self.add_lost(&others);
+                    }
+                }
+            }
         });
-        lost.started = lost.started.min(started);
-        lost.ended = lost.ended.max(ended);
-        lost.events += 1;
+        if let Some(latest) = latest {
+            self.add_lost(&latest);
+        }
+    }
+
+    fn add_lost(&mut self, lost: &LostEvents) {
+        let all = self.lost.entry(lost.thread);
+        all.and_modify(|all| all.add(lost)).or_insert(*lost);
     }
 
     /// Everything at the moment `now`, with the chunks still to be read.

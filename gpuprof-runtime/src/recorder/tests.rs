@@ -9,10 +9,9 @@ fn recorded(recorder: &Recorder) -> Option<Recorded> {
 }
 
 /// The `at`-th event of a test's thread.
-fn event(thread: u32, at: u64) -> Event {
+fn event(at: u64) -> Event {
     Event::Cpu {
         path: 1,
-        thread,
         started: at,
         ended: at + 1,
         call: 0,
@@ -20,15 +19,14 @@ fn event(thread: u32, at: u64) -> Event {
 }
 
 fn write(recorder: &Arc<Recorder>, writer: &mut Writer, numbers: std::ops::Range<u64>) {
-    let thread = writer.thread(recorder);
-    numbers.for_each(|at| writer.push(recorder, &event(thread, at)));
+    numbers.for_each(|at| writer.push(recorder, &event(at)));
 }
 
 /// When the kept events started.
 fn starts(recorder: &Recorder) -> Vec<u64> {
     let recorded = recorded(recorder).unwrap_or_default();
-    let started = recorded.events.iter().map(|(event, _)| match event {
-        Event::Cpu { started, .. } => *started,
+    let started = recorded.events.iter().map(|one| match one.event {
+        Event::Cpu { started, .. } => started,
         _ => u64::MAX,
     });
     let mut started: Vec<u64> = started.collect();
@@ -42,7 +40,7 @@ fn lost(recorder: &Recorder) -> Vec<LostEvents> {
 
 #[test]
 fn the_newest_are_kept_and_what_went_is_counted() {
-    let (recorder, mut writer) = (Arc::new(Recorder::new()), Writer::new());
+    let (recorder, mut writer) = (Arc::new(Recorder::new()), Writer::of_thread());
     assert!(recorded(&recorder).is_none());
     // 16 chunks of 10.
     recorder.start(160);
@@ -67,12 +65,12 @@ fn threads_that_end_leave_their_room_to_others() {
     recorder.start(16_000);
     for at in 0..2_000 {
         let recorder = Arc::clone(&recorder);
-        let run = move || write(&recorder, &mut Writer::new(), at..at + 1);
+        let run = move || write(&recorder, &mut Writer::of_thread(), at..at + 1);
         thread::spawn(run).join().expect("it ends");
     }
     assert_eq!(starts(&recorder), (0..2_000).collect::<Vec<_>>());
     let store = recorder.store.lock();
-    // 2,000 events in chunks of 512, as no two threads ran at once.
+    // 3 words each with the thread's, in chunks of 2,001, as no two threads ran at once.
     assert_eq!((store.chunks(), recorder.is_on()), (4, true));
 }
 
@@ -85,7 +83,7 @@ fn threads_at_once_lose_nothing() {
         for thread in 0..4 {
             let recorder = &recorder;
             let numbers = thread * EACH..(thread + 1) * EACH;
-            scope.spawn(move || write(recorder, &mut Writer::new(), numbers));
+            scope.spawn(move || write(recorder, &mut Writer::of_thread(), numbers));
         }
         // Reading meanwhile finds whole events only.
         let reads = (0..20).map(|_| starts(&recorder));
@@ -99,7 +97,7 @@ fn threads_at_once_lose_nothing() {
 
 #[test]
 fn what_begins_again_goes_on() {
-    let (recorder, mut writer) = (Arc::new(Recorder::new()), Writer::new());
+    let (recorder, mut writer) = (Arc::new(Recorder::new()), Writer::of_thread());
     recorder.start(100);
     write(&recorder, &mut writer, 0..50);
     recorder.stop();
@@ -128,12 +126,11 @@ fn a_second_start_while_it_is_on_changes_nothing() {
 
 #[test]
 fn arguments_count_by_what_they_take() {
-    let (recorder, mut writer) = (Arc::new(Recorder::new()), Writer::new());
+    let (recorder, mut writer) = (Arc::new(Recorder::new()), Writer::of_thread());
     recorder.start(10_000);
-    let thread = writer.thread(&recorder);
     for at in 0..10_000 {
         let arguments = Box::new([("text", "x".repeat(4_000))]);
-        writer.push_with(&recorder, &event(thread, at), arguments);
+        writer.push_with(&recorder, &event(at), arguments);
     }
     // Some 100 events each, in chunks of 64 KiB.
     let kept = starts(&recorder).len();
@@ -142,24 +139,23 @@ fn arguments_count_by_what_they_take() {
 
 #[test]
 fn arguments_stay_with_their_event() {
-    let (recorder, mut writer) = (Arc::new(Recorder::new()), Writer::new());
+    let (recorder, mut writer) = (Arc::new(Recorder::new()), Writer::of_thread());
     recorder.start(1_000);
-    let thread = writer.thread(&recorder);
     for at in 0..100 {
         match at % 10 {
             0 => {
                 let arguments = Box::new([("batch", at.to_string())]);
-                writer.push_with(&recorder, &event(thread, at), arguments);
+                writer.push_with(&recorder, &event(at), arguments);
             }
-            _ => writer.push(&recorder, &event(thread, at)),
+            _ => writer.push(&recorder, &event(at)),
         }
     }
     let recorded = recorded(&recorder).expect("a recording");
-    for (event, arguments) in recorded.events {
-        let Event::Cpu { started, .. } = event else {
+    for recorded in recorded.events {
+        let Event::Cpu { started, .. } = recorded.event else {
             panic!("another event");
         };
-        let own = arguments.map(|own| own.to_vec());
+        let own = recorded.arguments.map(|own| own.to_vec());
         let expected = (started % 10 == 0).then(|| vec![("batch", started.to_string())]);
         assert_eq!(own, expected);
     }

@@ -7,10 +7,12 @@ use super::chunk::{Arguments, Chunk};
 use super::event::Event;
 use crate::clock;
 
-/// A thread's chunk; it is given back when this is dropped.
+/// The chunk of one who records; it is given back when this is dropped.
 #[derive(Debug, Default)]
 pub(crate) struct Writer {
     lent: Option<Lent>,
+    /// It writes the calls of the thread that it is on.
+    is_of_thread: bool,
     /// The thread's number, once it is known.
     thread: Option<u32>,
 }
@@ -28,17 +30,13 @@ impl Drop for Lent {
 }
 
 impl Writer {
-    pub(crate) const fn new() -> Self {
+    /// One that writes the calls of one thread, and is used on no other.
+    pub(crate) const fn of_thread() -> Self {
         Self {
             lent: None,
+            is_of_thread: true,
             thread: None,
         }
-    }
-
-    /// The number of the thread, which must always be the same one.
-    #[inline]
-    pub(crate) fn thread(&mut self, recorder: &Recorder) -> u32 {
-        *self.thread.get_or_insert_with(|| recorder.thread_number())
     }
 
     #[inline]
@@ -58,8 +56,10 @@ impl Writer {
         arguments: Arguments,
     ) {
         self.push(recorder, event);
-        if let Some(lent) = &self.lent {
-            lent.chunk.set_arguments(arguments);
+        if let Some(lent) = &self.lent
+            && !lent.chunk.set_arguments(arguments)
+        {
+            self.lent = None;
         }
     }
 
@@ -68,6 +68,10 @@ impl Writer {
         // Gives the last one back.
         self.lent = None;
         let chunk = recorder.store.lock().lend(clock::now());
+        if self.is_of_thread {
+            let number = || recorder.thread_number();
+            chunk.begin_thread(*self.thread.get_or_insert_with(number));
+        }
         chunk.push(event);
         self.lent = Some(Lent {
             recorder: Arc::clone(recorder),

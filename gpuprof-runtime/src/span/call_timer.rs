@@ -5,7 +5,6 @@ use super::recording::{count_dropped, record_with_frame, valid_work};
 use super::thread_state::{NodeError, ThreadState};
 use super::time_line::{EndedSpan, Recorded};
 use crate::clock;
-use crate::collector::collector;
 use crate::gpu::frame_stack::FrameToken;
 use crate::stats::ended_call::{CallRecord, GpuOutcome, StatedWork, UntimedReason};
 use crate::stats::path_counters::PathCounters;
@@ -16,8 +15,33 @@ pub(super) struct CallTimer {
     pub(super) node: &'static PathCounters,
     pub(super) parent: ParentPosition,
     pub(super) started: u64,
-    /// `None`: only its CPU time is to be recorded.
-    pub(super) details: Option<CallDetails>,
+    pub(super) more: More,
+}
+
+/// What is to be recorded of a call besides its CPU time.
+#[derive(Debug)]
+pub(super) enum More {
+    Nothing,
+    /// It is on the time line, without arguments.
+    Event,
+    Details(CallDetails),
+}
+
+impl More {
+    /// Changes the details, which are empty at first.
+    #[inline]
+    pub(super) fn change(&mut self, change: impl FnOnce(&mut CallDetails)) {
+        if !matches!(self, Self::Details(_)) {
+            let recorded = matches!(self, Self::Event).then_some(Recorded::Plain);
+            *self = Self::Details(CallDetails {
+                recorded,
+                ..CallDetails::NONE
+            });
+        }
+        if let Self::Details(details) = self {
+            change(details);
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -53,8 +77,8 @@ impl CallTimer {
     // Not inlined: most calls state none.
     #[inline(never)]
     pub(super) fn set_work(&mut self, thread: &ThreadState, work: &StatedWork) {
-        let details = self.details.get_or_insert(CallDetails::NONE);
-        details.work = valid_work(thread, work);
+        let work = valid_work(thread, work);
+        self.more.change(|details| details.work = work);
     }
 
     /// What the calls without details need, and nothing that is to be saved across another call.
@@ -82,11 +106,28 @@ impl CallTimer {
 
     #[inline(always)]
     fn record(&self, thread: &ThreadState, ended: u64, nested_ticks: u64) {
+        if matches!(self.more, More::Nothing) {
+            self.record_time(thread, ended, nested_ticks);
+        } else {
+            self.record_more(thread, ended, nested_ticks);
+        }
+    }
+
+    #[inline(always)]
+    fn record_time(&self, thread: &ThreadState, ended: u64, nested_ticks: u64) {
         let cpu_ticks = self.ticks_until(ended);
-        if let Some(details) = &self.details {
+        if !(self.node).record_next_time(cpu_ticks, nested_ticks, thread.writer()) {
+            record_first_time(self.node, thread, cpu_ticks, nested_ticks);
+        }
+    }
+
+    #[inline(never)]
+    fn record_more(&self, thread: &ThreadState, ended: u64, nested_ticks: u64) {
+        if let More::Details(details) = &self.more {
             self.record_details(thread, details, ended, nested_ticks);
-        } else if !(self.node).record_next_time(cpu_ticks, nested_ticks, thread.writer()) {
-            record_time(self.node, thread, cpu_ticks, nested_ticks);
+        } else {
+            self.record_time(thread, ended, nested_ticks);
+            self.put_on_time_line(thread, Recorded::Plain, ended, 0);
         }
     }
 
@@ -99,11 +140,10 @@ impl CallTimer {
         nested_ticks: u64,
     ) {
         if details.is_on_cpu_alone() {
-            if !(self.node).record_next_time(self.ticks_until(ended), nested_ticks, thread.writer())
-            {
-                record_time(self.node, thread, self.ticks_until(ended), nested_ticks);
+            self.record_time(thread, ended, nested_ticks);
+            if let Some(recorded) = details.recorded {
+                self.put_on_time_line(thread, recorded, ended, 0);
             }
-            self.put_on_time_line(thread, details, ended, 0);
             return;
         }
         if details.is_untimed {
@@ -130,42 +170,37 @@ impl CallTimer {
         if !recorded {
             count_dropped(thread, NodeError::ThreadEnded);
         }
-        self.put_on_time_line(thread, details, ended, call.gpu_call);
+        if let Some(recorded) = details.recorded {
+            self.put_on_time_line(thread, recorded, ended, call.gpu_call);
+        }
     }
 
-    #[inline(always)]
+    #[inline]
     fn put_on_time_line(
         &self,
         thread: &ThreadState,
-        details: &CallDetails,
+        recorded: Recorded,
         ended: u64,
         gpu_call: u64,
     ) {
-        if let Some(recorded) = details.recorded {
-            let span = EndedSpan {
-                path: self.node.path,
-                started: self.started,
-                ended,
-                gpu_call,
-            };
-            record_span(thread, &span, recorded);
-        }
+        let span = EndedSpan {
+            path: self.node.path,
+            started: self.started,
+            ended,
+            gpu_call,
+        };
+        thread.with_recorder(|recorder| {
+            let arguments = recorder.take(recorded);
+            recorder.record(&span, arguments);
+        });
     }
 }
 
 /// Records a call of which only the CPU time is known.
 #[cold]
 #[inline(never)]
-fn record_time(node: &PathCounters, thread: &ThreadState, cpu_ticks: u64, nested_ticks: u64) {
+fn record_first_time(node: &PathCounters, thread: &ThreadState, cpu_ticks: u64, nested_ticks: u64) {
     if !node.record_time(cpu_ticks, nested_ticks, thread.writer()) {
         count_dropped(thread, NodeError::ThreadEnded);
     }
-}
-
-#[inline(never)]
-fn record_span(thread: &ThreadState, span: &EndedSpan, recorded: Recorded) {
-    thread.with_recorder(|recorder| {
-        let arguments = recorder.take(recorded);
-        recorder.record(&collector().recorder, span, arguments);
-    });
 }

@@ -274,7 +274,7 @@ impl OpenCall {
             gpu_call: self.gpu.as_ref().map_or(0, |gpu| gpu.call_number()),
         };
         let arguments = self.arguments.take().filter(|own| !own.is_empty());
-        thread.with_recorder(|recorder| recorder.record(&collector().recorder, &span, arguments));
+        thread.with_recorder(|recorder| recorder.record(&span, arguments));
     }
 
     fn is_untimed(&self) -> bool {

@@ -16,10 +16,9 @@ pub(crate) mod time_line;
 
 use std::marker::PhantomData;
 
-use self::call_timer::{CallDetails, CallTimer};
+use self::call_timer::{CallTimer, More};
 use self::recording::{begin_gpu_timing, count_dropped, measure_overhead};
 use self::thread_state::{Draw, ThreadState, with_thread};
-use self::time_line::Recorded;
 use crate::clock;
 use crate::collector::{self, collector};
 use crate::gpu::Streams;
@@ -160,8 +159,9 @@ impl ActiveSpan {
             if call.node.is_first_of(thread.writer()) {
                 announce_streams(thread, streams);
             }
-            let details = call.details.get_or_insert(CallDetails::NONE);
-            (details.is_left_out, details.is_untimed) = (true, true);
+            call.more.change(|details| {
+                (details.is_left_out, details.is_untimed) = (true, true);
+            });
             thread.set_left_out(true);
             thread.begin_untimed();
             call.started = clock::now();
@@ -206,8 +206,9 @@ impl ActiveSpan {
         });
         let (frame, started) = pushed.unwrap_or((None, before));
         if frame.is_some() {
-            let details = call.details.get_or_insert(CallDetails::NONE);
-            (details.frame, details.is_untimed) = (frame, is_untimed);
+            call.more.change(|details| {
+                (details.frame, details.is_untimed) = (frame, is_untimed);
+            });
         }
         call.started = started;
         call.node.begin(started);
@@ -217,14 +218,18 @@ impl ActiveSpan {
     #[cold]
     #[inline(never)]
     fn record_at_end(&mut self, arguments: Arguments) {
-        if let Some(call) = &mut self.call {
-            let recorded = match arguments.is_empty() {
-                true => Some(Recorded::Plain),
-                false => {
-                    with_thread(|thread| thread.with_recorder(|recorder| recorder.keep(arguments)))
-                }
-            };
-            call.details.get_or_insert(CallDetails::NONE).recorded = recorded;
+        let Some(call) = &mut self.call else {
+            return;
+        };
+        match &mut call.more {
+            more @ More::Nothing if arguments.is_empty() => *more = More::Event,
+            more => {
+                let keep = |thread: &ThreadState| {
+                    thread.with_recorder(|recorder| recorder.keep(arguments))
+                };
+                let recorded = with_thread(keep);
+                more.change(|details| details.recorded = recorded);
+            }
         }
     }
 
@@ -259,7 +264,7 @@ impl ActiveSpan {
                     node,
                     parent: thread.enter(node.path),
                     started: 0,
-                    details: None,
+                    more: More::Nothing,
                 });
                 if let Some(work) = work {
                     call.set_work(thread, work);

@@ -1,9 +1,9 @@
 //! What a thread records for the time line: its calls, with their arguments.
 
 use std::fmt::{self, Debug, Write};
-use std::sync::Arc;
 
-use crate::recorder::{Arguments, Event, Recorder, Writer};
+use crate::collector::collector;
+use crate::recorder::{Arguments, Event, Writer};
 
 /// Bytes of an argument's value that are kept.
 const MAX_VALUE_BYTES: usize = 200;
@@ -40,7 +40,7 @@ pub(super) struct EndedSpan {
 impl ThreadRecorder {
     pub(super) const fn new() -> Self {
         Self {
-            writer: Writer::new(),
+            writer: Writer::of_thread(),
             arguments: Vec::new(),
             next: 0,
         }
@@ -65,23 +65,25 @@ impl ThreadRecorder {
         Some(self.arguments.remove(at).1)
     }
 
-    pub(super) fn record(
-        &mut self,
-        recorder: &Arc<Recorder>,
-        span: &EndedSpan,
-        arguments: Option<Arguments>,
-    ) {
-        let event = Event::Cpu {
-            path: span.path,
-            thread: self.writer.thread(recorder),
-            started: span.started,
-            // The clocks of two processors may differ.
-            ended: span.ended.max(span.started),
-            call: span.gpu_call,
-        };
+    #[inline]
+    pub(super) fn record(&mut self, span: &EndedSpan, arguments: Option<Arguments>) {
+        let (recorder, event) = (&collector().recorder, span.event());
         match arguments {
             None => self.writer.push(recorder, &event),
             Some(arguments) => self.writer.push_with(recorder, &event, arguments),
+        }
+    }
+}
+
+impl EndedSpan {
+    #[inline]
+    fn event(&self) -> Event {
+        Event::Cpu {
+            path: self.path,
+            started: self.started,
+            // The clocks of two processors may differ.
+            ended: self.ended.max(self.started),
+            call: self.gpu_call,
         }
     }
 }
