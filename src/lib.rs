@@ -117,7 +117,7 @@
 //!   program's time, auto for `auto:1%`, or a whole number N from 1, for 1 call in N; default:
 //!   `auto:1%`.
 //! - `GPUPROF_TRACE_LIMIT`: how many events the time line of `trace=PATH` keeps, the newest; an
-//!   event takes 40 bytes. Takes a number of events from 1; default: `1000000`.
+//!   event takes 16 to 40 bytes. Takes a number of events from 1; default: `1000000`.
 //! - `GPUPROF_SCHEDULE`: which steps of a long run are measured. Takes
 //!   `wait,warmup,active[,repeat]` in steps of `gpuprof::step()`, at least one of them active;
 //!   default: all steps.

@@ -104,7 +104,7 @@ pub const VARIABLES: [Variable; 14] = [
         name: "GPUPROF_TRACE_LIMIT",
         default: "1000000",
         accepts: "a number of events from 1",
-        meaning: "how many events the time line of trace=PATH keeps, the newest; an event takes 40 \
+        meaning: "how many events the time line of trace=PATH keeps, the newest; an event takes 16 to 40 \
                   bytes",
         builder: Some("trace_limit"),
     },

@@ -66,7 +66,7 @@ impl Chunk {
     }
 
     /// Adds an event; by the writer alone. False if it has no room.
-    #[inline]
+    #[inline(always)]
     pub(super) fn push(&self, event: &Event) -> bool {
         match event.words() {
             Words::Two(words) => self.write(words, 1),
@@ -80,7 +80,7 @@ impl Chunk {
         self.write([Entry::thread_word(thread)], 0)
     }
 
-    #[inline]
+    #[inline(always)]
     fn write<const WORDS: usize>(&self, words: [u64; WORDS], events: u64) -> bool {
         let fill = self.fill.load(Relaxed);
         let left = self.words.get(Fill(fill).words()..);

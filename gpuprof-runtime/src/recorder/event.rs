@@ -73,7 +73,7 @@ pub(super) enum Words {
 }
 
 impl Event {
-    #[inline]
+    #[inline(always)]
     pub(super) fn words(&self) -> Words {
         match *self {
             Self::Cpu {

@@ -39,7 +39,7 @@ impl Writer {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn push(&mut self, recorder: &Arc<Recorder>, event: &Event) {
         let lent = self.lent.as_ref();
         let is_written = lent.is_some_and(|lent| lent.chunk.push(event));

@@ -106,7 +106,7 @@ impl SessionBuilder {
     }
 
     /// The number of events that the time line of an output `trace` keeps, the newest; default
-    /// 1,000,000. An event takes 40 bytes.
+    /// 1,000,000. An event takes 16 to 40 bytes.
     pub fn trace_limit(mut self, events: NonZeroUsize) -> Self {
         self.settings.trace_limit = events.get();
         self

@@ -127,7 +127,9 @@ impl CallTimer {
             self.record_details(thread, details, ended, nested_ticks);
         } else {
             self.record_time(thread, ended, nested_ticks);
-            self.put_on_time_line(thread, Recorded::Plain, ended, 0);
+            thread.with_recorder(|recorder| {
+                recorder.record_plain(self.node.path, self.started, ended);
+            });
         }
     }
 

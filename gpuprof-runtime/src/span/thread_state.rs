@@ -372,6 +372,7 @@ impl ThreadState {
 
     /// Runs `f` on the thread's part of the recorder. `None`: the thread is ending, or this is a
     /// forked child.
+    #[inline]
     pub(super) fn with_recorder<R>(&self, f: impl FnOnce(&mut ThreadRecorder) -> R) -> Option<R> {
         if fork::is_child() {
             return None;

@@ -65,7 +65,6 @@ impl ThreadRecorder {
         Some(self.arguments.remove(at).1)
     }
 
-    #[inline]
     pub(super) fn record(&mut self, span: &EndedSpan, arguments: Option<Arguments>) {
         let (recorder, event) = (&collector().recorder, span.event());
         match arguments {
@@ -73,10 +72,22 @@ impl ThreadRecorder {
             Some(arguments) => self.writer.push_with(recorder, &event, arguments),
         }
     }
+
+    /// Records a call without GPU spans and arguments. Times in clock ticks.
+    #[inline(always)]
+    pub(super) fn record_plain(&mut self, path: u32, started: u64, ended: u64) {
+        let span = EndedSpan {
+            path,
+            started,
+            ended,
+            gpu_call: 0,
+        };
+        self.writer.push(&collector().recorder, &span.event());
+    }
 }
 
 impl EndedSpan {
-    #[inline]
+    #[inline(always)]
     fn event(&self) -> Event {
         Event::Cpu {
             path: self.path,
