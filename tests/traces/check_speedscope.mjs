@@ -55,13 +55,13 @@ async function serve() {
 }
 
 // What the table of a row lists. speedscope adds the arguments to a name; of these only the
-// correlation id of a call is kept.
+// correlation id of a call is kept, which is written above 16 bits, for HTA.
 async function slices(page) {
   const rows = await page.locator("tr:visible:has(td)").evaluateAll((rows) =>
     rows.map((row) => [...row.cells].map((cell) => cell.textContent)));
   return Object.fromEntries(rows.map(([total, self, text]) => {
     const [, name, fields] = text.match(/^(.*?)(?: (\{.*\}))?$/s);
-    const call = /^cu/.test(name) ? ` ${JSON.parse(fields).correlation}` : "";
+    const call = /^cu/.test(name) ? ` ${JSON.parse(fields).correlation - 32768}` : "";
     return [name + call, [total, self].map(Number.parseFloat)];
   }));
 }

@@ -4,7 +4,7 @@
 //! waits for elements as well, and a WebDriver would be one more program to install.
 
 use std::io::{self, BufRead, BufReader, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::needs::{self, Need};
@@ -26,7 +26,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
         ["screenshots", folder] => Some(std::path::absolute(folder).map_err(|e| e.to_string())?),
         _ => return Err(USAGE.into()),
     };
-    needs::ensure(&[Need::Chromium, Need::Node])?;
+    needs::ensure(&[Need::Chromium, Need::Node, Need::CCompiler, Need::Libclang])?;
     let pages = write_pages()?;
     workspace::succeed(in_tests("npm").args(["ci", "--no-audit", "--no-fund"]))?;
     match pictures {
@@ -55,7 +55,24 @@ fn write_pages() -> Result<PathBuf, String> {
     ]);
     workspace::neutral(&mut command);
     workspace::succeed(command.arg(&pages))?;
+    write_page_of_program(&pages)?;
     Ok(pages)
+}
+
+/// Has a program write its own page and time line, on the simulated device.
+fn write_page_of_program(pages: &Path) -> Result<(), String> {
+    let mut command = workspace::cargo(["run", "--quiet", "--package", "gpuprof-examples"]);
+    command.args(["--features", "gpuprof/html", "--example", "01_quickstart"]);
+    workspace::neutral(&mut command);
+    let outputs = format!(
+        "html={},trace={}",
+        pages.join("program.html").display(),
+        pages.join("program.json").display()
+    );
+    command
+        .env("GPUPROF_SIM", "1")
+        .env("GPUPROF_REPORT", outputs);
+    workspace::succeed(command.stdout(Stdio::null()))
 }
 
 /// A program in the folder of the tests.
@@ -68,7 +85,7 @@ fn in_tests(program: &str) -> Command {
 }
 
 /// Runs the tests with their output passed through, and counts them.
-fn test(pages: &std::path::Path) -> Result<(), String> {
+fn test(pages: &Path) -> Result<(), String> {
     let failed = |error: io::Error| format!("cannot run node: {error}");
     let mut child = in_tests("node")
         .args([

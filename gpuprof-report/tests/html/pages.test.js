@@ -389,6 +389,21 @@ test('the time line is walked by keyboard and read as a table', () =>
     assert.equal(await page.evaluate(() => window.broken), undefined);
   }));
 
+// 01_quickstart uploads twice, calls saxpy a hundred times and downloads once.
+test('the page that a program writes has its functions and all events of its time line', () =>
+  withPage('program', async (page) => {
+    const { traceEvents } = JSON.parse(readFileSync(join(pages, 'program.json'), 'utf8'));
+    const events = (category) => traceEvents.filter(({ cat }) => cat === category).length;
+    assert.deepEqual([events('user_annotation'), events('gpu_user_annotation')], [103, 103]);
+    const text = await page.locator('#time-line p').first().innerText();
+    assert.match(text, /^206 events, /);
+    const label = await timeLine(page).getAttribute('aria-label');
+    assert.equal(label, 'Time line: 206 events in 2 rows');
+    const calls = await page.evaluate(() =>
+      profile.functions.rows.map(([name, , , , calls]) => [name, calls]));
+    assert.deepEqual(calls, [['download', 1], ['saxpy', 100], ['upload', 2]]);
+  }));
+
 test('of a long time line the newest events are drawn', () =>
   withPage('long-time-line', async (page) => {
     const text = await page.locator('#time-line p').first().innerText();

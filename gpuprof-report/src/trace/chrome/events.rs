@@ -168,7 +168,7 @@ impl<'a> Events<'a> {
         let name = labels::name(self.trace, call.name);
         self.complete(slice, number, category, name)
             .optional("External id", slice.enclosing.map(external_id))
-            .optional("correlation", some(call.correlation));
+            .optional("correlation", correlation_id(call.correlation));
         self.finish()?;
         let arrows: Vec<u32> = self.launches.ends_of(index).collect();
         let mut arrows = arrows.into_iter();
@@ -194,7 +194,7 @@ impl<'a> Events<'a> {
             .optional("device", stream.map(|stream| stream.device))
             .optional("context", stream.and_then(|stream| stream.context))
             .optional("stream", stream.map(|stream| stream.stream))
-            .optional("correlation", some(activity.correlation));
+            .optional("correlation", correlation_id(activity.correlation));
         kind_args(text, activity.kind, slice.end_ns - slice.start_ns);
         if let Some(function) = activity.function {
             text.string("function", labels::name(trace, function));
@@ -353,6 +353,8 @@ fn external_id(cpu_span: u32) -> u64 {
     u64::from(cpu_span) + 1
 }
 
-fn some(correlation: u32) -> Option<u32> {
-    Some(correlation).filter(|&correlation| correlation != 0)
+/// `None`: it has none. HTA keeps them in the smallest integers that have room for them, and then
+/// puts the positions of events there, which need more than 16 bits.
+fn correlation_id(correlation: u32) -> Option<u64> {
+    (correlation != 0).then(|| u64::from(correlation) + (1 << 15))
 }

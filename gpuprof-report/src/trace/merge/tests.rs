@@ -68,14 +68,14 @@ fn json_of_two_ranks_is_on_one_time_line_with_numbers_of_its_own() {
         of("user_annotation", "/pid"),
         [json!(100), json!(6_000_000)]
     );
-    let second = 1_u64 << 40;
+    let (first, second) = (32_768 + 77, 1_u64 << 40);
     assert_eq!(
         of("kernel", "/args/correlation"),
-        [json!(77), json!(second + 77)]
+        [json!(first), json!(second + first)]
     );
     assert_eq!(
         of("cuda_driver", "/args/correlation"),
-        [json!(77), json!(second + 77)]
+        [json!(first), json!(second + first)]
     );
     assert_eq!(
         of("kernel", "/args/External id"),
