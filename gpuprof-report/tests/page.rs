@@ -275,13 +275,19 @@ fn a_time_line_is_drawn_if_it_is_given() {
         (text(&copy[4]), &copy[6]),
         (json!("Memcpy HtoD"), &json!(4_000_000))
     );
-    assert_eq!((text(&kernel[4]), &kernel[3]), (json!("matmul"), &json!(2)));
+    assert_eq!(
+        (text(&kernel[4]), &kernel[3]),
+        (
+            json!("void softmax(float const*, float const*, float*, int)"),
+            &json!(2)
+        )
+    );
     assert_eq!(
         details(kernel),
         [
             json!("grid 8×4×1, block 32×8×1"),
             json!("40 registers per thread, 2048 B shared memory per block"),
-            json!("launched by train::step"),
+            json!("launched by digits::epoch"),
         ]
     );
 }

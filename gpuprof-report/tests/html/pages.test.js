@@ -285,23 +285,29 @@ const timeLine = (page) => page.getByRole('application', { name: 'Time line' });
 const chosen = (page) => page.locator('#time-line .frame-info').innerText();
 const range = (page) => page.locator('#time-line .range').innerText();
 
+const SOFTMAX = 'void softmax(float const*, float const*, float*, int)';
+
+// Of the first step, on the second row: from 2 to 6 ms of 28.
+async function placeOfKernel(page) {
+  const { width } = await timeLine(page).boundingBox();
+  return { x: (width * 4) / 28, y: 20 + (17 + 3 * 18 + 8) + 17 + 9 };
+}
+
 test('the time line shows the last events with their arguments', () =>
   withPage('time-line', async (page) => {
     assert.equal(await timeLine(page).getAttribute('aria-label'), 'Time line: 12 events in 3 rows');
     const section = page.locator('#time-line');
     assert.equal(await section.locator('p').first().innerText(), '12 events, 28.0 ms.');
     assert.ok((await section.innerText()).includes('GPU times are within 1.200 µs of CPU times.'));
-    // The kernel of the first step, on the second row: from 2 to 6 ms of 28.
-    const { width } = await timeLine(page).boundingBox();
-    const kernel = { x: (width * 4) / 28, y: 20 + (17 + 3 * 18 + 8) + 17 + 9 };
+    const kernel = await placeOfKernel(page);
     await timeLine(page).hover({ position: kernel });
-    assert.deepEqual(await section.locator('.tip div').allTextContents(), ['matmul',
+    assert.deepEqual(await section.locator('.tip div').allTextContents(), [SOFTMAX,
       'kernel · GPU 0 · NVIDIA H200 · stream 7', '4.00 ms, at 2.00 ms', 'grid 8×4×1, block 32×8×1',
-      '40 registers per thread, 2048 B shared memory per block', 'launched by train::step']);
-    await timeLine(page).hover({ position: { x: (width * 10) / 28, y: kernel.y } });
+      '40 registers per thread, 2048 B shared memory per block', 'launched by digits::epoch']);
+    await timeLine(page).hover({ position: { x: kernel.x * 2.5, y: kernel.y } });
     assert.ok(await section.locator('.tip').isHidden());
     await timeLine(page).click({ position: kernel });
-    assert.ok((await chosen(page)).startsWith('matmul · kernel · '));
+    assert.ok((await chosen(page)).startsWith(`${SOFTMAX} · kernel · `));
     // Names give way from their end, and paths from their beginning.
     const shown = (name, room) => page.evaluate(([text, width]) => {
       const context = document.createElement('canvas').getContext('2d');
@@ -355,16 +361,16 @@ test('the time line is walked by keyboard and read as a table', () =>
     await timeLine(page).focus();
     const name = async () => (await chosen(page)).split(' · ')[0];
     await page.keyboard.press('ArrowRight');
-    assert.equal(await chosen(page), 'train::step · function · CPU · main · 5.00 ms, at 0 ns · '
+    assert.equal(await chosen(page), 'digits::epoch · function · CPU · main · 5.00 ms, at 0 ns · '
       + `batch = 0 · file = ${await page.evaluate(() =>
-        profile.time_line.texts.find((text) => text.startsWith('file = ')).slice(7))}`);
+        profile.time_line.texts.find((text) => text.startsWith('file = ')).slice(7))} Open`);
     await page.keyboard.press('ArrowRight');
     await page.keyboard.press('ArrowRight');
     assert.equal(await name(), 'cuLaunchKernel');
     await page.keyboard.press('ArrowDown');
     assert.ok((await chosen(page)).includes(' · 4.00 MB, 40.0 GB/s'), await chosen(page));
     await page.keyboard.press('ArrowRight');
-    assert.equal(await name(), 'matmul');
+    assert.equal(await name(), SOFTMAX);
     await page.keyboard.press('Enter');
     assert.equal(await range(page), '1.500000 ms to 6.500000 ms');
     await page.keyboard.press('w');
@@ -379,7 +385,7 @@ test('the time line is walked by keyboard and read as a table', () =>
     const texts = (row) => rows.nth(row).locator('th, td').allTextContents();
     await rows.first().waitFor();
     assert.equal(await rows.count(), 6);
-    assert.deepEqual(await texts(0), ['train::step', 'GPU span',
+    assert.deepEqual(await texts(0), ['digits::epoch', 'GPU span',
       'GPU 0 · NVIDIA H200 · stream 7 · spans', '7.90 ms', 'at 20.1 ms', '']);
     await timeLine(page).focus();
     await page.keyboard.press('Home');
@@ -387,6 +393,26 @@ test('the time line is walked by keyboard and read as a table', () =>
     assert.equal(await rows.count(), 12);
     assert.equal(await page.locator('img').count(), 0);
     assert.equal(await page.evaluate(() => window.broken), undefined);
+  }));
+
+test('an event of the time line opens its function or kernel', () =>
+  withPage('time-line', async (page) => {
+    const opened = async (name) => {
+      await page.getByRole('dialog', { name, exact: true }).waitFor();
+      await page.keyboard.press('Escape');
+    };
+    await timeLine(page).focus();
+    await page.keyboard.press('ArrowRight');
+    await page.keyboard.press('o');
+    await opened('digits::epoch');
+    await timeLine(page).click({ position: await placeOfKernel(page) });
+    await page.locator('#time-line').getByRole('button', { name: 'Open', exact: true }).click();
+    await opened('softmax');
+    // A call of the API has nothing to open.
+    await timeLine(page).focus();
+    await page.keyboard.press('ArrowUp');
+    const call = await chosen(page);
+    assert.ok(call.startsWith('cuLaunchKernel') && !call.endsWith('Open'), call);
   }));
 
 // 01_quickstart uploads twice, calls saxpy a hundred times and downloads once.

@@ -16,6 +16,26 @@ function eventLines(one) {
     ...(one.size === undefined ? [] : [`${bytes(one.size)}${rate}`]), ...one.lines];
 }
 
+// What opens the event's function or kernel; null where none or several have its name.
+function opener({ name, kind }) {
+  const of = (list, isOne, open) => {
+    const first = list.findIndex(isOne);
+    return first >= 0 && list.findLastIndex(isOne) === first ? () => open(first) : null;
+  };
+  switch (EVENT_KINDS[kind]) {
+    case 'function':
+    case 'GPU span':
+      return of(functions, (one) => one.name === name, openFunction)
+        // With a label.
+        ?? of(functions, (one) => name.startsWith(`${one.name}[`), openFunction);
+    case 'kernel':
+      return of(kernels, (one) => one.full_name === name, openKernel)
+        ?? of(kernels, (_, at) => tables.activities.names[at] === name, openKernel);
+    default:
+      return null;
+  }
+}
+
 class TimeLine {
   constructor(data, into) {
     this.length = Math.max(data.length_ns, LEAST_VIEW);
@@ -111,7 +131,9 @@ class TimeLine {
   choose(one) {
     if (!one) return;
     this.chosen = one;
-    this.info.textContent = eventLines(one).join(' · ');
+    const open = opener(one);
+    this.info.replaceChildren(eventLines(one).join(' · '), ...(open ? [' ',
+      el('button', { type: 'button', class: 'link', onclick: open }, 'Open')] : []));
     const { from, length } = this.view;
     if (one.end < from || one.start > from + length) {
       this.show(one.start + one.length / 2 - length / 2, length);
@@ -182,6 +204,7 @@ class TimeLine {
       s: () => this.zoom(2), '-': () => this.zoom(2),
       a: () => this.move(-0.25), d: () => this.move(0.25),
       Enter: () => this.chosen && this.zoomTo(this.chosen),
+      o: () => this.chosen && opener(this.chosen)?.(),
       Home: () => this.show(0, this.length), Escape: () => this.show(0, this.length),
     }[event.key.length === 1 ? event.key.toLowerCase() : event.key];
     if (!to) return;
@@ -220,7 +243,8 @@ function drawTimeLine() {
   into.append(
     el('p', { class: 'note keys', id: 'time-line-keys' }, key('W'), ' ', key('S'),
       ' or Ctrl and the wheel zoom, ', key('A'), ' ', key('D'), ' or dragging move, arrow keys go '
-      + 'from event to event, ', key('Enter'), ' zooms to it, ', key('Home'), ' shows all.'),
+      + 'from event to event, ', key('Enter'), ' zooms to it, ', key('O'),
+      ' opens its function or kernel, ', key('Home'), ' shows all.'),
     el('p', { class: 'note' }, [data.clock_error ? `${data.clock_error}.` : '',
       data.is_full ? 'Names and arguments beyond 100 kB are left out (…).' : '']
       .filter(Boolean).join(' ')));
