@@ -99,6 +99,7 @@ pub const DRIVER: &[(u32, &CStr)] = &[
     (636, c"cuGraphRetainUserObject"),
     (643, c"cuGraphInstantiateWithFlags"),
     (647, c"cuDeviceGetUuid_v2"),
+    (659, c"cuStreamWaitValue32_v2"),
     (693, c"cuStreamGetId"),
     (695, c"cuCtxGetId"),
     (696, c"cuGraphExecUpdate_v2"),

@@ -11,6 +11,7 @@ use crate::clock;
 use crate::deferred::{self, Task};
 use crate::result_codes::Answer;
 use crate::state;
+use crate::stream_gate;
 
 static EXECUTOR: Mutex<()> = Mutex::new(());
 
@@ -45,7 +46,7 @@ pub(crate) fn drain_if_full() {
 /// is `tail`, and returns the stored error of `context`.
 pub(crate) fn synchronize(context: Handle, tail: u64) -> Answer {
     drain();
-    clock::wait_until(tail);
+    stream_gate::wait_until(tail);
     state::lock().check_sticky_error(context)
 }
 

@@ -62,6 +62,7 @@ pub(crate) const NAMES: &[&str] = &[
     "cuStreamSynchronize",
     "cuStreamQuery",
     "cuStreamWaitEvent",
+    "cuStreamWaitValue32_v2",
     "cuStreamIsCapturing",
     "cuStreamGetCaptureInfo_v2",
     "cuStreamBeginCapture_v2",

@@ -54,6 +54,7 @@ mod observer;
 mod probe;
 mod result_codes;
 mod state;
+mod stream_gate;
 mod stream_handles;
 mod stream_queue;
 mod thread;

@@ -16,6 +16,7 @@ use crate::objects::{
     OrphanedEvents, Stream, UserObject,
 };
 use crate::result_codes::{Answer, Code};
+use crate::stream_gate::Gate;
 
 pub(crate) struct State {
     pub(crate) is_initialized: bool,
@@ -52,6 +53,10 @@ pub(crate) struct State {
     pub(crate) records_need_context: bool,
     /// The depth of a stream's queue, if it was set.
     pub(crate) stream_depth: Option<u32>,
+    /// What a stream waits for the host to write.
+    pub(crate) gate: Option<Gate>,
+    /// When the last gate opened, in ns of the simulator's clock.
+    pub(crate) gate_opened: u64,
     last_id: u64,
 }
 
@@ -64,7 +69,8 @@ pub(crate) fn lock() -> MutexGuard<'static, State> {
 
 /// Locks the state; NOT_INITIALIZED before `cuInit` (API reference, Initialization).
 pub(crate) fn lock_initialized() -> Answer<MutexGuard<'static, State>> {
-    let state = lock();
+    let mut state = lock();
+    state.look_at_gate();
     if state.is_initialized {
         Ok(state)
     } else {
@@ -99,6 +105,8 @@ impl State {
             node_changes: Vec::new(),
             records_need_context: false,
             stream_depth: None,
+            gate: None,
+            gate_opened: 0,
             last_id: 0,
         }
     }

@@ -8,6 +8,7 @@ use crate::abi::Handle;
 use crate::clock;
 use crate::result_codes::Answer;
 use crate::state::{self, State};
+use crate::stream_gate;
 
 /// The default depth under the host's clock: the operations behind the running one. An H200 with
 /// driver 580.159 queues 1,021 launches or records. The virtual clock must not move by itself, so
@@ -32,7 +33,7 @@ pub(crate) fn lock_with_room_for(
             None => return Ok(state),
             Some(end) => {
                 drop(state);
-                clock::wait_until(end);
+                stream_gate::wait_until(end);
             }
         }
     }

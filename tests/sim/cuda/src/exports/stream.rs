@@ -92,6 +92,12 @@ driver_functions! {
         }
     }
 
+    fn cuStreamWaitValue32_v2(stream: Handle, address: u64, value: u32, flags: u32) {
+        let mut state = state::lock_initialized()?;
+        let stream = state.resolve_stream(stream)?;
+        state.close_gate(stream, address, value, flags)
+    }
+
     fn cuStreamIsCapturing(stream: Handle, status: Out<i32>) {
         let mut state = state::lock_initialized()?;
         let stream = state.resolve_stream(stream)?;

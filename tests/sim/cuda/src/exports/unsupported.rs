@@ -120,7 +120,7 @@ unsupported_functions! {
     cuStreamGetAttribute; cuStreamGetCaptureInfo; cuStreamGetCaptureInfo_v3; cuStreamGetCtx_v2;
     cuStreamGetDevResource; cuStreamGetGreenCtx; cuStreamSetAttribute;
     cuStreamUpdateCaptureDependencies; cuStreamUpdateCaptureDependencies_v2;
-    cuStreamWaitValue32; cuStreamWaitValue32_v2; cuStreamWaitValue64; cuStreamWaitValue64_v2;
+    cuStreamWaitValue32; cuStreamWaitValue64; cuStreamWaitValue64_v2;
     cuStreamWriteValue32; cuStreamWriteValue32_v2; cuStreamWriteValue64;
     cuStreamWriteValue64_v2; cuSurfObjectCreate; cuSurfObjectDestroy;
     cuSurfObjectGetResourceDesc; cuSurfRefGetArray; cuSurfRefSetArray; cuTensorMapEncodeIm2col;
