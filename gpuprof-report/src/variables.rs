@@ -104,8 +104,8 @@ pub const VARIABLES: [Variable; 14] = [
         name: "GPUPROF_TRACE_LIMIT",
         default: "1000000",
         accepts: "a number of events from 1",
-        meaning: "how many events the time line of trace=PATH keeps, the newest; an event takes 16 to 40 \
-                  bytes",
+        meaning: "how many events the time line of trace=PATH keeps, the newest; an event takes \
+                  16 to 40 bytes",
         builder: Some("trace_limit"),
     },
     Variable {

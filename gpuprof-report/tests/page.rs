@@ -275,13 +275,8 @@ fn a_time_line_is_drawn_if_it_is_given() {
         (text(&copy[4]), &copy[6]),
         (json!("Memcpy HtoD"), &json!(4_000_000))
     );
-    assert_eq!(
-        (text(&kernel[4]), &kernel[3]),
-        (
-            json!("void softmax(float const*, float const*, float*, int)"),
-            &json!(2)
-        )
-    );
+    let softmax = "void softmax(float const*, float const*, float*, int)";
+    assert_eq!((text(&kernel[4]), &kernel[3]), (json!(softmax), &json!(2)));
     assert_eq!(
         details(kernel),
         [

@@ -67,10 +67,11 @@ fn run(run_mode: &RunMode) -> Result<Vec<Row>, String> {
         before.max(kernel.end_ns.saturating_sub(span.end_ns))
     });
     // The simulated device's clock stands still while the host computes what its kernels do.
-    let outside_ns = match run_mode.simulated {
-        true => error_ns.saturating_add(SIMULATED_NS),
-        false => error_ns,
+    let simulated_ns = match run_mode.simulated {
+        true => SIMULATED_NS,
+        false => 0,
     };
+    let outside_ns = error_ns.saturating_add(simulated_ns);
     rows.push(at_most(
         "a kernel outside its GPU span",
         outside,
@@ -87,12 +88,12 @@ fn run(run_mode: &RunMode) -> Result<Vec<Row>, String> {
             false => u64::MAX,
         }
     });
-    rows.push(at_most("a kernel before its launch", early, 0));
+    rows.push(at_most("a kernel before its launch", early, simulated_ns));
     let outside = pairs(&cpu, &launches, |call, launch| {
         let before = call.start_ns.saturating_sub(launch.start_ns);
         before.max(launch.end_ns.saturating_sub(call.end_ns))
     });
-    rows.push(at_most("a launch outside its call", outside, 0));
+    rows.push(at_most("a launch outside its call", outside, simulated_ns));
     Ok(rows)
 }
 
