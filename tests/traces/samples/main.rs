@@ -26,7 +26,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     write(&random::trace(200_000, 1), folder, "random")?;
     // Other tools round to µs, so that only such times can agree.
-    // More events than have room in 16 bits, which correlation ids of 16 bits do not survive in HTA.
+    // More events than 16 bits count: HTA stores their numbers where correlation ids were.
     let microseconds = random::trace(80_000, 1000);
     fs::create_dir_all(folder.join("hta"))?;
     write(&microseconds, &folder.join("hta"), "random")?;
