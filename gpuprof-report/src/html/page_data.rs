@@ -154,6 +154,7 @@ fn kernels(profile: &Profile, json: &mut JsonText) {
     let names = [
         "full_name",
         "symbol",
+        "device",
         "graph_calls",
         "p99_ns",
         "registers",
@@ -166,6 +167,7 @@ fn kernels(profile: &Profile, json: &mut JsonText) {
     let record = |kernel: &KernelStats, json: &mut JsonText| {
         json.string(&sanitize::short(&kernel.full_name, LONG_TEXT));
         json.string(&sanitize::short(&kernel.symbol, LONG_TEXT));
+        json.integer(kernel.device.into());
         json.integer(kernel.graph_calls);
         json.integer(kernel.times.p99_ns);
         for number in [

@@ -408,6 +408,13 @@ test('an event of the time line opens its function or kernel', () =>
     await timeLine(page).click({ position: await placeOfKernel(page) });
     await page.locator('#time-line').getByRole('button', { name: 'Open', exact: true }).click();
     await opened('softmax');
+    // Long names are cut in their middle.
+    assert.deepEqual(await page.evaluate(() => [['ab…yz', 'abcxyz'], ['ab…yz', 'abcz'],
+      ['ab', 'abc'], ['abc', 'abc']].map((pair) => isSameName(...pair))), [true, false, false, true]);
+    // Of a kernel that ran on two devices, the one that is meant.
+    const opens = (device) => page.evaluate(([name, group]) =>
+      opener({ name, kind: 2, row: { group } }) !== null, [SOFTMAX, `GPU ${device} · NVIDIA H200`]);
+    assert.deepEqual([await opens(0), await opens(1)], [true, false]);
     // A call of the API has nothing to open.
     await timeLine(page).focus();
     await page.keyboard.press('ArrowUp');

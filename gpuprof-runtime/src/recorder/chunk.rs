@@ -129,7 +129,7 @@ impl Chunk {
         self.len() + (self.argument_bytes.load(Relaxed) / EVENT_BYTES) as usize
     }
 
-    /// The events so far, with the number of the thread if the writer is one, and their arguments.
+    /// The events so far, calls with the number of their thread, with their arguments.
     pub(super) fn read(&self, mut each: impl FnMut(Option<u32>, Event, Option<&Arguments>)) {
         let len = self.fill().words();
         let arguments = self.arguments.lock();
@@ -141,6 +141,7 @@ impl Chunk {
                 Entry::Thread(number) => thread = Some(number),
                 Entry::Event(event) => {
                     let own = arguments.next_if(|(of, _)| *of == at);
+                    let thread = thread.filter(|_| matches!(event, Event::Cpu { .. }));
                     each(thread, event, own.map(|(_, own)| own));
                     at += 1;
                 }

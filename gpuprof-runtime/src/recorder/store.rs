@@ -224,7 +224,9 @@ impl Store {
         }
         self.kept += chunk.weight();
         self.full.push_back(Arc::clone(chunk));
+        // The newest chunk stays, also where it has room for more events than the limit.
         while self.kept > self.limit
+            && self.full.len() > 1
             && let Some(oldest) = self.full.pop_front()
         {
             self.kept -= oldest.weight();

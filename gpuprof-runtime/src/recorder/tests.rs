@@ -60,6 +60,24 @@ fn the_newest_are_kept_and_what_went_is_counted() {
 }
 
 #[test]
+fn of_few_the_newest_are_kept_when_their_thread_has_ended() {
+    for limit in [1, 2, 3, 16, 17, 48] {
+        let recorder = Arc::new(Recorder::new());
+        recorder.start(limit);
+        write(&recorder, &mut Writer::of_thread(), 0..100);
+        let kept = starts(&recorder);
+        let least = limit.saturating_sub(3).max(1);
+        assert!(
+            (least..=limit + 2).contains(&kept.len()),
+            "{limit}: {kept:?}"
+        );
+        assert!(kept.ends_with(&[99]) && kept.is_sorted());
+        let lost: u64 = lost(&recorder).iter().map(|lost| lost.events).sum();
+        assert_eq!(lost + kept.len() as u64, 100);
+    }
+}
+
+#[test]
 fn threads_that_end_leave_their_room_to_others() {
     let recorder = Arc::new(Recorder::new());
     recorder.start(16_000);

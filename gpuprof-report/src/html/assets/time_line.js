@@ -16,8 +16,15 @@ function eventLines(one) {
     ...(one.size === undefined ? [] : [`${bytes(one.size)}${rate}`]), ...one.lines];
 }
 
+// Whether a name on the time line is this one: it may be cut in its middle.
+function isSameName(shown, full) {
+  const [head, tail] = shown.split('…');
+  return shown === full
+    || (tail !== undefined && full.startsWith(head) && full.endsWith(tail));
+}
+
 // What opens the event's function or kernel; null where none or several have its name.
-function opener({ name, kind }) {
+function opener({ name, kind, row }) {
   const of = (list, isOne, open) => {
     const first = list.findIndex(isOne);
     return first >= 0 && list.findLastIndex(isOne) === first ? () => open(first) : null;
@@ -28,9 +35,12 @@ function opener({ name, kind }) {
       return of(functions, (one) => one.name === name, openFunction)
         // With a label.
         ?? of(functions, (one) => name.startsWith(`${one.name}[`), openFunction);
-    case 'kernel':
-      return of(kernels, (one) => one.full_name === name, openKernel)
-        ?? of(kernels, (_, at) => tables.activities.names[at] === name, openKernel);
+    case 'kernel': {
+      const isHere = ({ device }) => `${row.group} `.startsWith(`GPU ${device} `);
+      return of(kernels, (one) => isHere(one) && isSameName(name, one.full_name), openKernel)
+        ?? of(kernels, (one, at) => isHere(one) && tables.activities.names[at] === name,
+          openKernel);
+    }
     default:
       return null;
   }

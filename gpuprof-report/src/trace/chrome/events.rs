@@ -353,8 +353,8 @@ fn external_id(cpu_span: u32) -> u64 {
     u64::from(cpu_span) + 1
 }
 
-/// `None`: it has none. HTA keeps them in the smallest integers that have room for them, and then
-/// puts the positions of events there, which need more than 16 bits.
+/// `None`: it has none. HTA stores them in the smallest type of integer that fits, and later
+/// writes numbers of events into a column of that type, which overflow 16 bits.
 fn correlation_id(correlation: u32) -> Option<u64> {
     (correlation != 0).then(|| u64::from(correlation) + (1 << 15))
 }
