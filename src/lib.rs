@@ -93,6 +93,7 @@
 //!   libclang to build. Implies `enable`.
 //! - `cupti`: demangled kernel names and GPU clocks (NVML) for what `GPUPROF_CUPTI=on` records.
 //!   Implies `enable`.
+//! - `bench`: benchmarks, in the module `bench`. Implies `enable`.
 //! - `html`: the output `html=PATH`, the report as one web page. Implies `enable`.
 //! - `serde`: `Serialize` and `Deserialize` for [`Profile`] and all that it consists of, and
 //!   reading of JSON profiles in [`json`]. Writing them needs no feature.
@@ -144,6 +145,8 @@ use disabled as implementation;
 #[cfg(feature = "enable")]
 use gpuprof_runtime as implementation;
 
+#[cfg(feature = "bench")]
+pub use gpuprof_bench::{self as bench, bench};
 pub use gpuprof_report::profile::{self, Profile};
 pub use gpuprof_report::schedule::Schedule;
 pub use gpuprof_report::settings::{CuptiMode, Mode, Output, Sampling, SessionError, Sort};

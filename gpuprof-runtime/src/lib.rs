@@ -28,6 +28,8 @@ mod collector;
 mod cupti;
 mod gpu;
 #[doc(hidden)]
+pub use gpu::bench_support;
+#[doc(hidden)]
 pub mod macro_support;
 #[doc(hidden)]
 pub mod nvml;

@@ -139,6 +139,13 @@ mod query {
             self.sampled_until = Instant::now();
         }
 
+        /// The present clock of the device's SMs, MHz.
+        #[must_use]
+        pub fn sm_clock_mhz(&self, device: &Device) -> Option<u32> {
+            let found = self.nvml.device_by_uuid(device.uuid.as_str()).ok()?;
+            found.clock_info(Clock::SM).ok()
+        }
+
         /// The present state, without reasons if the device is not throttled; `None` if NVML does
         /// not know it.
         fn query(&self, device: &Device) -> Option<Throttle> {

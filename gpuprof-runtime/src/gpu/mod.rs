@@ -1,5 +1,6 @@
 //! All CUDA: the driver table, streams, events and the resolver.
 
+pub mod bench_support;
 mod driver;
 mod events;
 mod frame;

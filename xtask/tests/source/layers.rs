@@ -40,7 +40,13 @@ fn allowed_dependencies(package: &str) -> Option<&'static [&'static str]> {
     match package {
         "gpuprof-macros" | "gpuprof-report" => Some(&[]),
         "gpuprof-runtime" | "gpuprof-cli" => Some(&["gpuprof-report"]),
-        "gpuprof" => Some(&["gpuprof-macros", "gpuprof-report", "gpuprof-runtime"]),
+        "gpuprof-bench" => Some(&["gpuprof-report", "gpuprof-runtime"]),
+        "gpuprof" => Some(&[
+            "gpuprof-bench",
+            "gpuprof-macros",
+            "gpuprof-report",
+            "gpuprof-runtime",
+        ]),
         "simbase" | "simcuda" | "simcupti" | "simnvml" | "xtask" => Some(&[]),
         _ => None,
     }

@@ -376,7 +376,7 @@ impl Driver {
         self.met.lock().retain(lasts);
     }
 
-    fn error_name(&self, code: Status) -> String {
+    pub(in crate::gpu) fn error_name(&self, code: Status) -> String {
         let mut name = std::ptr::null();
         if self.get_error_name(code, &raw mut name).is_err() || name.is_null() {
             return format!("CUresult {code}");

@@ -63,6 +63,16 @@ impl Stream {
     }
 }
 
+/// What one stream waits for the host to write.
+pub(crate) struct Gate {
+    pub(crate) address: u64,
+    pub(crate) value: u32,
+    /// This value alone; otherwise greater ones too.
+    pub(crate) is_equal: bool,
+    /// The end of the work before it, in ns of the simulator's clock.
+    pub(crate) not_before: u64,
+}
+
 /// An event.
 pub(crate) struct Event {
     pub(crate) context: Handle,

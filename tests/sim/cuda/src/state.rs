@@ -12,11 +12,10 @@ use crate::durations::Durations;
 use crate::handle_table::HandleTable;
 use crate::memory::Memory;
 use crate::objects::{
-    Capture, Context, Event, Function, Graph, KernelResources, Module, NodeReference,
+    Capture, Context, Event, Function, Gate, Graph, KernelResources, Module, NodeReference,
     OrphanedEvents, Stream, UserObject,
 };
 use crate::result_codes::{Answer, Code};
-use crate::stream_gate::Gate;
 
 pub(crate) struct State {
     pub(crate) is_initialized: bool,

@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::abi::Handle;
 use crate::clock;
 use crate::memory::Memory;
-use crate::objects::LastRecord;
+use crate::objects::{Gate, LastRecord};
 use crate::result_codes::{Answer, Code};
 use crate::state::{self, State};
 
@@ -21,15 +21,6 @@ const POLL: Duration = Duration::from_micros(20);
 /// `CU_STREAM_WAIT_VALUE_GEQ` and `CU_STREAM_WAIT_VALUE_EQ`.
 const GREATER_OR_EQUAL: u32 = 0;
 const EQUAL: u32 = 1;
-
-/// What one stream waits for.
-pub(crate) struct Gate {
-    address: u64,
-    value: u32,
-    is_equal: bool,
-    /// The end of the work before it.
-    not_before: u64,
-}
 
 impl Gate {
     fn is_open(&self, memory: &Memory) -> Answer<bool> {
@@ -106,6 +97,9 @@ impl State {
         }
         for context in self.contexts.values_mut() {
             context.destroyed_streams_end = moved(context.destroyed_streams_end);
+        }
+        for graph in self.executables.values_mut() {
+            graph.last_launch_end = moved(graph.last_launch_end);
         }
         for (time, _) in &mut self.pending_releases {
             *time = moved(*time);

@@ -1,0 +1,155 @@
+//! A benchmark: what it runs, and what is stated of it.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use cudarc::driver::CudaStream;
+use gpuprof_runtime::bench_support;
+
+use crate::clocks::Clocks;
+use crate::error::{BenchError, Purpose};
+use crate::measure::Measuring;
+use crate::measurement::{Mode, Results};
+use crate::sampler::Sampler;
+use crate::stopping::Rule;
+
+/// Begins a benchmark of this name.
+///
+/// ```no_run
+/// # use cudarc::driver::{CudaStream, DriverError};
+/// # use gpuprof_bench::BenchError;
+/// # fn example(stream: std::sync::Arc<CudaStream>) -> Result<(), BenchError> {
+/// # let n: u64 = 1 << 20;
+/// # fn saxpy(_: &CudaStream) -> Result<(), DriverError> { Ok(()) }
+/// let results = gpuprof_bench::bench("saxpy")
+///     .stream(&stream)
+///     .bytes(12 * n)
+///     .flops(2 * n)
+///     .run(|| saxpy(&stream))?;
+/// println!("{results}");
+/// # Ok(())
+/// # }
+/// ```
+pub fn bench(name: impl Into<String>) -> Bench {
+    Bench {
+        name: name.into(),
+        stream: None,
+        modes: vec![Mode::Cold, Mode::Hot],
+        rule: Rule::default(),
+        bytes: None,
+        flops: None,
+        items: None,
+    }
+}
+
+/// A benchmark that has not run yet; see [`bench()`].
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct Bench {
+    name: String,
+    stream: Option<Arc<CudaStream>>,
+    modes: Vec<Mode>,
+    rule: Rule,
+    bytes: Option<u64>,
+    flops: Option<u64>,
+    items: Option<u64>,
+}
+
+/// What a benchmarked closure may return.
+pub trait Outcome {
+    /// Whether the call succeeded.
+    ///
+    /// # Errors
+    /// What the closure returned, as text.
+    fn into_result(self) -> Result<(), String>;
+}
+
+impl Outcome for () {
+    fn into_result(self) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+impl<T, E: Debug> Outcome for Result<T, E> {
+    fn into_result(self) -> Result<(), String> {
+        self.map(drop).map_err(|error| format!("{error:?}"))
+    }
+}
+
+impl Bench {
+    /// The stream on which the closure puts its work. Work on other streams is neither held nor
+    /// waited for.
+    pub fn stream(mut self, stream: &Arc<CudaStream>) -> Self {
+        self.stream = Some(Arc::clone(stream));
+        self
+    }
+
+    /// Bytes that a call moves to or from device memory.
+    pub const fn bytes(mut self, bytes: u64) -> Self {
+        self.bytes = Some(bytes);
+        self
+    }
+
+    /// Floating-point operations of a call.
+    pub const fn flops(mut self, flops: u64) -> Self {
+        self.flops = Some(flops);
+        self
+    }
+
+    /// Items that a call processes.
+    pub const fn items(mut self, items: u64) -> Self {
+        self.items = Some(items);
+        self
+    }
+
+    /// The modes to measure, in this order; default: cold and hot.
+    pub fn modes(mut self, modes: &[Mode]) -> Self {
+        self.modes = modes.to_vec();
+        self
+    }
+
+    /// When there are enough samples.
+    pub const fn rule(mut self, rule: Rule) -> Self {
+        self.rule = rule;
+        self
+    }
+
+    /// Calls the closure until its times are known, in each mode.
+    ///
+    /// # Errors
+    /// There is no stream, a call of CUDA fails, or the closure returns an error.
+    pub fn run<R: Outcome>(&self, mut closure: impl FnMut() -> R) -> Result<Results, BenchError> {
+        let stream = self.stream.as_ref().ok_or(BenchError::NoStream)?;
+        let context = stream.context();
+        context.bind_to_thread().to("use the context")?;
+        stream.synchronize().to("wait for the stream")?;
+        let ordinal = u32::try_from(context.ordinal()).unwrap_or(0);
+        let device = bench_support::describe(ordinal);
+        let mut call = || closure().into_result().map_err(BenchError::Call);
+        let mut sampler = Sampler::new(stream)?;
+        let mut measuring = Measuring {
+            sampler: &mut sampler,
+            clocks: &mut Clocks::open(&device),
+            rule: self.rule,
+        };
+        let event_overhead_ns = measuring.event_overhead_ns()?;
+        let mut results = Results {
+            name: self.name.clone(),
+            device,
+            measurements: Vec::new(),
+            not_measured: Vec::new(),
+        };
+        for &mode in &self.modes {
+            match measuring.run(mode, &mut call)? {
+                Ok(mut measured) => {
+                    measured.event_overhead_ns = event_overhead_ns;
+                    (measured.bytes, measured.flops) = (self.bytes, self.flops);
+                    measured.items = self.items;
+                    results.measurements.push(measured);
+                }
+                Err(why) => results.not_measured.push((mode, why)),
+            }
+        }
+        Ok(results)
+    }
+}

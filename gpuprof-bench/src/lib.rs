@@ -1,0 +1,30 @@
+//! Benchmarks of CUDA code. Programs use the crate `gpuprof` with its feature `bench`, which
+//! re-exports this one.
+//!
+//! A benchmark is a closure that launches work on one stream. It is called until the median of its
+//! GPU time is known well enough:
+//!
+//! - *cold*: one call a sample, with the L2 cache overwritten before it;
+//! - *hot*: as many calls in a row as make the cost of two events small;
+//! - *graph*: the same calls, captured once and replayed.
+//!
+//! In each, the stream waits until everything of the sample is queued, so that no time of the host
+//! is in it.
+
+#![deny(unsafe_code)]
+
+mod bench;
+mod clocks;
+mod error;
+mod gate;
+mod measure;
+mod measurement;
+mod sampler;
+mod statistics;
+mod stopping;
+mod table;
+
+pub use bench::{Bench, Outcome, bench};
+pub use error::BenchError;
+pub use measurement::{Measurement, Mode, Results, Stopped};
+pub use stopping::Rule;

@@ -1,0 +1,155 @@
+//! What a benchmark has measured.
+
+use std::fmt;
+
+use gpuprof_report::profile::Device;
+
+use crate::statistics::Statistics;
+
+/// How calls are made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Mode {
+    /// One call a sample, with the L2 cache overwritten before it.
+    Cold,
+    /// Many calls in a row, with whatever the one before left in the caches.
+    Hot,
+    /// The same calls captured into a graph, which is replayed.
+    Graph,
+}
+
+impl Mode {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Cold, Self::Hot, Self::Graph];
+
+    /// `cold`, `hot` or `graph`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Cold => "cold",
+            Self::Hot => "hot",
+            Self::Graph => "graph",
+        }
+    }
+}
+
+impl fmt::Display for Mode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// Why no more samples were taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Stopped {
+    /// The median is known as well as the [`Rule`](crate::Rule) wants it.
+    Converged,
+    /// The rule's time was over before.
+    TimeLimit,
+    /// The rule's number of samples was reached before.
+    SampleLimit,
+}
+
+/// The times of one benchmark in one mode. Times are of one call, ns, on the GPU unless stated.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Measurement {
+    /// How calls were made.
+    pub mode: Mode,
+    /// The samples in the order in which they were taken, each the mean of `calls_per_sample`.
+    pub samples: Vec<f64>,
+    /// Calls of a sample.
+    pub calls_per_sample: u32,
+    /// Shortest sample.
+    pub min_ns: f64,
+    /// Median of the samples.
+    pub median_ns: f64,
+    /// Its 95 % confidence interval.
+    pub median_ci95_ns: (f64, f64),
+    /// 95th percentile, by nearest rank.
+    pub p95_ns: f64,
+    /// Standard deviation over median, estimated from the median absolute deviation.
+    pub noise: f64,
+    /// Median time that the closure took on the CPU.
+    pub cpu_ns: f64,
+    /// Median of event pairs with nothing between them: a part of each sample, which is not
+    /// subtracted.
+    pub event_overhead_ns: f64,
+    /// Why no more samples were taken.
+    pub stopped: Stopped,
+    /// Samples that were dropped because the device was throttled meanwhile.
+    pub throttled_samples: usize,
+    /// The clock of the SMs at the end, MHz; `None` without NVML.
+    pub sm_clock_mhz: Option<u32>,
+    /// Bytes that a call moves, as stated.
+    pub bytes: Option<u64>,
+    /// Floating-point operations of a call, as stated.
+    pub flops: Option<u64>,
+    /// Items of a call, as stated.
+    pub items: Option<u64>,
+    /// What a reader must know of these times.
+    pub notes: Vec<String>,
+}
+
+impl Measurement {
+    pub(crate) fn set_statistics(&mut self, statistics: &Statistics) {
+        self.min_ns = statistics.min;
+        self.median_ns = statistics.median;
+        self.median_ci95_ns = statistics.median_ci95;
+        self.p95_ns = statistics.p95;
+        self.noise = statistics.noise;
+    }
+
+    /// Half the width of the median's interval over the median.
+    #[must_use]
+    pub fn relative_error(&self) -> f64 {
+        let (low, high) = self.median_ci95_ns;
+        (high - low) / 2.0 / self.median_ns.max(f64::MIN_POSITIVE)
+    }
+
+    /// Stated bytes by the median time, per second.
+    #[must_use]
+    pub fn bytes_per_s(&self) -> Option<f64> {
+        self.rate(self.bytes)
+    }
+
+    /// Stated floating-point operations by the median time, per second.
+    #[must_use]
+    pub fn flops_per_s(&self) -> Option<f64> {
+        self.rate(self.flops)
+    }
+
+    /// Stated items by the median time, per second.
+    #[must_use]
+    pub fn items_per_s(&self) -> Option<f64> {
+        self.rate(self.items)
+    }
+
+    fn rate(&self, amount: Option<u64>) -> Option<f64> {
+        let amount = amount.filter(|_| self.median_ns > 0.0)?;
+        Some(amount as f64 / self.median_ns * 1e9)
+    }
+}
+
+/// What one benchmark has measured, by mode. Its text is a table.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Results {
+    /// Name of the benchmark, with its arguments.
+    pub name: String,
+    /// The device.
+    pub device: Device,
+    /// In the order of the modes.
+    pub measurements: Vec<Measurement>,
+    /// Modes in which the code cannot run, and why.
+    pub not_measured: Vec<(Mode, String)>,
+}
+
+impl Results {
+    /// The measurement in this mode; `None` if it was not asked for.
+    #[must_use]
+    pub fn mode(&self, mode: Mode) -> Option<&Measurement> {
+        self.measurements.iter().find(|one| one.mode == mode)
+    }
+}

@@ -1,0 +1,131 @@
+//! When there are enough samples.
+
+use std::time::Duration;
+
+use crate::measurement::Stopped;
+use crate::statistics::Statistics;
+
+/// When a benchmark has enough samples.
+///
+/// It ends once the 95 % confidence interval of the median is at most ±`relative_error` wide, but
+/// not before `min_samples`, and in any case after `max_time` or `max_samples`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Rule {
+    /// Half the width of the median's interval over the median; default 0.005.
+    pub relative_error: f64,
+    /// Default 30.
+    pub min_samples: usize,
+    /// Default 100,000.
+    pub max_samples: usize,
+    /// Time for the samples of one mode, those of the warm-up aside; default 3 s.
+    pub max_time: Duration,
+}
+
+impl Default for Rule {
+    fn default() -> Self {
+        Self {
+            relative_error: 0.005,
+            min_samples: 30,
+            max_samples: 100_000,
+            max_time: Duration::from_secs(3),
+        }
+    }
+}
+
+/// The rule at work. The interval is looked at after ever more samples: who looks after each one
+/// stops too early, in a lucky moment.
+#[derive(Debug)]
+pub(crate) struct Stopping {
+    rule: Rule,
+    next_look: usize,
+}
+
+impl Stopping {
+    pub(crate) fn new(rule: Rule) -> Self {
+        Self {
+            rule,
+            next_look: rule.min_samples.max(1),
+        }
+    }
+
+    /// Whether the samples are enough after `took`, and why.
+    pub(crate) fn check(&mut self, times: &[f64], took: Duration) -> Option<Stopped> {
+        if times.len() >= self.next_look {
+            self.next_look = (times.len() + times.len() / 2).max(times.len() + 1);
+            let error = Statistics::of(times).map(|all| all.relative_error());
+            if error.is_some_and(|error| error <= self.rule.relative_error) {
+                return Some(Stopped::Converged);
+            }
+        }
+        if times.len() >= self.rule.max_samples {
+            return Some(Stopped::SampleLimit);
+        }
+        (took >= self.rule.max_time && !times.is_empty()).then_some(Stopped::TimeLimit)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::{Rule, Stopping};
+    use crate::measurement::Stopped;
+    use crate::statistics::Statistics;
+
+    /// Adds samples until the rule ends it, each of 1 µs.
+    fn run(rule: Rule, mut next: impl FnMut(usize) -> f64) -> (Vec<f64>, Stopped) {
+        let (mut stopping, mut times) = (Stopping::new(rule), Vec::new());
+        loop {
+            times.push(next(times.len()));
+            let took = Duration::from_micros(times.len() as u64);
+            if let Some(stopped) = stopping.check(&times, took) {
+                return (times, stopped);
+            }
+        }
+    }
+
+    #[test]
+    fn equal_samples_need_the_least_number() {
+        let (times, stopped) = run(Rule::default(), |_| 7.0);
+        assert_eq!((times.len(), stopped), (30, Stopped::Converged));
+    }
+
+    #[test]
+    fn noise_needs_samples_by_its_square() {
+        let mut random = fastrand::Rng::with_seed(9);
+        // Uniform over ±r: the median's interval is about ±1.96 r/√n wide, so n ≈ (1.96 r/e)².
+        let mut needed = |spread: f64| {
+            let next = |_| 1.0 + spread * (2.0 * random.f64() - 1.0);
+            let (times, stopped) = run(Rule::default(), next);
+            assert_eq!(stopped, Stopped::Converged);
+            let error = Statistics::of(&times).unwrap().relative_error();
+            assert!(error <= 0.005, "{error}");
+            times.len() as f64
+        };
+        for spread in [0.05, 0.2] {
+            let expected = (1.96 * spread / 0.005_f64).powi(2);
+            let ratio = needed(spread) / expected;
+            assert!(
+                (0.5..2.0).contains(&ratio),
+                "±{spread}: {ratio} × {expected}"
+            );
+        }
+    }
+
+    #[test]
+    fn two_states_end_at_the_limit() {
+        let rule = Rule {
+            max_time: Duration::from_micros(500),
+            ..Rule::default()
+        };
+        let (times, stopped) = run(rule, |at| if at % 2 == 0 { 1.0 } else { 2.0 });
+        assert_eq!((times.len(), stopped), (500, Stopped::TimeLimit));
+        let rule = Rule {
+            max_samples: 100,
+            ..Rule::default()
+        };
+        let (times, stopped) = run(rule, |at| if at % 2 == 0 { 1.0 } else { 2.0 });
+        assert_eq!((times.len(), stopped), (100, Stopped::SampleLimit));
+    }
+}

@@ -1,0 +1,257 @@
+//! What is measured, on the simulated device's virtual clock: every time has one exact value.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use cudarc::driver::{
+    CudaContext, CudaFunction, CudaSlice, CudaStream, DriverError, LaunchConfig, PushKernelArg,
+};
+use cudarc::nvrtc::Ptx;
+use gpuprof_bench::{BenchError, Mode, Rule, Stopped, bench};
+use simcuda::{Options, Sim, install_with};
+
+const KERNEL_NS: u64 = 12_500;
+
+struct Saxpy {
+    stream: Arc<CudaStream>,
+    kernel: CudaFunction,
+    x: CudaSlice<f32>,
+    y: CudaSlice<f32>,
+}
+
+impl Saxpy {
+    fn new() -> Result<Self, DriverError> {
+        let context = CudaContext::new(0)?;
+        // SAFETY: there is one stream.
+        unsafe { context.disable_event_tracking() };
+        let stream = context.new_stream()?;
+        let module = context.load_module(Ptx::from_src(kernels::SAXPY_PTX))?;
+        Ok(Self {
+            kernel: module.load_function(kernels::SAXPY)?,
+            x: stream.alloc_zeros(256)?,
+            y: stream.alloc_zeros(256)?,
+            stream,
+        })
+    }
+
+    fn launch(&mut self) -> Result<(), DriverError> {
+        let mut launch = self.stream.launch_builder(&self.kernel);
+        launch
+            .arg(&256_u32)
+            .arg(&2.0_f32)
+            .arg(&self.x)
+            .arg(&mut self.y);
+        // SAFETY: these are the kernel's parameters, and both slices hold 256 elements.
+        unsafe { launch.launch(LaunchConfig::for_num_elems(256)) }.map(drop)
+    }
+}
+
+/// The simulator and a kernel of [`KERNEL_NS`], for one test at a time.
+fn saxpy() -> (Sim, Saxpy, MutexGuard<'static, ()>) {
+    static TURN: Mutex<()> = Mutex::new(());
+    let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let sim = install_with(&Options {
+        virtual_clock: true,
+        ..Options::default()
+    })
+    .expect("the simulator");
+    sim.clear_failures();
+    sim.set_call_ns("cuLaunchKernel", 0);
+    sim.set_kernel_ns("saxpy", KERNEL_NS);
+    (sim, Saxpy::new().expect("a stream"), turn)
+}
+
+#[test]
+fn cold_samples_are_single_calls_each_after_a_flush() {
+    let (sim, mut saxpy, _turn) = saxpy();
+    sim.reset_calls();
+    let stream = Arc::clone(&saxpy.stream);
+    let results = bench("saxpy")
+        .stream(&stream)
+        .bytes(3_072)
+        .flops(512)
+        .modes(&[Mode::Cold]);
+    let results = results.run(|| saxpy.launch()).expect("a result");
+    let cold = results.mode(Mode::Cold).expect("it is cold");
+    assert_eq!(cold.samples, vec![KERNEL_NS as f64; 30]);
+    assert_eq!(
+        (cold.min_ns, cold.median_ns, cold.p95_ns),
+        (12_500.0, 12_500.0, 12_500.0)
+    );
+    assert_eq!(
+        (cold.median_ci95_ns, cold.noise),
+        ((12_500.0, 12_500.0), 0.0)
+    );
+    assert_eq!(
+        (cold.stopped, cold.calls_per_sample),
+        (Stopped::Converged, 1)
+    );
+    assert_eq!((cold.throttled_samples, cold.event_overhead_ns), (0, 0.0));
+    assert_eq!(cold.notes, Vec::<String>::new());
+    assert_eq!(cold.bytes_per_s(), Some(3_072.0 / 12_500.0 * 1e9));
+    assert_eq!(cold.flops_per_s(), Some(512.0 / 12_500.0 * 1e9));
+    assert!(results.device.simulated);
+    // 10 to warm up and 30 samples. One memset more made the buffer.
+    assert_eq!(sim.calls("cuLaunchKernel"), 40);
+    assert_eq!(sim.calls("cuMemsetD8Async"), 41);
+    assert_eq!(sim.calls("cuStreamWaitValue32_v2"), 40 + 25);
+}
+
+#[test]
+fn hot_samples_are_many_calls_without_a_flush() {
+    let (sim, mut saxpy, _turn) = saxpy();
+    sim.reset_calls();
+    let stream = Arc::clone(&saxpy.stream);
+    let results = bench("saxpy").stream(&stream).modes(&[Mode::Hot]);
+    let results = results.run(|| saxpy.launch()).expect("a result");
+    let hot = results.mode(Mode::Hot).expect("it is hot");
+    // 500 µs of 12.5 µs each.
+    assert_eq!((hot.calls_per_sample, hot.samples.len()), (40, 30));
+    assert_eq!((hot.median_ns, hot.noise), (12_500.0, 0.0));
+    assert_eq!(sim.calls("cuMemsetD8Async"), 0);
+    // 10 single ones, one sample that tries the number, 10 to warm up, and 30.
+    assert_eq!(sim.calls("cuLaunchKernel"), 10 + 41 * 40);
+}
+
+#[test]
+fn graph_samples_are_replays() {
+    let (sim, mut saxpy, _turn) = saxpy();
+    sim.reset_calls();
+    let stream = Arc::clone(&saxpy.stream);
+    let results = bench("saxpy").stream(&stream).modes(&[Mode::Graph]);
+    let results = results.run(|| saxpy.launch()).expect("a result");
+    let graph = results.mode(Mode::Graph).expect("it can be captured");
+    assert_eq!((graph.calls_per_sample, graph.samples.len()), (40, 30));
+    assert_eq!((graph.median_ns, graph.noise), (12_500.0, 0.0));
+    assert_eq!(sim.calls("cuGraphLaunch"), 10 + 30);
+    // 10 single ones, one sample that tries the number, and those that were captured.
+    assert_eq!(sim.calls("cuLaunchKernel"), 10 + 40 + 40);
+}
+
+/// Each launch takes the host 20 µs, so that the GPU would wait for the host between all calls.
+#[test]
+fn no_time_of_the_host_is_in_a_sample() {
+    let (sim, mut saxpy, _turn) = saxpy();
+    sim.set_call_ns("cuLaunchKernel", 20_000);
+    let stream = Arc::clone(&saxpy.stream);
+    let results = bench("saxpy")
+        .stream(&stream)
+        .run(|| saxpy.launch())
+        .expect("a result");
+    for measured in &results.measurements {
+        assert_eq!(measured.median_ns, 12_500.0, "{}", measured.mode);
+        assert_eq!(measured.notes, Vec::<String>::new());
+    }
+}
+
+#[test]
+fn code_that_waits_for_the_gpu_is_measured_and_named() {
+    let (sim, mut saxpy, _turn) = saxpy();
+    let stream = Arc::clone(&saxpy.stream);
+    let results = bench("saxpy").stream(&stream).run(|| {
+        saxpy.launch()?;
+        // The host works for a while, then waits.
+        sim.advance(7_000);
+        saxpy.launch()?;
+        saxpy.stream.synchronize()
+    });
+    let results = results.expect("a result");
+    for measured in &results.measurements {
+        // The second launch comes while the first one runs.
+        assert_eq!(measured.median_ns, 25_000.0, "{}", measured.mode);
+        let note = measured.notes.first().expect("a note");
+        assert!(note.contains("waits for the GPU"), "{note}");
+    }
+    assert!(
+        results
+            .to_string()
+            .contains("saxpy, cold: the code waits for the GPU")
+    );
+}
+
+#[test]
+fn a_mode_that_the_code_cannot_run_in_is_named() {
+    let (_sim, mut saxpy, _turn) = saxpy();
+    let stream = Arc::clone(&saxpy.stream);
+    let results = bench("saxpy")
+        .stream(&stream)
+        .modes(&[Mode::Graph, Mode::Hot]);
+    let results = results.run(|| {
+        saxpy.launch()?;
+        saxpy.stream.synchronize()
+    });
+    let results = results.expect("a result");
+    assert!(results.mode(Mode::Hot).is_some());
+    let [(Mode::Graph, why)] = results.not_measured.as_slice() else {
+        panic!("{:?}", results.not_measured);
+    };
+    assert!(why.contains("CAPTURE"), "{why}");
+}
+
+#[test]
+fn known_noise_ends_by_the_rule() {
+    let (sim, mut saxpy, _turn) = saxpy();
+    let mut random = fastrand::Rng::with_seed(4);
+    let stream = Arc::clone(&saxpy.stream);
+    let mut run = |rule: Rule| {
+        let results = bench("saxpy")
+            .stream(&stream)
+            .modes(&[Mode::Cold])
+            .rule(rule);
+        let results = results.run(|| {
+            // ±10 %
+            sim.set_kernel_ns("saxpy", random.u64(90_000..=110_000));
+            saxpy.launch()
+        });
+        results.expect("a result").measurements.remove(0)
+    };
+    let measured = run(Rule::default());
+    assert_eq!(measured.stopped, Stopped::Converged);
+    assert!(measured.relative_error() <= 0.005);
+    // (1.96 · 0.1 / 0.005)² is 1,537.
+    assert!(
+        (500..=3_500).contains(&measured.samples.len()),
+        "{}",
+        measured.samples.len()
+    );
+    let (low, high) = measured.median_ci95_ns;
+    assert!(low <= 100_500.0 && high >= 99_500.0, "{low} to {high}");
+    // Of a uniform distribution the median deviation is half of 10 %.
+    assert!(
+        (measured.noise - 1.4826 * 0.05).abs() < 0.01,
+        "{}",
+        measured.noise
+    );
+
+    let mut rule = Rule::default();
+    (rule.max_samples, rule.max_time) = (100, Duration::from_secs(60));
+    let measured = run(rule);
+    assert_eq!(
+        (measured.stopped, measured.samples.len()),
+        (Stopped::SampleLimit, 100)
+    );
+}
+
+#[test]
+fn failures_say_what_failed() {
+    let (sim, mut saxpy, _turn) = saxpy();
+    assert_eq!(bench("x").run(|| ()), Err(BenchError::NoStream));
+    let stream = Arc::clone(&saxpy.stream);
+    let failed = bench("x")
+        .stream(&stream)
+        .run(|| Err::<(), _>("no such file"));
+    assert_eq!(failed, Err(BenchError::Call("\"no such file\"".to_owned())));
+    sim.fail("cuLaunchKernel", 3, 1, 701);
+    let failed = bench("x")
+        .stream(&stream)
+        .run(|| saxpy.launch())
+        .expect_err("a failure");
+    let text = failed.to_string();
+    assert!(
+        text.starts_with("the benchmarked code failed: ") && text.contains("OUT_OF_RESOURCES"),
+        "{text}"
+    );
+    sim.clear_failures();
+    // The stream is not held any more.
+    stream.synchronize().expect("the stream goes on");
+}
