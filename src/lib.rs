@@ -147,6 +147,30 @@ use gpuprof_runtime as implementation;
 
 #[cfg(feature = "bench")]
 pub use gpuprof_bench::{self as bench, bench};
+/// Registers a function as a benchmark, which the main function of a benchmark target,
+/// [`bench::main`], finds.
+///
+/// The function takes a [`bench::Bench`] and returns its [`bench::Results`], or a `Result` of them.
+/// Each further parameter takes the values that the attribute lists, `n = [1 << 20, 1 << 24]`;
+/// `args = […]` is short for the only one. `types = [f32, f64]` runs a function with one type
+/// parameter for each, and `name = "…"` names it. There is a benchmark for each combination.
+///
+/// ```no_run
+/// use gpuprof::bench::{Bench, BenchError, Results};
+/// use gpuprof::gpu_bench;
+///
+/// #[gpu_bench(n = [1 << 20, 1 << 24])]
+/// fn zeros(mut bench: Bench, n: usize) -> Result<Results, BenchError> {
+///     let stream = bench.new_stream()?;
+///     bench.bytes(n as u64).run(|| stream.alloc_zeros::<u8>(n))
+/// }
+///
+/// fn main() -> std::process::ExitCode {
+///     gpuprof::bench::main()
+/// }
+/// ```
+#[cfg(feature = "bench")]
+pub use gpuprof_macros::gpu_bench;
 pub use gpuprof_report::profile::{self, Profile};
 pub use gpuprof_report::schedule::Schedule;
 pub use gpuprof_report::settings::{CuptiMode, Mode, Output, Sampling, SessionError, Sort};

@@ -3,7 +3,8 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use cudarc::driver::CudaStream;
+use cudarc::driver::{CudaContext, CudaStream};
+use gpuprof_report::profile::Device;
 use gpuprof_runtime::bench_support;
 
 use crate::clocks::Clocks;
@@ -33,6 +34,8 @@ use crate::stopping::Rule;
 pub fn bench(name: impl Into<String>) -> Bench {
     Bench {
         name: name.into(),
+        context: None,
+        tries: false,
         stream: None,
         modes: vec![Mode::Cold, Mode::Hot],
         rule: Rule::default(),
@@ -47,6 +50,10 @@ pub fn bench(name: impl Into<String>) -> Bench {
 #[must_use]
 pub struct Bench {
     name: String,
+    /// The device that a harness chose.
+    context: Option<Arc<CudaContext>>,
+    /// It runs once and is not measured.
+    tries: bool,
     stream: Option<Arc<CudaStream>>,
     modes: Vec<Mode>,
     rule: Rule,
@@ -77,6 +84,47 @@ impl<T, E: Debug> Outcome for Result<T, E> {
 }
 
 impl Bench {
+    pub(crate) fn set_context(&mut self, context: &Arc<CudaContext>, tries: bool) {
+        self.context = Some(Arc::clone(context));
+        self.tries = tries;
+    }
+
+    /// A stream of the device that the program's arguments choose, and the benchmark's stream from
+    /// now on. It is the thread's own stream, which cudarc uses without events of its own, and
+    /// which can be captured.
+    ///
+    /// # Errors
+    /// The benchmark was not begun by a harness and the first device cannot be used.
+    pub fn new_stream(&mut self) -> Result<Arc<CudaStream>, BenchError> {
+        let context = match &self.context {
+            Some(context) => Arc::clone(context),
+            None => CudaContext::new(0).to("use device 0")?,
+        };
+        let stream = context.per_thread_stream();
+        self.stream = Some(Arc::clone(&stream));
+        Ok(stream)
+    }
+
+    /// Whether the benchmark's device is the simulated one, whose times are modelled.
+    ///
+    /// # Errors
+    /// The device cannot be used.
+    pub fn is_simulated(&mut self) -> Result<bool, BenchError> {
+        let stream = self.new_stream()?;
+        let ordinal = u32::try_from(stream.context().ordinal()).unwrap_or(0);
+        Ok(bench_support::describe(ordinal).simulated)
+    }
+
+    /// Results without a measurement, for this reason.
+    #[must_use]
+    pub fn skip(&self, why: impl Into<String>) -> Results {
+        let why = why.into();
+        let mut results = Results::new(&self.name, Device::default());
+        let skipped = self.modes.iter().map(|&mode| (mode, why.clone()));
+        results.not_measured = skipped.collect();
+        results
+    }
+
     /// The stream on which the closure puts its work. Work on other streams is neither held nor
     /// waited for.
     pub fn stream(mut self, stream: &Arc<CudaStream>) -> Self {
@@ -126,6 +174,11 @@ impl Bench {
         let ordinal = u32::try_from(context.ordinal()).unwrap_or(0);
         let device = bench_support::describe(ordinal);
         let mut call = || closure().into_result().map_err(BenchError::Call);
+        if self.tries {
+            call()?;
+            stream.synchronize().to("wait for the stream")?;
+            return Ok(Results::new(&self.name, device));
+        }
         let mut sampler = Sampler::new(stream)?;
         let mut measuring = Measuring {
             sampler: &mut sampler,
@@ -133,12 +186,7 @@ impl Bench {
             rule: self.rule,
         };
         let event_overhead_ns = measuring.event_overhead_ns()?;
-        let mut results = Results {
-            name: self.name.clone(),
-            device,
-            measurements: Vec::new(),
-            not_measured: Vec::new(),
-        };
+        let mut results = Results::new(&self.name, device);
         for &mode in &self.modes {
             match measuring.run(mode, &mut call)? {
                 Ok(mut measured) => {

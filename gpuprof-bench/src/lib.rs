@@ -17,8 +17,12 @@ mod bench;
 mod clocks;
 mod error;
 mod gate;
+mod harness;
 mod measure;
 mod measurement;
+mod profile;
+#[doc(hidden)]
+pub mod registry;
 mod sampler;
 mod statistics;
 mod stopping;
@@ -26,5 +30,7 @@ mod table;
 
 pub use bench::{Bench, Outcome, bench};
 pub use error::BenchError;
+pub use harness::main;
 pub use measurement::{Measurement, Mode, Results, Stopped};
+pub use profile::to_profile;
 pub use stopping::Rule;

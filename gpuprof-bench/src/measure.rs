@@ -49,7 +49,6 @@ impl Measuring<'_> {
         mode: Mode,
         call: Call<'_>,
     ) -> Result<Result<Measurement, String>, BenchError> {
-        let mut notes = Vec::new();
         match mode {
             Mode::Cold => {
                 let context = self.sampler.stream().context();
@@ -57,13 +56,13 @@ impl Measuring<'_> {
                 let bytes = usize::try_from(bytes.to("ask for the size of the L2 cache")?);
                 self.sampler
                     .set_flush(bytes.ok().filter(|&bytes| bytes > 0))?;
-                let measured = self.measure(mode, call, 1, &mut notes);
+                let measured = self.measure(mode, call, 1);
                 self.sampler.set_flush(None)?;
                 measured.map(Ok)
             }
             Mode::Hot => {
                 let calls = self.batch(call)?;
-                self.measure(mode, call, calls, &mut notes).map(Ok)
+                self.measure(mode, call, calls).map(Ok)
             }
             Mode::Graph => {
                 let calls = self.batch(call)?;
@@ -72,14 +71,12 @@ impl Measuring<'_> {
                     Err(why) => return Ok(Err(why)),
                 };
                 let mut replay = || graph.launch().to("replay the graph");
-                let mut measured = self.measure(mode, &mut replay, 1, &mut notes)?;
+                let mut measured = self.measure(mode, &mut replay, 1)?;
                 let each = f64::from(calls);
                 measured.calls_per_sample = calls;
                 measured.samples.iter_mut().for_each(|time| *time /= each);
                 measured.cpu_ns /= each;
-                if let Some(statistics) = Statistics::of(&measured.samples) {
-                    measured.set_statistics(&statistics);
-                }
+                measured.summarize();
                 Ok(Ok(measured))
             }
         }
@@ -127,8 +124,8 @@ impl Measuring<'_> {
         mode: Mode,
         call: Call<'_>,
         calls: u32,
-        notes: &mut Vec<String>,
     ) -> Result<Measurement, BenchError> {
+        let mut notes = Vec::new();
         self.warm_up(call, calls)?;
         let samples = self.samples(call, calls)?;
         if !self.sampler.holds() {
@@ -143,29 +140,12 @@ impl Measuring<'_> {
         if samples.is_throttled_throughout {
             notes.push("the device was throttled throughout".to_owned());
         }
-        let cpu = Statistics::of(&samples.cpu).map_or(0.0, |all| all.median);
-        let mut measured = Measurement {
-            mode,
-            samples: samples.gpu,
-            calls_per_sample: calls,
-            min_ns: 0.0,
-            median_ns: 0.0,
-            median_ci95_ns: (0.0, 0.0),
-            p95_ns: 0.0,
-            noise: 0.0,
-            cpu_ns: cpu,
-            event_overhead_ns: 0.0,
-            stopped: samples.stopped,
-            throttled_samples: samples.throttled,
-            sm_clock_mhz: self.clocks.sm_clock_mhz(),
-            bytes: None,
-            flops: None,
-            items: None,
-            notes: std::mem::take(notes),
-        };
-        if let Some(statistics) = Statistics::of(&measured.samples) {
-            measured.set_statistics(&statistics);
-        }
+        let mut measured = Measurement::of(mode, samples.gpu, calls);
+        measured.cpu_ns = Statistics::of(&samples.cpu).map_or(0.0, |all| all.median);
+        measured.stopped = samples.stopped;
+        measured.throttled_samples = samples.throttled;
+        measured.sm_clock_mhz = self.clocks.sm_clock_mhz();
+        measured.notes = notes;
         Ok(measured)
     }
 

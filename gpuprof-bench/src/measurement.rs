@@ -93,14 +93,40 @@ pub struct Measurement {
 }
 
 impl Measurement {
-    pub(crate) fn set_statistics(&mut self, statistics: &Statistics) {
-        self.min_ns = statistics.min;
-        self.median_ns = statistics.median;
-        self.median_ci95_ns = statistics.median_ci95;
-        self.p95_ns = statistics.p95;
-        self.noise = statistics.noise;
+    pub(crate) fn of(mode: Mode, samples: Vec<f64>, calls_per_sample: u32) -> Self {
+        let mut measured = Self {
+            mode,
+            samples,
+            calls_per_sample,
+            min_ns: 0.0,
+            median_ns: 0.0,
+            median_ci95_ns: (0.0, 0.0),
+            p95_ns: 0.0,
+            noise: 0.0,
+            cpu_ns: 0.0,
+            event_overhead_ns: 0.0,
+            stopped: Stopped::Converged,
+            throttled_samples: 0,
+            sm_clock_mhz: None,
+            bytes: None,
+            flops: None,
+            items: None,
+            notes: Vec::new(),
+        };
+        measured.summarize();
+        measured
     }
 
+    /// Computes what is said of the samples from them.
+    pub(crate) fn summarize(&mut self) {
+        if let Some(all) = Statistics::of(&self.samples) {
+            self.min_ns = all.min;
+            self.median_ns = all.median;
+            self.median_ci95_ns = all.median_ci95;
+            self.p95_ns = all.p95;
+            self.noise = all.noise;
+        }
+    }
     /// Half the width of the median's interval over the median.
     #[must_use]
     pub fn relative_error(&self) -> f64 {
@@ -147,6 +173,15 @@ pub struct Results {
 }
 
 impl Results {
+    pub(crate) fn new(name: &str, device: Device) -> Self {
+        Self {
+            name: name.to_owned(),
+            device,
+            measurements: Vec::new(),
+            not_measured: Vec::new(),
+        }
+    }
+
     /// The measurement in this mode; `None` if it was not asked for.
     #[must_use]
     pub fn mode(&self, mode: Mode) -> Option<&Measurement> {

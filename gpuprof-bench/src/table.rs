@@ -1,11 +1,13 @@
-//! Results as a table.
+//! Results as a table: as aligned text, Markdown, or CSV.
 
 use std::fmt::{self, Write as _};
 
+use gpuprof_report::profile::Device;
+
 use crate::measurement::{Measurement, Results, Stopped};
 
-/// The headings; names are left-aligned, figures right-aligned.
-const HEADINGS: [&str; 11] = [
+/// The headings. Names are left-aligned, figures right-aligned; empty columns are omitted.
+const HEADINGS: [&str; 13] = [
     "benchmark",
     "mode",
     "samples",
@@ -17,40 +19,36 @@ const HEADINGS: [&str; 11] = [
     "CPU",
     "GB/s",
     "TFLOP/s",
+    "of peak",
+    "baseline",
 ];
 /// Columns that are left-aligned.
 const LEFT: usize = 2;
 
-/// The table of several benchmarks, with what must be known of it below.
-pub(crate) fn of(all: &[&Results]) -> String {
-    let mut rows = vec![HEADINGS.map(str::to_owned)];
-    let mut notes = Vec::new();
-    for results in all {
-        for measured in &results.measurements {
-            rows.push(row(&results.name, measured));
-            let place = format!("{}, {}", results.name, measured.mode);
-            notes.extend(measured.notes.iter().map(|note| format!("{place}: {note}")));
-            notes.extend(stopped(measured).map(|why| format!("{place}: {why}")));
-        }
-        for (mode, why) in &results.not_measured {
-            notes.push(format!("{}, {mode}: not measured: {why}", results.name));
-        }
+type Row = [String; HEADINGS.len()];
+
+/// Results, and what is said of each measurement beside them; it may be missing.
+pub(crate) type Rows<'a> = [(&'a Results, &'a [String])];
+
+impl fmt::Display for Results {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&text(&[(self, &[])]))
     }
-    let widths: [usize; HEADINGS.len()] = std::array::from_fn(|column| {
+}
+
+/// As aligned text, with what must be known of it below.
+pub(crate) fn text(all: &Rows<'_>) -> String {
+    let rows = rows(all);
+    let used = used_columns(&rows);
+    let width = |column: usize| {
         let cells = rows.iter().map(|row| row[column].chars().count());
         cells.max().unwrap_or(0)
-    });
-    let is_used: [bool; HEADINGS.len()] =
-        std::array::from_fn(|column| rows.iter().skip(1).any(|row| !row[column].is_empty()));
+    };
     let mut out = String::new();
     for row in &rows {
         let mut line = String::new();
-        for (column, cell) in row
-            .iter()
-            .enumerate()
-            .filter(|(column, _)| is_used[*column])
-        {
-            let width = widths[column];
+        for &column in &used {
+            let (cell, width) = (&row[column], width(column));
             // Writing to a String cannot fail.
             let _ = match column < LEFT {
                 true => write!(line, "{cell:<width$}  "),
@@ -61,25 +59,104 @@ pub(crate) fn of(all: &[&Results]) -> String {
         out.push('\n');
     }
     out.push('\n');
-    for line in facts(all).into_iter().chain(notes) {
+    for line in notes(all) {
         out.push_str(&line);
         out.push('\n');
     }
     out
 }
 
-impl fmt::Display for Results {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&of(&[self]))
+/// As a Markdown table, with the notes as a list.
+pub(crate) fn markdown(all: &Rows<'_>) -> String {
+    let rows = rows(all);
+    let used = used_columns(&rows);
+    let mut out = String::new();
+    for (number, row) in rows.iter().enumerate() {
+        let cells: Vec<String> = used
+            .iter()
+            .map(|&column| row[column].replace('|', "\\|"))
+            .collect();
+        let _ = writeln!(out, "| {} |", cells.join(" | "));
+        if number == 0 {
+            let rules = used
+                .iter()
+                .map(|&column| if column < LEFT { "---" } else { "--:" });
+            let _ = writeln!(out, "|{}|", rules.collect::<Vec<_>>().join("|"));
+        }
+    }
+    out.push('\n');
+    for line in notes(all) {
+        let _ = writeln!(out, "- {line}");
+    }
+    out
+}
+
+/// As CSV, with units in the headings and full precision.
+pub(crate) fn csv(all: &[Results]) -> String {
+    let mut out = String::from(
+        "benchmark,mode,samples,calls_per_sample,min_ns,median_ns,median_low_ns,median_high_ns,\
+         p95_ns,noise,cpu_ns,event_overhead_ns,bytes_per_s,flops_per_s,items_per_s,\
+         throttled_samples,converged,device\n",
+    );
+    for results in all {
+        for one in &results.measurements {
+            let rate = |rate: Option<f64>| rate.map_or_else(String::new, |rate| rate.to_string());
+            let _ = writeln!(
+                out,
+                "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}",
+                field(&results.name),
+                one.mode,
+                one.samples.len(),
+                one.calls_per_sample,
+                one.min_ns,
+                one.median_ns,
+                one.median_ci95_ns.0,
+                one.median_ci95_ns.1,
+                one.p95_ns,
+                one.noise,
+                one.cpu_ns,
+                one.event_overhead_ns,
+                rate(one.bytes_per_s()),
+                rate(one.flops_per_s()),
+                rate(one.items_per_s()),
+                one.throttled_samples,
+                one.stopped == Stopped::Converged,
+                field(&device(&results.device)),
+            );
+        }
+    }
+    out
+}
+
+/// A text as one field of CSV that no spreadsheet takes for a formula.
+fn field(text: &str) -> String {
+    let defused = match text.starts_with(['=', '+', '-', '@', '\t', '\r']) {
+        true => format!("'{text}"),
+        false => text.to_owned(),
+    };
+    match defused.contains([',', '"', '\n', '\r']) {
+        true => format!("\"{}\"", defused.replace('"', "\"\"")),
+        false => defused,
     }
 }
 
-fn row(name: &str, measured: &Measurement) -> [String; HEADINGS.len()] {
-    let peak = |rate: Option<f64>, unit: f64| {
+fn rows(all: &Rows<'_>) -> Vec<Row> {
+    let mut rows = vec![HEADINGS.map(str::to_owned)];
+    for (results, compared) in all {
+        for (number, measured) in results.measurements.iter().enumerate() {
+            let compared = compared.get(number).cloned().unwrap_or_default();
+            rows.push(row(results, measured, compared));
+        }
+    }
+    rows
+}
+
+fn row(results: &Results, measured: &Measurement, compared: String) -> Row {
+    let rate = |rate: Option<f64>, unit: f64| {
         rate.map_or_else(String::new, |rate| significant(rate / unit))
     };
     [
-        name.to_owned(),
+        results.name.clone(),
         measured.mode.name().to_owned(),
         measured.samples.len().to_string(),
         duration(measured.min_ns),
@@ -88,9 +165,58 @@ fn row(name: &str, measured: &Measurement) -> [String; HEADINGS.len()] {
         duration(measured.p95_ns),
         percent(measured.noise),
         duration(measured.cpu_ns),
-        peak(measured.bytes_per_s(), 1e9),
-        peak(measured.flops_per_s(), 1e12),
+        rate(measured.bytes_per_s(), 1e9),
+        rate(measured.flops_per_s(), 1e12),
+        of_peak(&results.device, measured),
+        compared,
     ]
+}
+
+/// The larger share of the device's peaks: of memory, or of arithmetic in single precision.
+fn of_peak(device: &Device, measured: &Measurement) -> String {
+    let share =
+        |rate: Option<f64>, peak: Option<u64>| Some(rate? / peak.filter(|&peak| peak > 0)? as f64);
+    let memory = share(measured.bytes_per_s(), device.peak_bytes_per_s);
+    let arithmetic = share(measured.flops_per_s(), device.peak_flops_f32);
+    let (share, what) = match (memory, arithmetic) {
+        (Some(memory), Some(arithmetic)) if arithmetic > memory => (arithmetic, "f32"),
+        (Some(memory), _) => (memory, "mem"),
+        (None, Some(arithmetic)) => (arithmetic, "f32"),
+        (None, None) => return String::new(),
+    };
+    format!("{:.1} % {what}", share * 100.0)
+}
+
+fn used_columns(rows: &[Row]) -> Vec<usize> {
+    let is_used = |&column: &usize| rows.iter().skip(1).any(|row| !row[column].is_empty());
+    (0..HEADINGS.len()).filter(is_used).collect()
+}
+
+/// What must be known of the figures: devices, clocks, the cost of events, and each note.
+fn notes(all: &Rows<'_>) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for (results, _) in all.iter().filter(|(all, _)| !all.measurements.is_empty()) {
+        let line = facts(results);
+        if !lines.contains(&line) {
+            lines.push(line);
+        }
+    }
+    for (results, _) in all {
+        for measured in &results.measurements {
+            let place = format!("{}, {}", results.name, measured.mode);
+            let own = measured.notes.iter().cloned().chain(stopped(measured));
+            lines.extend(own.map(|note| format!("{place}: {note}")));
+            if let dropped @ 1.. = measured.throttled_samples {
+                lines.push(format!(
+                    "{place}: {dropped} samples dropped, the device was throttled"
+                ));
+            }
+        }
+        for (mode, why) in &results.not_measured {
+            lines.push(format!("{}, {mode}: not measured: {why}", results.name));
+        }
+    }
+    lines
 }
 
 /// Why a measurement ended before it was good enough.
@@ -106,39 +232,27 @@ fn stopped(measured: &Measurement) -> Option<String> {
     ))
 }
 
-/// What holds for all of them: devices, clocks, the cost of events.
-fn facts(all: &[&Results]) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    for results in all {
-        let device = &results.device;
-        let simulated = match device.simulated && !device.name.contains("simulated device") {
-            true => " (simulated device)",
-            false => "",
-        };
-        let mut line = format!("{}{simulated}, driver {}", device.name, device.driver);
-        let overhead = results.measurements.first();
-        if let Some(measured) = overhead {
-            let overhead = duration(measured.event_overhead_ns);
-            let _ = write!(
-                line,
-                "; an empty event pair, a part of each sample: {overhead}"
-            );
-            if let Some(clock) = measured.sm_clock_mhz {
-                let _ = write!(line, "; SM clock {clock} MHz");
-            }
-        }
-        let throttled = results.measurements.iter().map(|one| one.throttled_samples);
-        if let dropped @ 1.. = throttled.sum::<usize>() {
-            let _ = write!(
-                line,
-                "; {dropped} samples dropped, the device was throttled"
-            );
-        }
-        if !lines.contains(&line) {
-            lines.push(line);
+fn facts(results: &Results) -> String {
+    let mut line = device(&results.device);
+    if let Some(measured) = results.measurements.first() {
+        let _ = write!(
+            line,
+            "; an empty event pair, a part of each sample: {}",
+            duration(measured.event_overhead_ns)
+        );
+        if let Some(clock) = measured.sm_clock_mhz {
+            let _ = write!(line, "; SM clock {clock} MHz");
         }
     }
-    lines
+    line
+}
+
+fn device(device: &Device) -> String {
+    let simulated = match device.simulated && !device.name.contains("simulated device") {
+        true => " (simulated device)",
+        false => "",
+    };
+    format!("{}{simulated}, driver CUDA {}", device.name, device.driver)
 }
 
 fn percent(share: f64) -> String {

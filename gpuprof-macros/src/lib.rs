@@ -11,6 +11,7 @@ mod argument_list;
 mod argument_table;
 mod argument_values;
 mod async_fn;
+mod bench_attribute;
 mod container;
 mod errors;
 mod expand;
@@ -40,6 +41,15 @@ pub fn gpu_profile(
     annotated: proc_macro::TokenStream,
 ) -> proc_macro::TokenStream {
     profile(arguments.into(), annotated.into()).into()
+}
+
+/// Registers a function as a benchmark. The crate `gpuprof` has the manual.
+#[proc_macro_attribute]
+pub fn gpu_bench(
+    arguments: proc_macro::TokenStream,
+    annotated: proc_macro::TokenStream,
+) -> proc_macro::TokenStream {
+    bench_attribute::expand(replace_all(arguments.into()), annotated.into()).into()
 }
 
 /// The name of a `scope!`, checked. Not public.

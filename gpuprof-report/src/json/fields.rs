@@ -3,8 +3,8 @@
 
 use super::writer::{Fields, Object, Value, Writer};
 use crate::profile::{
-    ApiKind, ApiStats, Bucket, BusyRecords, CapturedRuns, Command, CopyKind, CopyStats, CudaError,
-    Cupti, Device, Diagnostics, DurationStats, Estimate, Finding, FindingRule, Function,
+    ApiKind, ApiStats, Benchmark, Bucket, BusyRecords, CapturedRuns, Command, CopyKind, CopyStats,
+    CudaError, Cupti, Device, Diagnostics, DurationStats, Estimate, Finding, FindingRule, Function,
     FunctionRanks, GpuActivity, GpuBusy, GpuSpanStats, KernelStats, LabelGpuStats, LabelStats,
     MetaPair, NodeActivity, Profile, RankSpread, Ranks, ScheduleSteps, SlowStep, SpanStats,
     StepTimes, Throttle, ThrottleReason, TreeNode, UntimedReasons,
@@ -51,7 +51,13 @@ objects! {
     Profile {
         schema, program, pid, host, rank, meta, started_at, wall_ns, at_exit, schedule,
         steps: unless_default, devices, gpu_busy, functions, tree, cupti, kernels, copies, api,
-        throttled, findings, commands, ranks: unless_default, diagnostics,
+        throttled, findings, commands, ranks: unless_default,
+        benchmarks: unless_default, diagnostics,
+    }
+
+    Benchmark {
+        function, calls_per_sample, median_ns, median_low_ns, median_high_ns, noise,
+        event_overhead_ns, throttled_samples, converged,
     }
 
     MetaPair {

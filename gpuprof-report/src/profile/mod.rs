@@ -18,6 +18,7 @@
 //! ├─ cupti, throttled          Cupti, Throttle: how complete the records are; GPU clocks
 //! ├─ findings, commands        Finding, Command: what to improve, and where to look next
 //! ├─ ranks                     Ranks: how merged processes differ
+//! ├─ benchmarks                Benchmark: medians of a run of benchmarks
 //! └─ diagnostics               Diagnostics: coverage, overhead and errors
 //! ```
 //!
@@ -73,6 +74,7 @@
 //! step.calls = 3;
 //! ```
 
+mod benchmark;
 mod device;
 mod diagnostics;
 mod finding;
@@ -91,6 +93,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::schedule::Schedule;
 
+pub use benchmark::Benchmark;
 pub use device::{Device, Throttle};
 pub use diagnostics::{CudaError, Diagnostics, UntimedReasons};
 pub use finding::{Command, Finding};
@@ -177,6 +180,10 @@ pub struct Profile {
     /// of one process. JSON omits it then.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub ranks: Option<Ranks>,
+    /// Of a run of benchmarks, one in each mode; not in merged profiles. JSON omits it if there are
+    /// none.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Vec::is_empty"))]
+    pub benchmarks: Vec<Benchmark>,
     /// Coverage, overhead and errors of the measurement.
     pub diagnostics: Diagnostics,
 }

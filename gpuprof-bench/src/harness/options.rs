@@ -1,0 +1,181 @@
+//! The arguments of a benchmark target, with the names that criterion, divan and nvbench give them.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Parser, ValueEnum};
+
+use crate::measurement::Mode;
+use crate::stopping::Rule;
+
+/// Times CUDA code: `cargo bench --bench TARGET -- [OPTIONS] [FILTER]...`
+#[derive(Clone, Debug, Parser)]
+#[command(about, bin_name = "cargo bench --bench TARGET --")]
+pub(crate) struct Options {
+    /// Run only benchmarks whose name contains one of these texts
+    #[arg(value_name = "FILTER")]
+    pub(crate) filters: Vec<String>,
+    /// Compare names with the filters as a whole
+    #[arg(long)]
+    pub(crate) exact: bool,
+    /// List the benchmarks and run none
+    #[arg(long)]
+    pub(crate) list: bool,
+    /// Run only these values of a parameter
+    #[arg(long, value_name = "NAME=VALUE,…", value_parser = axis)]
+    pub(crate) axis: Vec<(String, Vec<String>)>,
+    /// The device, by its CUDA ordinal
+    #[arg(long, default_value_t = 0)]
+    pub(crate) device: usize,
+    /// How calls are made
+    #[arg(
+        long,
+        value_delimiter = ',',
+        default_values_t = [Mode::Cold, Mode::Hot],
+        value_parser = mode
+    )]
+    pub(crate) modes: Vec<Mode>,
+    /// End once the median is known to ± this percentage
+    #[arg(long, value_name = "PERCENT", default_value_t = 0.5)]
+    pub(crate) error: f64,
+    /// Samples at least
+    #[arg(long, value_name = "N", default_value_t = 30)]
+    pub(crate) min_samples: usize,
+    /// Seconds that one benchmark takes in one mode at most
+    #[arg(long, value_name = "SECONDS", default_value_t = 3.0)]
+    pub(crate) max_time: f64,
+    /// Keep the results as a baseline of this name
+    #[arg(long, value_name = "NAME")]
+    pub(crate) save_baseline: Option<String>,
+    /// Compare with this baseline
+    #[arg(long, value_name = "NAME")]
+    pub(crate) baseline: Option<String>,
+    /// How the results are printed
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    pub(crate) format: Format,
+    /// Write the results as a gpuprof profile too, for `gpuprof diff` and `gpuprof show`
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+    /// Run each benchmark once, without measuring it (the default unless cargo bench runs it)
+    #[arg(long)]
+    pub(crate) test: bool,
+    /// What cargo bench passes
+    #[arg(long, hide = true)]
+    pub(crate) bench: bool,
+    /// What test runners pass
+    #[arg(long, hide = true)]
+    pub(crate) nocapture: bool,
+}
+
+/// How results are printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    Table,
+    Markdown,
+    Csv,
+}
+
+impl Options {
+    /// Whether benchmarks are only tried.
+    pub(crate) fn tries(&self) -> bool {
+        self.test || !self.bench
+    }
+
+    /// When there are enough samples.
+    ///
+    /// # Errors
+    /// A number that cannot be used.
+    pub(crate) fn rule(&self) -> Result<Rule, String> {
+        if !(self.error > 0.0 && self.error.is_finite()) {
+            return Err(format!(
+                "--error takes a percentage above 0, such as 0.5, not {}",
+                self.error
+            ));
+        }
+        let max_time = Duration::try_from_secs_f64(self.max_time)
+            .ok()
+            .filter(|time| !time.is_zero());
+        let max_time = max_time.ok_or_else(|| {
+            format!(
+                "--max-time takes seconds above 0, such as 3, not {}",
+                self.max_time
+            )
+        })?;
+        Ok(Rule {
+            relative_error: self.error / 100.0,
+            min_samples: self.min_samples,
+            max_time,
+            ..Rule::default()
+        })
+    }
+}
+
+fn mode(text: &str) -> Result<Mode, String> {
+    let known = Mode::ALL.into_iter().find(|mode| mode.name() == text);
+    known.ok_or_else(|| format!("there are {}", Mode::ALL.map(Mode::name).join(", ")))
+}
+
+fn axis(text: &str) -> Result<(String, Vec<String>), String> {
+    let (name, values) = text
+        .split_once('=')
+        .ok_or("write NAME=VALUE or NAME=VALUE,VALUE")?;
+    Ok((
+        name.to_owned(),
+        values.split(',').map(str::to_owned).collect(),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{CommandFactory, Parser};
+
+    use super::Options;
+    use crate::measurement::Mode;
+
+    #[test]
+    fn arguments_are_those_of_cargo_bench_and_of_users() {
+        Options::command().debug_assert();
+        let options = Options::parse_from(["x", "--bench"]);
+        assert!(!options.tries() && options.filters.is_empty());
+        assert_eq!(options.modes, [Mode::Cold, Mode::Hot]);
+        assert!(Options::parse_from(["x"]).tries());
+        let options = Options::parse_from([
+            "x",
+            "sax",
+            "--bench",
+            "--axis",
+            "n=1,2",
+            "--modes",
+            "graph,cold",
+            "--error",
+            "1",
+        ]);
+        assert_eq!(
+            options.axis,
+            [("n".to_owned(), vec!["1".to_owned(), "2".to_owned()])]
+        );
+        assert_eq!(options.modes, [Mode::Graph, Mode::Cold]);
+        assert_eq!(options.rule().map(|rule| rule.relative_error), Ok(0.01));
+    }
+
+    #[test]
+    fn wrong_arguments_say_what_is_accepted() {
+        let wrong = |arguments: &[&str]| {
+            let all = ["x"].iter().chain(arguments);
+            Options::try_parse_from(all).expect_err("wrong").to_string()
+        };
+        assert!(wrong(&["--modes", "warm"]).contains("there are cold, hot, graph"));
+        assert!(wrong(&["--axis", "n"]).contains("write NAME=VALUE"));
+        let rule = |arguments: &[&str]| Options::parse_from(["x"].iter().chain(arguments)).rule();
+        assert!(
+            rule(&["--error", "0"])
+                .expect_err("0 %")
+                .contains("above 0")
+        );
+        assert!(
+            rule(&["--max-time=-1"])
+                .expect_err("-1 s")
+                .contains("above 0")
+        );
+    }
+}

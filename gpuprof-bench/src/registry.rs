@@ -1,0 +1,184 @@
+//! The benchmarks of a program, which `#[gpu_bench]` registers. What the attribute uses of this is
+//! not public: it may change in any release.
+
+use std::fmt::Display;
+
+pub use inventory;
+
+use crate::bench::Bench;
+use crate::measurement::Results;
+
+/// A benchmark function.
+#[derive(Debug)]
+pub struct Entry {
+    /// As the attribute or the function names it.
+    pub name: &'static str,
+    /// The function's module path.
+    pub module: &'static str,
+    /// The types that it is run with; none for a function that is not generic.
+    pub types: &'static [&'static str],
+    /// The values of its parameters.
+    pub axes: fn() -> Vec<Axis>,
+    /// Runs it with the type and the values of these positions.
+    pub run: fn(Bench, usize, &[usize]) -> Result<Results, String>,
+}
+
+inventory::collect!(Entry);
+
+/// A parameter of a benchmark.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Axis {
+    pub(crate) name: &'static str,
+    pub(crate) values: Vec<String>,
+}
+
+impl Axis {
+    /// A parameter and its values, as `Debug` shows them. Texts lose their quotes.
+    #[must_use]
+    pub fn new(name: &'static str, values: Vec<String>) -> Self {
+        let plain = |value: String| value.trim_matches('"').to_owned();
+        Self {
+            name,
+            values: values.into_iter().map(plain).collect(),
+        }
+    }
+}
+
+/// What a benchmark function may return.
+pub trait Returned {
+    /// The results, or why there are none.
+    ///
+    /// # Errors
+    /// What the function returned, as text.
+    fn into_results(self) -> Result<Results, String>;
+}
+
+impl Returned for Results {
+    fn into_results(self) -> Result<Results, String> {
+        Ok(self)
+    }
+}
+
+impl<E: Display> Returned for Result<Results, E> {
+    fn into_results(self) -> Result<Results, String> {
+        self.map_err(|error| error.to_string())
+    }
+}
+
+/// A position for which there is no value.
+///
+/// # Errors
+/// Always.
+pub fn no_value() -> Result<Results, String> {
+    Err("there is no such type or value".to_owned())
+}
+
+/// One benchmark with one type and one value for each parameter.
+#[derive(Clone, Debug)]
+pub(crate) struct Case {
+    pub(crate) entry: &'static Entry,
+    pub(crate) at_type: usize,
+    pub(crate) at: Vec<usize>,
+    /// `copy<f32> n=1024`
+    pub(crate) name: String,
+}
+
+impl Case {
+    /// All cases of the program that take these values of these parameters, by name; parameters
+    /// that are not named take all. `n=1024` is `("n", ["1024"])`.
+    pub(crate) fn all(wanted: &[(String, Vec<String>)]) -> Vec<Self> {
+        let mut entries: Vec<&Entry> = inventory::iter::<Entry>.into_iter().collect();
+        entries.sort_by_key(|entry| (entry.module, entry.name));
+        entries
+            .into_iter()
+            .flat_map(|entry| of_entry(entry, wanted))
+            .collect()
+    }
+}
+
+fn of_entry(entry: &'static Entry, wanted: &[(String, Vec<String>)]) -> Vec<Case> {
+    let axes = (entry.axes)();
+    let mut cases = Vec::new();
+    for at_type in 0..entry.types.len().max(1) {
+        let name = match entry.types.get(at_type) {
+            Some(ty) => format!("{}<{ty}>", entry.name),
+            None => entry.name.to_owned(),
+        };
+        cases.push((at_type, Vec::new(), name));
+    }
+    for axis in &axes {
+        let only = wanted.iter().find(|(name, _)| name == axis.name);
+        let values = axis.values.iter().enumerate();
+        let values: Vec<(usize, &String)> = values
+            .filter(|(_, value)| only.is_none_or(|(_, only)| only.contains(value)))
+            .collect();
+        cases = cases
+            .into_iter()
+            .flat_map(|(at_type, at, name)| {
+                let with = move |(position, value): &(usize, &String)| {
+                    let at: Vec<usize> = at.iter().copied().chain([*position]).collect();
+                    (at_type, at, format!("{name} {}={value}", axis.name))
+                };
+                values.iter().map(with).collect::<Vec<_>>()
+            })
+            .collect();
+    }
+    let case = |(at_type, at, name)| Case {
+        entry,
+        at_type,
+        at,
+        name,
+    };
+    cases.into_iter().map(case).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use gpuprof_report::profile::Device;
+
+    use super::{Axis, Case, Entry, Results, inventory};
+
+    inventory::submit! {
+        Entry {
+            name: "copy",
+            module: "tests",
+            types: &["f32", "f64"],
+            axes: || vec![
+                Axis::new("n", vec!["1".to_owned(), "2".to_owned()]),
+                Axis::new("kernel", vec!["\"naive\"".to_owned()]),
+            ],
+            run: |_, at_type, at| Ok(Results::new(&format!("{at_type} {at:?}"), Device::default())),
+        }
+    }
+
+    fn names(wanted: &[(&str, &[&str])]) -> Vec<String> {
+        let owned = |values: &[&str]| values.iter().map(|&value| value.to_owned()).collect();
+        let wanted: Vec<(String, Vec<String>)> = wanted
+            .iter()
+            .map(|(name, values)| ((*name).to_owned(), owned(values)))
+            .collect();
+        Case::all(&wanted)
+            .into_iter()
+            .map(|case| case.name)
+            .collect()
+    }
+
+    #[test]
+    fn a_benchmark_is_run_with_each_type_and_value() {
+        let all = [
+            "copy<f32> n=1 kernel=naive",
+            "copy<f32> n=2 kernel=naive",
+            "copy<f64> n=1 kernel=naive",
+            "copy<f64> n=2 kernel=naive",
+        ];
+        assert_eq!(names(&[]), all);
+        assert_eq!(names(&[("n", &["2"])]), [all[1], all[3]]);
+        assert_eq!(names(&[("n", &["3"])]), [""; 0]);
+        let last = Case::all(&[]).pop().expect("there are four");
+        let results = (last.entry.run)(crate::bench("x"), last.at_type, &last.at);
+        assert_eq!(
+            results.map(|results| results.name),
+            Ok("1 [1, 0]".to_owned())
+        );
+    }
+}

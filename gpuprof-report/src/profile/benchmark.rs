@@ -1,0 +1,35 @@
+//! What a benchmark adds to the function that stands for it.
+
+#[cfg(feature = "serde")]
+use serde::{Deserialize, Serialize};
+
+/// A benchmark in one mode. Its function has the name of both, and the samples as calls.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(default))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct Benchmark {
+    /// Index into `functions`.
+    pub function: u32,
+    /// Calls of a sample; the times of the function are those of one call.
+    pub calls_per_sample: u32,
+    /// Median of the samples, ns.
+    #[cfg_attr(test, schemars(range(min = 0)))]
+    pub median_ns: f64,
+    /// Lower end of the median's 95 % confidence interval, ns.
+    #[cfg_attr(test, schemars(range(min = 0)))]
+    pub median_low_ns: f64,
+    /// Upper end, ns.
+    #[cfg_attr(test, schemars(range(min = 0)))]
+    pub median_high_ns: f64,
+    /// Standard deviation over median, from the median absolute deviation.
+    #[cfg_attr(test, schemars(range(min = 0)))]
+    pub noise: f64,
+    /// Median of event pairs with nothing between them, ns.
+    #[cfg_attr(test, schemars(range(min = 0)))]
+    pub event_overhead_ns: f64,
+    /// Samples that were dropped because the device was throttled.
+    pub throttled_samples: u64,
+    /// Whether the median became known as well as it was to be, before a limit ended it.
+    pub converged: bool,
+}
