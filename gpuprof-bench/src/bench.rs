@@ -111,8 +111,7 @@ impl Bench {
     /// The device cannot be used.
     pub fn is_simulated(&mut self) -> Result<bool, BenchError> {
         let stream = self.new_stream()?;
-        let ordinal = u32::try_from(stream.context().ordinal()).unwrap_or(0);
-        Ok(bench_support::describe(ordinal).simulated)
+        Ok(device_of(stream.context()).simulated)
     }
 
     /// Results without a measurement, for this reason.
@@ -171,8 +170,7 @@ impl Bench {
         let context = stream.context();
         context.bind_to_thread().to("use the context")?;
         stream.synchronize().to("wait for the stream")?;
-        let ordinal = u32::try_from(context.ordinal()).unwrap_or(0);
-        let device = bench_support::describe(ordinal);
+        let device = device_of(context);
         let mut call = || closure().into_result().map_err(BenchError::Call);
         // The first call loads what is loaded late, for longer than a stream is held.
         call()?;
@@ -201,4 +199,8 @@ impl Bench {
         }
         Ok(results)
     }
+}
+
+fn device_of(context: &CudaContext) -> Device {
+    bench_support::describe(u32::try_from(context.ordinal()).unwrap_or(0))
 }

@@ -2,6 +2,7 @@
 
 use std::fmt::{self, Write as _};
 
+use gpuprof_report::csv::text_cell;
 use gpuprof_report::profile::Device;
 
 use crate::measurement::{Measurement, Results, Stopped};
@@ -104,7 +105,7 @@ pub(crate) fn csv(all: &[Results]) -> String {
             let _ = writeln!(
                 out,
                 "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}",
-                field(&results.name),
+                text_cell(&results.name),
                 one.mode,
                 one.samples.len(),
                 one.calls_per_sample,
@@ -121,23 +122,11 @@ pub(crate) fn csv(all: &[Results]) -> String {
                 rate(one.items_per_s()),
                 one.throttled_samples,
                 one.stopped == Stopped::Converged,
-                field(&device(&results.device)),
+                text_cell(&device(&results.device)),
             );
         }
     }
     out
-}
-
-/// A text as one field of CSV that no spreadsheet takes for a formula.
-fn field(text: &str) -> String {
-    let defused = match text.starts_with(['=', '+', '-', '@', '\t', '\r']) {
-        true => format!("'{text}"),
-        false => text.to_owned(),
-    };
-    match defused.contains([',', '"', '\n', '\r']) {
-        true => format!("\"{}\"", defused.replace('"', "\"\"")),
-        false => defused,
-    }
 }
 
 fn rows(all: &Rows<'_>) -> Vec<Row> {
@@ -248,11 +237,7 @@ fn facts(results: &Results) -> String {
 }
 
 fn device(device: &Device) -> String {
-    let simulated = match device.simulated && !device.name.contains("simulated device") {
-        true => " (simulated device)",
-        false => "",
-    };
-    format!("{}{simulated}, driver CUDA {}", device.name, device.driver)
+    format!("{}, driver CUDA {}", device.shown_name(), device.driver)
 }
 
 fn percent(share: f64) -> String {

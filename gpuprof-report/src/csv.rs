@@ -108,9 +108,9 @@ fn cells(function: &Function, devices: &[Device]) -> Vec<String> {
     let has_records = activity.busy_ns.is_some();
     [
         vec![
-            text(&function.name),
-            text(&function.module),
-            text(&function.file),
+            text_cell(&function.name),
+            text_cell(&function.module),
+            text_cell(&function.file),
             function.line.to_string(),
         ],
         vec![
@@ -215,11 +215,12 @@ fn device_names(function: &Function, devices: &[Device]) -> String {
             .find(|device| Some(device.ordinal) == gpu.device)?;
         Some(device.name.as_str())
     });
-    text(&names.collect::<Vec<_>>().join(" + "))
+    text_cell(&names.collect::<Vec<_>>().join(" + "))
 }
 
 /// A text as a cell: escaped, without a formula, and quoted if need be.
-fn text(text: &str) -> String {
+#[must_use]
+pub fn text_cell(text: &str) -> String {
     let mut cell = sanitize::short(text, MAX_TEXT).into_owned();
     if cell.starts_with(is_formula_start) {
         cell.insert(0, '\'');

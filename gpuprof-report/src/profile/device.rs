@@ -1,5 +1,7 @@
 //! Devices and their clocks.
 
+use std::borrow::Cow;
+
 #[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
 
@@ -54,6 +56,17 @@ pub struct Device {
     pub driver: String,
     /// Whether this is the simulated device, whose GPU times are modelled and not measured.
     pub simulated: bool,
+}
+
+impl Device {
+    /// The name; that of a simulated device says so.
+    #[must_use]
+    pub fn shown_name(&self) -> Cow<'_, str> {
+        if self.simulated && !self.name.contains("simulated device") {
+            return Cow::Owned(format!("{} (simulated device)", self.name));
+        }
+        Cow::Borrowed(&self.name)
+    }
 }
 
 /// A device that ran below its maximum clock, and why, as NVML reports it.

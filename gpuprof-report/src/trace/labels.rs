@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::rows::{Track, at};
 use super::{Activity, ActivityKind, Trace};
-use crate::profile::{CopyKind, Device};
+use crate::profile::CopyKind;
 
 const UNKNOWN: &str = "(unknown)";
 
@@ -25,17 +25,9 @@ pub(crate) fn device(trace: &Trace, ordinal: u32) -> String {
         .iter()
         .find(|device| device.ordinal == ordinal)
     {
-        Some(device) => format!("GPU {ordinal} · {}", device_name(device)),
+        Some(device) => format!("GPU {ordinal} · {}", device.shown_name()),
         None => format!("GPU {ordinal}"),
     }
-}
-
-/// The device's name; that of a simulated one says so.
-pub(crate) fn device_name(device: &Device) -> Cow<'_, str> {
-    if device.simulated && !device.name.contains("simulated device") {
-        return Cow::Owned(format!("{} (simulated device)", device.name));
-    }
-    Cow::Borrowed(&device.name)
 }
 
 /// ` (rank 3 on node7)`, with as much of it as is known.

@@ -62,7 +62,7 @@ fn write_device(device: &Device, text: &mut Text) {
     let (major, minor) = (version(), version());
     text.begin()
         .literal("id", device.ordinal)
-        .string("name", &labels::device_name(device))
+        .string("name", &device.shown_name())
         .string("uuid", &device.uuid)
         .optional("totalGlobalMem", device.memory_bytes)
         .optional("computeMajor", major)
