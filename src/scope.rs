@@ -115,6 +115,7 @@ macro_rules! __scope_span {
                 cpu: false,
                 is_async: false,
                 names_stream: false,
+                precision: ::core::option::Option::None,
                 sample: 0,
                 color: ::core::option::Option::None,
                 category: ::core::option::Option::None,

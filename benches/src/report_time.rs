@@ -73,6 +73,7 @@ fn site(number: u64) -> &'static Site {
         cpu: true,
         is_async: false,
         names_stream: false,
+        precision: None,
         sample: 0,
         color: None,
         category: None,

@@ -1,10 +1,10 @@
 //! A benchmark: what it runs, and what is stated of it.
 
-use std::fmt::Debug;
+use std::fmt::{Debug, Display};
 use std::sync::Arc;
 
 use cudarc::driver::{CudaContext, CudaStream};
-use gpuprof_report::profile::Device;
+use gpuprof_report::profile::{Device, Parameter, Precision};
 use gpuprof_runtime::bench_support;
 
 use crate::clocks::Clocks;
@@ -32,8 +32,11 @@ use crate::stopping::Rule;
 /// # }
 /// ```
 pub fn bench(name: impl Into<String>) -> Bench {
+    let name = name.into();
     Bench {
-        name: name.into(),
+        group: name.clone(),
+        name,
+        parameters: Vec::new(),
         context: None,
         tries: false,
         stream: None,
@@ -41,6 +44,7 @@ pub fn bench(name: impl Into<String>) -> Bench {
         rule: Rule::default(),
         bytes: None,
         flops: None,
+        precision: None,
         items: None,
     }
 }
@@ -50,6 +54,8 @@ pub fn bench(name: impl Into<String>) -> Bench {
 #[must_use]
 pub struct Bench {
     name: String,
+    group: String,
+    parameters: Vec<Parameter>,
     /// The device that a harness chose.
     context: Option<Arc<CudaContext>>,
     /// It runs once and is not measured.
@@ -59,6 +65,7 @@ pub struct Bench {
     rule: Rule,
     bytes: Option<u64>,
     flops: Option<u64>,
+    precision: Option<Precision>,
     items: Option<u64>,
 }
 
@@ -84,6 +91,12 @@ impl<T, E: Debug> Outcome for Result<T, E> {
 }
 
 impl Bench {
+    /// As a harness begins it: by its name without parameters, and these.
+    pub(crate) fn set_case(&mut self, group: &str, parameters: &[Parameter]) {
+        group.clone_into(&mut self.group);
+        self.parameters = parameters.to_vec();
+    }
+
     pub(crate) fn set_context(&mut self, context: &Arc<CudaContext>, tries: bool) {
         self.context = Some(Arc::clone(context));
         self.tries = tries;
@@ -118,10 +131,25 @@ impl Bench {
     #[must_use]
     pub fn skip(&self, why: impl Into<String>) -> Results {
         let why = why.into();
-        let mut results = Results::new(&self.name, Device::default());
+        let mut results = self.results(Device::default());
         let skipped = self.modes.iter().map(|&mode| (mode, why.clone()));
         results.not_measured = skipped.collect();
         results
+    }
+
+    fn results(&self, device: Device) -> Results {
+        let mut results = Results::new(&self.name, device);
+        results.group.clone_from(&self.group);
+        results.parameters.clone_from(&self.parameters);
+        results
+    }
+
+    /// A parameter of a sweep, such as a size, which the results and their plots name.
+    pub fn parameter(mut self, name: &str, value: impl Display) -> Self {
+        let value = value.to_string();
+        self.name.push_str(&format!(" {name}={value}"));
+        self.parameters.push(Parameter::new(name, &value));
+        self
     }
 
     /// The stream on which the closure puts its work. Work on other streams is neither held nor
@@ -140,6 +168,13 @@ impl Bench {
     /// Floating-point operations of a call.
     pub const fn flops(mut self, flops: u64) -> Self {
         self.flops = Some(flops);
+        self
+    }
+
+    /// What the operations are computed in, for the peak that they are compared with; default:
+    /// single precision.
+    pub const fn precision(mut self, precision: Precision) -> Self {
+        self.precision = Some(precision);
         self
     }
 
@@ -176,7 +211,7 @@ impl Bench {
         call()?;
         stream.synchronize().to("wait for the stream")?;
         if self.tries {
-            return Ok(Results::new(&self.name, device));
+            return Ok(self.results(device));
         }
         let mut sampler = Sampler::new(stream)?;
         let mut measuring = Measuring {
@@ -185,13 +220,13 @@ impl Bench {
             rule: self.rule,
         };
         let event_overhead_ns = measuring.event_overhead_ns()?;
-        let mut results = Results::new(&self.name, device);
+        let mut results = self.results(device);
         for &mode in &self.modes {
             match measuring.run(mode, &mut call)? {
                 Ok(mut measured) => {
                     measured.event_overhead_ns = event_overhead_ns;
                     (measured.bytes, measured.flops) = (self.bytes, self.flops);
-                    measured.items = self.items;
+                    (measured.items, measured.precision) = (self.items, self.precision);
                     results.measurements.push(measured);
                 }
                 Err(why) => results.not_measured.push((mode, why)),

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use gpuprof_report::profile::Device;
+use gpuprof_report::profile::{Device, Parameter, Precision};
 
 use crate::statistics::Statistics;
 
@@ -86,6 +86,8 @@ pub struct Measurement {
     pub bytes: Option<u64>,
     /// Floating-point operations of a call, as stated.
     pub flops: Option<u64>,
+    /// The precision of `flops`, as stated; `None` is single precision.
+    pub precision: Option<Precision>,
     /// Items of a call, as stated.
     pub items: Option<u64>,
     /// What a reader must know of these times.
@@ -110,6 +112,7 @@ impl Measurement {
             sm_clock_mhz: None,
             bytes: None,
             flops: None,
+            precision: None,
             items: None,
             notes: Vec::new(),
         };
@@ -127,6 +130,7 @@ impl Measurement {
             self.noise = all.noise;
         }
     }
+
     /// Half the width of the median's interval over the median.
     #[must_use]
     pub fn relative_error(&self) -> f64 {
@@ -164,6 +168,10 @@ impl Measurement {
 pub struct Results {
     /// Name of the benchmark, with its arguments.
     pub name: String,
+    /// Its name without them.
+    pub group: String,
+    /// The arguments; the type of a generic benchmark is called `type`.
+    pub parameters: Vec<Parameter>,
     /// The device.
     pub device: Device,
     /// In the order of the modes.
@@ -176,6 +184,8 @@ impl Results {
     pub(crate) fn new(name: &str, device: Device) -> Self {
         Self {
             name: name.to_owned(),
+            group: name.to_owned(),
+            parameters: Vec::new(),
             device,
             measurements: Vec::new(),
             not_measured: Vec::new(),

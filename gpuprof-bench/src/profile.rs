@@ -17,15 +17,22 @@ pub fn to_profile(all: &[Results]) -> Profile {
         for measured in &results.measurements {
             let function = profile.functions.len() as u32;
             profile.functions.push(self::function(results, measured));
-            profile.benchmarks.push(benchmark(function, measured));
+            profile
+                .benchmarks
+                .push(benchmark(function, results, measured));
         }
     }
     profile
 }
 
-fn benchmark(function: u32, measured: &Measurement) -> Benchmark {
+fn benchmark(function: u32, results: &Results, measured: &Measurement) -> Benchmark {
     let mut benchmark = Benchmark::default();
     benchmark.function = function;
+    benchmark.name.clone_from(&results.group);
+    benchmark.parameters.clone_from(&results.parameters);
+    measured.mode.name().clone_into(&mut benchmark.mode);
+    benchmark.device = results.device.ordinal;
+    (benchmark.bytes, benchmark.flops) = (measured.bytes, measured.flops);
     benchmark.calls_per_sample = measured.calls_per_sample;
     benchmark.median_ns = measured.median_ns;
     (benchmark.median_low_ns, benchmark.median_high_ns) = measured.median_ci95_ns;
@@ -55,6 +62,7 @@ fn function(results: &Results, measured: &Measurement) -> Function {
     function.cpu.p50_ns = function.cpu.mean_ns;
     function.cpu.total_ns = (measured.cpu_ns * calls as f64).round() as u64;
     function.cpu.self_ns = function.cpu.total_ns;
+    function.precision = measured.precision;
     function.gpu = Some(gpu);
     function
 }

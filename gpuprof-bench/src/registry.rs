@@ -5,6 +5,8 @@ use std::fmt::Display;
 
 pub use inventory;
 
+use gpuprof_report::profile::Parameter;
+
 use crate::bench::Bench;
 use crate::measurement::Results;
 
@@ -81,6 +83,8 @@ pub(crate) struct Case {
     pub(crate) at: Vec<usize>,
     /// `copy<f32> n=1024`
     pub(crate) name: String,
+    /// The type and the values, the type under the name `type`.
+    pub(crate) parameters: Vec<Parameter>,
 }
 
 impl Case {
@@ -100,11 +104,20 @@ fn of_entry(entry: &'static Entry, wanted: &[(String, Vec<String>)]) -> Vec<Case
     let axes = (entry.axes)();
     let mut cases = Vec::new();
     for at_type in 0..entry.types.len().max(1) {
-        let name = match entry.types.get(at_type) {
-            Some(ty) => format!("{}<{ty}>", entry.name),
-            None => entry.name.to_owned(),
+        let (name, parameters) = match entry.types.get(at_type) {
+            Some(ty) => (
+                format!("{}<{ty}>", entry.name),
+                vec![Parameter::new("type", ty)],
+            ),
+            None => (entry.name.to_owned(), Vec::new()),
         };
-        cases.push((at_type, Vec::new(), name));
+        cases.push(Case {
+            entry,
+            at_type,
+            at: Vec::new(),
+            name,
+            parameters,
+        });
     }
     for axis in &axes {
         let only = wanted.iter().find(|(name, _)| name == axis.name);
@@ -113,23 +126,20 @@ fn of_entry(entry: &'static Entry, wanted: &[(String, Vec<String>)]) -> Vec<Case
             .filter(|(_, value)| only.is_none_or(|(_, only)| only.contains(value)))
             .collect();
         cases = cases
-            .into_iter()
-            .flat_map(|(at_type, at, name)| {
-                let with = move |(position, value): &(usize, &String)| {
-                    let at: Vec<usize> = at.iter().copied().chain([*position]).collect();
-                    (at_type, at, format!("{name} {}={value}", axis.name))
+            .iter()
+            .flat_map(|case| {
+                let with = |&(position, value): &(usize, &String)| {
+                    let mut case = case.clone();
+                    case.at.push(position);
+                    case.name.push_str(&format!(" {}={value}", axis.name));
+                    case.parameters.push(Parameter::new(axis.name, value));
+                    case
                 };
                 values.iter().map(with).collect::<Vec<_>>()
             })
             .collect();
     }
-    let case = |(at_type, at, name)| Case {
-        entry,
-        at_type,
-        at,
-        name,
-    };
-    cases.into_iter().map(case).collect()
+    cases
 }
 
 #[cfg(test)]

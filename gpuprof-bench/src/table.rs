@@ -3,7 +3,7 @@
 use std::fmt::{self, Write as _};
 
 use gpuprof_report::csv::text_cell;
-use gpuprof_report::profile::Device;
+use gpuprof_report::profile::{Device, Precision};
 
 use crate::measurement::{Measurement, Results, Stopped};
 
@@ -161,16 +161,17 @@ fn row(results: &Results, measured: &Measurement, compared: String) -> Row {
     ]
 }
 
-/// The larger share of the device's peaks: of memory, or of arithmetic in single precision.
+/// The larger share of the device's peaks: of memory, or of arithmetic in the stated precision.
 fn of_peak(device: &Device, measured: &Measurement) -> String {
     let share =
         |rate: Option<f64>, peak: Option<u64>| Some(rate? / peak.filter(|&peak| peak > 0)? as f64);
+    let precision = measured.precision.unwrap_or(Precision::F32);
     let memory = share(measured.bytes_per_s(), device.peak_bytes_per_s);
-    let arithmetic = share(measured.flops_per_s(), device.peak_flops_f32);
+    let arithmetic = share(measured.flops_per_s(), device.peak_flops(precision));
     let (share, what) = match (memory, arithmetic) {
-        (Some(memory), Some(arithmetic)) if arithmetic > memory => (arithmetic, "f32"),
+        (Some(memory), Some(arithmetic)) if arithmetic > memory => (arithmetic, precision.as_str()),
         (Some(memory), _) => (memory, "mem"),
-        (None, Some(arithmetic)) => (arithmetic, "f32"),
+        (None, Some(arithmetic)) => (arithmetic, precision.as_str()),
         (None, None) => return String::new(),
     };
     format!("{:.1} % {what}", share * 100.0)

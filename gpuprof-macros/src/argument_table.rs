@@ -27,12 +27,13 @@ const fn argument(name: &'static str, form: &'static str, in_block: bool) -> Arg
 }
 
 /// Every argument. The tables in the documentation are compared with this one.
-const ARGUMENTS: [Argument; 14] = [
+const ARGUMENTS: [Argument; 15] = [
     argument("name", "name = \"conv/forward\"", false),
     argument("stream", "stream = EXPR", true),
     argument("cpu", "cpu", true),
     argument("bytes", "bytes = EXPR", false),
     argument("flops", "flops = EXPR", false),
+    argument("precision", "precision = f16_tensor", false),
     argument("items", "items = EXPR", false),
     argument("label", "label = EXPR", false),
     argument("args", "args(EXPR, name = EXPR)", false),
@@ -42,6 +43,19 @@ const ARGUMENTS: [Argument; 14] = [
     argument("sample", "sample = N", true),
     argument("skip", "skip", false),
     argument("crate", "crate = path", true),
+];
+
+/// The words that `precision` takes, and the variants of `gpuprof_report::profile::Precision`.
+pub(crate) const PRECISIONS: [(&str, &str); 9] = [
+    ("f64", "F64"),
+    ("f32", "F32"),
+    ("f16", "F16"),
+    ("f64_tensor", "F64Tensor"),
+    ("tf32_tensor", "Tf32Tensor"),
+    ("f16_tensor", "F16Tensor"),
+    ("bf16_tensor", "Bf16Tensor"),
+    ("f8_tensor", "F8Tensor"),
+    ("i8_tensor", "I8Tensor"),
 ];
 
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
@@ -80,6 +94,10 @@ pub(crate) fn usage(key: &Ident) -> String {
                 .to_owned()
         }
         "cpu" => "`cpu` takes no value".to_owned(),
+        "precision" => format!(
+            "`precision` takes what `flops` are computed in, one of {}: `precision = f16_tensor`",
+            PRECISIONS.map(|(word, _)| word).join(", ")
+        ),
         "color" => {
             "`color` takes a number from 0 to 0xFFFFFF, red, green, blue: `color = 0x76B900`"
                 .to_owned()

@@ -2,7 +2,7 @@
 
 use crate::amounts;
 use crate::argument_list::{Form, RawArgument};
-use crate::argument_table::usage;
+use crate::argument_table::{PRECISIONS, usage};
 use crate::invisible_groups::bare;
 use crate::recorded_values::{self, RecordedValue};
 use proc_macro2::Ident;
@@ -18,6 +18,8 @@ pub(crate) struct Args {
     pub(crate) bytes: Option<Expr>,
     pub(crate) flops: Option<Expr>,
     pub(crate) items: Option<Expr>,
+    /// A variant of `Precision`.
+    pub(crate) precision: Option<Ident>,
     pub(crate) label: Option<Expr>,
     /// The values of `args(…)`.
     pub(crate) recorded: Vec<RecordedValue>,
@@ -66,6 +68,7 @@ impl Args {
             "crate" => self.krate = Some(path(value).ok_or_else(error)?),
             "bytes" => self.bytes = Some(amount(key, value)?),
             "flops" => self.flops = Some(amount(key, value)?),
+            "precision" => self.precision = Some(precision(value).ok_or_else(error)?),
             "items" => self.items = Some(amount(key, value)?),
             "label" => self.label = Some(expression(key, value)?),
             _ => self.payload = Some(expression(key, value)?),
@@ -104,6 +107,13 @@ fn whole(value: &Expr, low: u32, high: u32) -> Option<u32> {
     };
     let number = number.base10_parse::<u32>().ok()?;
     (low..=high).contains(&number).then_some(number)
+}
+
+fn precision(value: &Expr) -> Option<Ident> {
+    let path = path(value)?;
+    let word = path.get_ident()?;
+    let known = PRECISIONS.iter().find(|(known, _)| word == known);
+    known.map(|(_, variant)| Ident::new(variant, word.span()))
 }
 
 fn path(value: &Expr) -> Option<Path> {

@@ -175,6 +175,8 @@ fn meta(private: &TokenStream, function: &Function, args: &Args, is_async: bool)
     let name = option(args.name.as_ref());
     let category = option(args.category.as_ref());
     let color = option(args.color.map(Literal::u32_suffixed));
+    let precision = args.precision.as_ref();
+    let precision = option(precision.map(|word| quote_spanned!(site=> #private::Precision::#word)));
     let sample = Literal::u32_suffixed(args.sample.unwrap_or(0));
     let cpu = args.cpu;
     let names_stream = args.stream.is_none() && names_stream(&function.sig);
@@ -188,6 +190,7 @@ fn meta(private: &TokenStream, function: &Function, args: &Args, is_async: bool)
             cpu: #cpu,
             is_async: #is_async,
             names_stream: #names_stream,
+            precision: #precision,
             sample: #sample,
             color: #color,
             category: #category,

@@ -49,7 +49,15 @@ mod tests {
             ("x", None),
         ] {
             let known = [
-                "name", "stream", "cpu", "bytes", "flops", "items", "args", "color",
+                "name",
+                "stream",
+                "cpu",
+                "bytes",
+                "flops",
+                "precision",
+                "items",
+                "args",
+                "color",
             ];
             assert_eq!(nearest(written, known.into_iter()), meant, "{written}");
         }

@@ -120,6 +120,11 @@ fn is_accepted(key: &Ident, target: Option<Target>, errors: &mut Errors) -> bool
 }
 
 fn check_combination(written: &[RawArgument], errors: &mut Errors) {
+    let find = |name: &str| written.iter().find(|argument| argument.key == name);
+    if let (Some(precision), None) = (find("precision"), find("flops")) {
+        let what = "`precision` says what `flops` are computed in; add `flops = EXPR`";
+        errors.push(Error::new(precision.key.span(), what));
+    }
     if !written.iter().any(|argument| argument.key == "cpu") {
         return;
     }

@@ -12,7 +12,7 @@ use self::function_path::shown_path;
 use self::labels::{IntoLabel, Label, LabelNumber, LabelTable};
 use crate::nvtx::{OpenRange, Payload, RangeAttributes, SiteRange};
 use crate::os::fork;
-use gpuprof_report::profile::labelled;
+use gpuprof_report::profile::{Precision, labelled};
 
 /// What the attribute states about a function, all of it known at compile time.
 #[derive(Debug)]
@@ -34,6 +34,8 @@ pub struct Meta {
     pub is_async: bool,
     /// Whether a parameter is written as one of cudarc's types that have a stream, and is searched.
     pub names_stream: bool,
+    /// `precision = …`.
+    pub precision: Option<Precision>,
     /// `sample = N`; 0 when not given.
     pub sample: u32,
     /// `color = 0xRRGGBB`.

@@ -48,6 +48,7 @@ pub(super) fn run(options: &Options) -> Result<bool, String> {
             eprintln!("{} …", case.name);
         }
         let mut one = bench(&case.name).modes(&options.modes).rule(rule);
+        one.set_case(case.entry.name, &case.parameters);
         one.set_context(&context, options.tries());
         let called = || (case.entry.run)(one, case.at_type, &case.at);
         let results = panic::catch_unwind(AssertUnwindSafe(called));

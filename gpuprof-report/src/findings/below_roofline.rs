@@ -11,7 +11,7 @@ use super::thresholds::{DOUBLE_PEAK_SHARE, MAX_PEAK_SHARE};
 #[cfg(feature = "findings-page")]
 use super::thresholds::{KERNEL_SHARE_OF_FUNCTION, RATED_CALLS, RATED_MEAN, RATED_SHARE};
 use super::wording;
-use crate::profile::{FindingRule, Function};
+use crate::profile::{FindingRule, Function, Precision};
 
 pub(super) static ROOFLINE: Rule = Rule {
     id: FindingRule::BelowRoofline,
@@ -42,15 +42,16 @@ pub(super) static ROOFLINE: Rule = Rule {
 fn roofline(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
     let found = facts.functions().filter_map(|(at, function)| {
         let rates = Rates::for_function(facts, function)?;
-        let nearer = rates.memory.max(rates.single);
+        let nearer = rates.memory.max(rates.arithmetic);
         let is_far_below = nearer > 0.0 && nearer < MAX_PEAK_SHARE.value;
         if !is_far_below || rates.may_be_double() || !is_rated(facts, function) {
             return None;
         }
         let evidence = format!(
-            "{} of the bandwidth, {} of the FP32 peak: its kernels take {} of GPU time",
+            "{} of the bandwidth, {} of the {} peak: its kernels take {} of GPU time",
             wording::share(rates.memory),
-            wording::share(rates.single),
+            wording::share(rates.arithmetic),
+            rates.precision,
             wording::percent(rates.kernel_ns, facts.activity_ns),
         );
         let advice = "find with ncu what limits it: uncoalesced reads, double precision, few \
@@ -68,7 +69,9 @@ fn roofline(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
 struct Rates {
     kernel_ns: u64,
     memory: f64,
-    single: f64,
+    precision: Precision,
+    arithmetic: f64,
+    /// Unless the precision is stated.
     double: Option<f64>,
 }
 
@@ -83,6 +86,7 @@ impl Rates {
             return None;
         }
         let kernel_ns = kernel_ns(&work.kernels);
+        let precision = function.precision.unwrap_or(Precision::F32);
         let calls = work.busy_calls as f64 / function.calls.max(1) as f64;
         let of = |stated: Option<f64>, peak: Option<u64>| {
             let share = stated? * calls / (kernel_ns as f64 / 1e9) / peak? as f64;
@@ -91,8 +95,10 @@ impl Rates {
         Some(Self {
             kernel_ns,
             memory: of(function.bytes, device.peak_bytes_per_s)?,
-            single: of(function.flops, device.peak_flops_f32)?,
-            double: of(function.flops, device.peak_flops_f64),
+            precision,
+            arithmetic: of(function.flops, device.peak_flops(precision))?,
+            double: of(function.flops, device.peak_flops_f64)
+                .filter(|_| function.precision.is_none()),
         })
     }
 

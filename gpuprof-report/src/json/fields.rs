@@ -6,8 +6,9 @@ use crate::profile::{
     ApiKind, ApiStats, Benchmark, Bucket, BusyRecords, CapturedRuns, Command, CopyKind, CopyStats,
     CudaError, Cupti, Device, Diagnostics, DurationStats, Estimate, Finding, FindingRule, Function,
     FunctionRanks, GpuActivity, GpuBusy, GpuSpanStats, KernelStats, LabelGpuStats, LabelStats,
-    MetaPair, NodeActivity, Profile, RankSpread, Ranks, ScheduleSteps, SlowStep, SpanStats,
-    StepTimes, Throttle, ThrottleReason, TreeNode, UntimedReasons,
+    MetaPair, NodeActivity, Parameter, PeakRate, Precision, Profile, RankSpread, Ranks,
+    ScheduleSteps, SlowStep, SpanStats, StepTimes, Throttle, ThrottleReason, TreeNode,
+    UntimedReasons,
 };
 use crate::schedule::Schedule;
 use crate::settings::Sampling;
@@ -56,8 +57,13 @@ objects! {
     }
 
     Benchmark {
-        function, calls_per_sample, median_ns, median_low_ns, median_high_ns, noise,
+        function, name, parameters, mode, device, bytes, flops, calls_per_sample, median_ns,
+        median_low_ns, median_high_ns, noise,
         event_overhead_ns, throttled_samples, converged,
+    }
+
+    Parameter {
+        name, value,
     }
 
     MetaPair {
@@ -90,8 +96,13 @@ objects! {
 
     Device {
         ordinal, name, uuid, compute_capability, sm_count, memory_bytes, peak_bytes_per_s,
-        peak_flops_f32, peak_flops_f64, threads_per_sm, blocks_per_sm, registers_per_sm,
+        peak_flops_f32, peak_flops_f64, peak_flops, l2_bytes, l1_bytes_per_sm, threads_per_sm,
+        blocks_per_sm, registers_per_sm,
         shared_bytes_per_sm, reserved_shared_bytes_per_block, driver, simulated,
+    }
+
+    PeakRate {
+        precision, flops_per_s,
     }
 
     Throttle {
@@ -106,7 +117,8 @@ objects! {
         gpu_host_calls: unless_default, gpu_overlaps, gpu_nested_partial,
         gpu_nested_divided: unless_default, gpu_nested_estimated, captured_calls,
         captured_estimated: unless_default,
-        untimed_calls, untimed, bytes, flops, items, has_stream, cpu_only, is_async,
+        untimed_calls, untimed, bytes, flops, items, precision: unless_default, has_stream,
+        cpu_only, is_async,
         labels: unless_default,
         activity: flatten_unless_default,
     }
@@ -285,4 +297,4 @@ macro_rules! words {
     };
 }
 
-words! { ApiKind CopyKind FindingRule ThrottleReason }
+words! { ApiKind CopyKind FindingRule Precision ThrottleReason }

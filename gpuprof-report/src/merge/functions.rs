@@ -111,6 +111,7 @@ impl FunctionTotals {
         add_amount(&mut sums.bytes, function.bytes);
         add_amount(&mut sums.flops, function.flops);
         add_amount(&mut sums.items, function.items);
+        sums.precision = sums.precision.or(function.precision);
         sums.has_stream |= function.has_stream;
         sums.cpu_only &= function.cpu_only;
         sums.is_async |= function.is_async;

@@ -11,6 +11,18 @@ use serde::{Deserialize, Serialize};
 pub struct Benchmark {
     /// Index into `functions`.
     pub function: u32,
+    /// Its name without parameters.
+    pub name: String,
+    /// The parameters of this run of it; a generic function's type is the parameter `type`.
+    pub parameters: Vec<Parameter>,
+    /// How calls were made: `cold`, `hot` or `graph`.
+    pub mode: String,
+    /// CUDA ordinal of the device.
+    pub device: u32,
+    /// Bytes that a call moves, as stated.
+    pub bytes: Option<u64>,
+    /// Floating-point operations of a call, as stated.
+    pub flops: Option<u64>,
     /// Calls of a sample; the times of the function are those of one call.
     pub calls_per_sample: u32,
     /// Median of the samples, ns.
@@ -32,4 +44,27 @@ pub struct Benchmark {
     pub throttled_samples: u64,
     /// Whether the median became known as well as it was to be, before a limit ended it.
     pub converged: bool,
+}
+
+/// A parameter of a benchmark, with its value in one run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(default))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct Parameter {
+    /// For example `n`.
+    pub name: String,
+    /// As its name in the table has it.
+    pub value: String,
+}
+
+impl Parameter {
+    /// A parameter with this value.
+    #[must_use]
+    pub fn new(name: &str, value: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            value: value.to_owned(),
+        }
+    }
 }

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 #[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
 
-use super::word_enums::ThrottleReason;
+use super::word_enums::{Precision, ThrottleReason};
 
 /// One CUDA device.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -38,6 +38,14 @@ pub struct Device {
     /// Peak double-precision rate, FLOP/s, a fused multiply-add counted as two; `None` if it
     /// cannot be computed.
     pub peak_flops_f64: Option<u64>,
+    /// Peak rates of half precision and of the tensor cores, where the compute capability is known
+    /// to have them, without sparsity.
+    pub peak_flops: Vec<PeakRate>,
+    /// L2 cache, bytes; `None` if the driver does not report it.
+    pub l2_bytes: Option<u64>,
+    /// L1 cache and shared memory of a multiprocessor, which are one memory, bytes; `None` for an
+    /// unknown compute capability.
+    pub l1_bytes_per_sm: Option<u64>,
     /// Maximum number of resident threads per multiprocessor; `None` if the driver does not report
     /// it.
     pub threads_per_sm: Option<u32>,
@@ -58,7 +66,46 @@ pub struct Device {
     pub simulated: bool,
 }
 
+/// A peak rate of a device.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(default))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct PeakRate {
+    /// Of this precision.
+    pub precision: Precision,
+    /// Operations per second, a fused multiply-add counted as two.
+    pub flops_per_s: u64,
+}
+
+impl PeakRate {
+    /// This rate.
+    #[must_use]
+    pub const fn new(precision: Precision, flops_per_s: u64) -> Self {
+        Self {
+            precision,
+            flops_per_s,
+        }
+    }
+}
+
 impl Device {
+    /// The peak rate of this precision, FLOP/s; `None` if it is not known.
+    #[must_use]
+    pub fn peak_flops(&self, precision: Precision) -> Option<u64> {
+        let peaks = &self.peak_flops;
+        match precision {
+            Precision::F32 => self.peak_flops_f32,
+            Precision::F64 => self.peak_flops_f64,
+            _ => Some(
+                peaks
+                    .iter()
+                    .find(|peak| peak.precision == precision)?
+                    .flops_per_s,
+            ),
+        }
+    }
+
     /// The name; that of a simulated device says so.
     #[must_use]
     pub fn shown_name(&self) -> Cow<'_, str> {

@@ -9,6 +9,7 @@ use super::diagnostics::is_zero;
 use super::gpu_activity::GpuActivity;
 use super::label_stats::LabelStats;
 use super::span_stats::{GpuSpanStats, SpanStats};
+use super::word_enums::Precision;
 
 /// One annotated function or scope, over all threads and call paths.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -88,6 +89,10 @@ pub struct Function {
     pub flops: Option<f64>,
     /// Stated items of all calls.
     pub items: Option<f64>,
+    /// The precision of `flops`, as stated; `None` is single precision. JSON omits this if not
+    /// stated.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub precision: Option<Precision>,
     /// Whether any call had a stream to be timed on.
     pub has_stream: bool,
     /// Whether the function is marked `cpu`, so that it is expected to have no stream.

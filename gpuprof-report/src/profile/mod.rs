@@ -93,8 +93,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::schedule::Schedule;
 
-pub use benchmark::Benchmark;
-pub use device::{Device, Throttle};
+pub use benchmark::{Benchmark, Parameter};
+pub use device::{Device, PeakRate, Throttle};
 pub use diagnostics::{CudaError, Diagnostics, UntimedReasons};
 pub use finding::{Command, Finding};
 pub use function::{CapturedRuns, Function, NodeActivity, TreeNode};
@@ -105,7 +105,7 @@ pub use meta::{MAX_META_BYTES, MAX_META_PAIRS, MetaPair, limit_meta, parse_meta,
 pub use ranks::{FunctionRanks, RankSpread, Ranks};
 pub use span_stats::{Bucket, Estimate, GpuSpanStats, SpanStats};
 pub use step_times::{MAX_SLOWEST_STEPS, MAX_STEP_SERIES, SlowStep, StepTimes};
-pub use word_enums::{ApiKind, CopyKind, FindingRule, ThrottleReason};
+pub use word_enums::{ApiKind, CopyKind, FindingRule, Precision, ThrottleReason};
 
 /// The name and version of the document that a [`Profile`] serializes to.
 pub const SCHEMA: &str = "gpuprof.profile/1";

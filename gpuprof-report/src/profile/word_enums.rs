@@ -135,6 +135,30 @@ words! {
 }
 
 words! {
+    /// The unit that floating-point operations are for: a precision, by itself or in tensor cores.
+    Precision {
+        /// Double precision.
+        F64 = "f64",
+        /// Single precision.
+        F32 = "f32",
+        /// Half precision, two values an instruction (`half2`).
+        F16 = "f16",
+        /// Double precision in tensor cores.
+        F64Tensor = "f64_tensor",
+        /// TF32 in tensor cores: single precision with 10 bits of mantissa.
+        Tf32Tensor = "tf32_tensor",
+        /// Half precision in tensor cores.
+        F16Tensor = "f16_tensor",
+        /// bfloat16 in tensor cores.
+        Bf16Tensor = "bf16_tensor",
+        /// 8-bit floating point in tensor cores.
+        F8Tensor = "f8_tensor",
+        /// 8-bit integers in tensor cores.
+        I8Tensor = "i8_tensor",
+    }
+}
+
+words! {
     /// The rule that made a finding; docs/findings.md describes each.
     FindingRule {
         /// The device was idle for most of the run.

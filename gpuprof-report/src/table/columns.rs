@@ -109,7 +109,7 @@ const PEAK: Spec = ("Peak", 75, |row, _| {
     let (share, limit) = row.peak?;
     let suffix = match limit {
         Limit::Memory => "mem",
-        Limit::Arithmetic => "f32",
+        Limit::Arithmetic(precision) => precision.as_str(),
     };
     Some(Value::from(Quantity::Share(share)).with_suffix(suffix))
 });

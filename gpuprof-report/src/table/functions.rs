@@ -85,7 +85,12 @@ impl Rows {
             let name = part
                 .device
                 .map_or_else(String::new, |ordinal| format!("GPU {ordinal}"));
-            let figures = Figures::of_device(part, Doubt::of(function), &profile.devices);
+            let figures = Figures::of_device(
+                part,
+                Doubt::of(function),
+                &profile.devices,
+                function.precision,
+            );
             (name, figures)
         });
         let labels = label_rows::rows(function, options.sort, options.row_limit());

@@ -3,7 +3,7 @@
 use std::cmp::{Ordering, Reverse};
 
 use super::qualifiers::Doubt;
-use crate::profile::{Device, Function, GpuSpanStats, Profile, TreeNode};
+use crate::profile::{Device, Function, GpuSpanStats, Precision, Profile, TreeNode};
 use crate::settings::Sort;
 
 /// Which of a device's peaks a share is of.
@@ -11,8 +11,8 @@ use crate::settings::Sort;
 pub(super) enum Limit {
     /// Memory bandwidth.
     Memory,
-    /// Single-precision arithmetic.
-    Arithmetic,
+    /// Arithmetic of this precision.
+    Arithmetic(Precision),
 }
 
 /// One row. `None` is a figure that does not exist or does not add up. Times in ns, rates per
@@ -57,7 +57,12 @@ impl Figures {
     pub(super) fn of_function(function: &Function, devices: &[Device]) -> Self {
         let cpu = &function.cpu;
         let mut row = function.gpu.as_ref().map_or_else(Self::default, |gpu| {
-            Self::of_gpu(gpu, function.gpu_on_each_device(), devices)
+            Self::of_gpu(
+                gpu,
+                function.gpu_on_each_device(),
+                devices,
+                function.precision,
+            )
         });
         row.calls = function.calls;
         row.open_calls = (function.open_calls > 0).then_some(function.open_calls);
@@ -147,11 +152,16 @@ impl Figures {
     }
 
     /// The row of the part that one device ran: GPU figures only, the calls being the timed ones.
-    pub(super) fn of_device(part: &GpuSpanStats, doubt: Doubt, devices: &[Device]) -> Self {
+    pub(super) fn of_device(
+        part: &GpuSpanStats,
+        doubt: Doubt,
+        devices: &[Device],
+        precision: Option<Precision>,
+    ) -> Self {
         Self {
             calls: part.timed_calls,
             doubt,
-            ..Self::of_gpu(part, std::slice::from_ref(part), devices)
+            ..Self::of_gpu(part, std::slice::from_ref(part), devices, precision)
         }
     }
 
@@ -173,14 +183,20 @@ impl Figures {
         sum
     }
 
-    fn of_gpu(gpu: &GpuSpanStats, parts: &[GpuSpanStats], devices: &[Device]) -> Self {
+    fn of_gpu(
+        gpu: &GpuSpanStats,
+        parts: &[GpuSpanStats],
+        devices: &[Device],
+        precision: Option<Precision>,
+    ) -> Self {
         let times = &gpu.times;
         let per_s = |work| per_second(work, gpu.timed_ns);
         let memory = share(gpu.timed_bytes, parts, devices, |device| {
             device.peak_bytes_per_s
         });
+        let precision = precision.unwrap_or(Precision::F32);
         let arithmetic = share(gpu.timed_flops, parts, devices, |device| {
-            device.peak_flops_f32
+            device.peak_flops(precision)
         });
         Self {
             gpu_self: Some(times.self_ns),
@@ -194,10 +210,10 @@ impl Figures {
             items_per_s: per_s(gpu.timed_items),
             peak: match (memory, arithmetic) {
                 (Some(memory), Some(arithmetic)) if arithmetic > memory => {
-                    Some((arithmetic, Limit::Arithmetic))
+                    Some((arithmetic, Limit::Arithmetic(precision)))
                 }
                 (Some(memory), _) => Some((memory, Limit::Memory)),
-                (None, arithmetic) => arithmetic.map(|share| (share, Limit::Arithmetic)),
+                (None, arithmetic) => arithmetic.map(|share| (share, Limit::Arithmetic(precision))),
             },
             ..Self::default()
         }

@@ -26,6 +26,7 @@ static SITE: Site = Site::new(Meta {
     cpu: true,
     is_async: false,
     names_stream: false,
+    precision: None,
     sample: 0,
     color: None,
     category: None,

@@ -24,6 +24,7 @@ pub(super) fn uncalled(site: &Site) -> Function {
     function.file = site.meta.file.to_owned();
     function.line = site.meta.line;
     function.cpu_only = site.meta.cpu;
+    function.precision = site.meta.precision;
     function.is_async = site.meta.is_async;
     function
 }

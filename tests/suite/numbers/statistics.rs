@@ -6,9 +6,10 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use cudarc::driver::CudaStream;
-use gpuprof::profile::{Bucket, SpanStats};
+use gpuprof::profile::{Bucket, Precision, SpanStats};
 use gpuprof::{Mode, Session, gpu_profile, scope};
 use support::executor::run as run_future;
+use support::report_text::full_report;
 use support::suite::Module;
 use support::tests;
 use support::{World, function, gpu, world};
@@ -22,6 +23,7 @@ pub(crate) const MODULE: Module = Module::new(
         percentiles_are_within_a_thirty_second,
         every_call_is_in_the_histogram_bucket_of_its_duration,
         stated_work_adds_up_and_is_evaluated_once_a_call,
+        flops_are_compared_with_the_peak_of_the_stated_precision,
         work_of_untimed_calls_is_no_part_of_the_timed_work,
         sums_and_products_of_work_do_not_overflow,
         an_invalid_amount_is_left_out_and_counted,
@@ -200,6 +202,34 @@ fn stated_work_adds_up_and_is_evaluated_once_a_call() {
     );
     let none = function(&profile, "lasts");
     assert_eq!((none.bytes, none.flops, none.items), (None, None, None));
+}
+
+#[gpu_profile(flops = 1_000_000, precision = f16_tensor)]
+fn multiplies_in_tensor_cores(w: &World, _stream: &Arc<CudaStream>) {
+    w.gpu.kernel(1_000);
+}
+
+fn flops_are_compared_with_the_peak_of_the_stated_precision() {
+    let w = world();
+    let session = w.session();
+    multiplies_in_tensor_cores(&w, &w.gpu.stream);
+    lasts(&w, &w.gpu.stream, 10, 10);
+    let profile = w.finish(session);
+    let function = function(&profile, "multiplies_in_tensor_cores");
+    assert_eq!(function.precision, Some(Precision::F16Tensor));
+    assert_eq!(self::function(&profile, "lasts").precision, None);
+    // The simulated Turing device: 512 multiply-adds per SM and clock, 8 times single precision.
+    let device = &profile.devices[0];
+    let (single, tensor) = (
+        device.peak_flops_f32,
+        device.peak_flops(Precision::F16Tensor),
+    );
+    assert_eq!(tensor, single.map(|single| 8 * single));
+    let share = 1e15 / tensor.expect("a peak") as f64 * 100.0;
+    assert!(
+        full_report(&profile).contains(&format!("{share:.1} f16_tensor")),
+        "{share}"
+    );
 }
 
 fn work_of_untimed_calls_is_no_part_of_the_timed_work() {

@@ -15,7 +15,7 @@ fn far_below_both_peaks_is_reported() {
     let text = evidence("below-roofline", &rated(|_| ()));
     assert_eq!(
         text,
-        "2.1 % of the bandwidth, 1.5 % of the FP32 peak: its kernels take 50 % of GPU time"
+        "2.1 % of the bandwidth, 1.5 % of the f32 peak: its kernels take 50 % of GPU time"
     );
     assert!(
         !speaks(

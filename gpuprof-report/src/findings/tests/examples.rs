@@ -102,7 +102,7 @@ fn the_slow_convolutions_of_02_are_below_the_roofline_on_an_h200() {
     let text = evidence_of("below-roofline", "convolve_single", &profile);
     assert_eq!(
         text,
-        "2.6 % of the bandwidth, 8.0 % of the FP32 peak: its kernels take 33 % of GPU time"
+        "2.6 % of the bandwidth, 8.0 % of the f32 peak: its kernels take 33 % of GPU time"
     );
 }
 

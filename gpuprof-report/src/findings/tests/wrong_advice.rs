@@ -127,6 +127,6 @@ fn an_uncoalesced_product_beside_a_coalesced_one() {
     let text = evidence("below-roofline", &profile);
     assert_eq!(
         text,
-        "0.3 % of the bandwidth, 3.2 % of the FP32 peak: its kernels take 80 % of GPU time"
+        "0.3 % of the bandwidth, 3.2 % of the f32 peak: its kernels take 80 % of GPU time"
     );
 }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::profile::SpanStats;
+use crate::profile::{PeakRate, SpanStats};
 
 fn device(ordinal: u32, bytes: u64, flops: Option<u64>) -> Device {
     Device {
@@ -27,14 +27,34 @@ fn the_peak_share_is_the_larger_one() {
         &ran(0, 1_000_000_000, 500.0, 400.0),
         Doubt::default(),
         &devices,
+        None,
     );
     assert_eq!(memory.peak, Some((0.5, Limit::Memory)));
     let arithmetic = Figures::of_device(
         &ran(0, 1_000_000_000, 500.0, 3_000.0),
         Doubt::default(),
         &devices,
+        None,
     );
-    assert_eq!(arithmetic.peak, Some((0.75, Limit::Arithmetic)));
+    assert_eq!(
+        arithmetic.peak,
+        Some((0.75, Limit::Arithmetic(Precision::F32)))
+    );
+}
+
+#[test]
+fn a_stated_precision_is_compared_with_its_own_peak() {
+    let mut fast = device(0, 1_000, Some(4_000));
+    fast.peak_flops = vec![PeakRate::new(Precision::F16Tensor, 60_000)];
+    let ran = ran(0, 1_000_000_000, 100.0, 30_000.0);
+    let peak = |precision| {
+        let devices = std::slice::from_ref(&fast);
+        Figures::of_device(&ran, Doubt::default(), devices, Some(precision)).peak
+    };
+    let tensor = Limit::Arithmetic(Precision::F16Tensor);
+    assert_eq!(peak(Precision::F16Tensor), Some((0.5, tensor)));
+    // This device has no such unit: the share of the bandwidth is left.
+    assert_eq!(peak(Precision::F8Tensor), Some((0.1, Limit::Memory)));
 }
 
 #[test]
@@ -49,7 +69,7 @@ fn peaks_of_several_devices_are_weighted_by_the_time_each_ran() {
         timed_bytes: Some(5_000.0),
         ..GpuSpanStats::default()
     };
-    let row = Figures::of_gpu(&gpu, &parts, &devices);
+    let row = Figures::of_gpu(&gpu, &parts, &devices, None);
     // 1 s of 1,000 and 3 s of 3,000 bytes per second.
     assert_eq!(row.peak, Some((0.5, Limit::Memory)));
     assert_eq!(row.bytes_per_s, Some(1_250.0));
@@ -61,12 +81,14 @@ fn no_share_is_shown_where_a_peak_is_unknown_or_no_time_passed() {
         &ran(7, 1_000, 1.0, 1.0),
         Doubt::default(),
         &[device(0, 1, Some(1))],
+        None,
     );
     assert_eq!(unknown.peak, None);
     let instant = Figures::of_device(
         &ran(0, 0, 1.0, 1.0),
         Doubt::default(),
         &[device(0, 1, Some(1))],
+        None,
     );
     assert_eq!((instant.peak, instant.bytes_per_s), (None, None));
 }

@@ -1,5 +1,6 @@
-//! The properties of a device, and the peak rates that follow from them.
+//! The properties of a device.
 
+use super::peaks::{self, Chip};
 use crate::gpu::driver::handles;
 use crate::gpu::driver::table::{Driver, Failed};
 use gpuprof_report::profile::Device;
@@ -13,6 +14,7 @@ mod attribute {
     pub(in crate::gpu) const CAPABILITY_MAJOR: i32 = 75;
     pub(in crate::gpu) const CAPABILITY_MINOR: i32 = 76;
     pub(in crate::gpu) const SINGLE_TO_DOUBLE_RATIO: i32 = 87;
+    pub(in crate::gpu) const L2_BYTES: i32 = 38;
     pub(in crate::gpu) const THREADS_PER_SM: i32 = 39;
     pub(in crate::gpu) const SHARED_BYTES_PER_SM: i32 = 81;
     pub(in crate::gpu) const REGISTERS_PER_SM: i32 = 82;
@@ -36,10 +38,16 @@ pub(crate) fn describe(driver: &Driver, ordinal: u32) -> Device {
         capability(attribute::CAPABILITY_MINOR),
     );
     let sms = ask(attribute::MULTIPROCESSOR_COUNT);
-    let peak_f32 = peak_flops_f32(major, minor, sms, ask(attribute::CLOCK_RATE_KHZ));
+    let name = text(driver.device_name(handle));
+    let chip = sms.zip(ask(attribute::CLOCK_RATE_KHZ));
+    let chip = chip.map(|(sms, clock_khz)| Chip {
+        capability: (major, minor),
+        sms,
+        clock_khz,
+        name: &name,
+    });
     let mut device = Device::default();
     device.ordinal = ordinal;
-    device.name = text(driver.device_name(handle));
     device.uuid = driver
         .device_uuid(handle)
         .map(|uuid| shown_uuid(&uuid))
@@ -47,14 +55,18 @@ pub(crate) fn describe(driver: &Driver, ordinal: u32) -> Device {
     device.compute_capability = format!("{major}.{minor}");
     device.sm_count = sms.and_then(|sms| u32::try_from(sms).ok());
     device.memory_bytes = driver.device_memory(handle).ok();
-    device.peak_bytes_per_s = peak_bandwidth(
+    device.peak_bytes_per_s = peaks::bandwidth(
         ask(attribute::MEMORY_CLOCK_RATE_KHZ),
         ask(attribute::MEMORY_BUS_WIDTH_BITS),
     );
-    device.peak_flops_f32 = peak_f32;
-    device.peak_flops_f64 = peak_f32
+    device.peak_flops_f32 = chip.and_then(|chip| chip.single());
+    device.peak_flops_f64 = (device.peak_flops_f32)
         .zip(ask(attribute::SINGLE_TO_DOUBLE_RATIO))
         .map(|(peak, ratio)| peak / ratio);
+    device.peak_flops = chip.map_or_else(Vec::new, |chip| chip.others());
+    device.name = name;
+    device.l2_bytes = ask(attribute::L2_BYTES);
+    device.l1_bytes_per_sm = peaks::l1_bytes_per_sm((major, minor));
     device.threads_per_sm = limit(attribute::THREADS_PER_SM);
     device.blocks_per_sm = limit(attribute::BLOCKS_PER_SM);
     device.registers_per_sm = limit(attribute::REGISTERS_PER_SM);
@@ -67,28 +79,6 @@ pub(crate) fn describe(driver: &Driver, ordinal: u32) -> Device {
 
 fn text(answer: Result<String, Failed>) -> String {
     answer.unwrap_or_else(|_| "unknown device".to_owned())
-}
-
-/// Two transfers a memory clock over the whole bus (CUDA C++ Best Practices Guide, "Theoretical
-/// Bandwidth Calculation").
-fn peak_bandwidth(clock_khz: Option<u64>, bus_bits: Option<u64>) -> Option<u64> {
-    Some(clock_khz? * 1_000 * 2 * (bus_bits? / 8))
-}
-
-/// Two operations per core and clock, a fused multiply-add counted as two.
-fn peak_flops_f32(major: u64, minor: u64, sms: Option<u64>, clock_khz: Option<u64>) -> Option<u64> {
-    Some(cores_per_sm(major, minor)? * 2 * sms? * clock_khz? * 1_000)
-}
-
-/// Single-precision results per clock and multiprocessor (CUDA C++ Programming Guide, "Arithmetic
-/// Instructions", table of throughputs). `None` for a compute capability this table does not know:
-/// no peak is better than a wrong one.
-fn cores_per_sm(major: u64, minor: u64) -> Option<u64> {
-    match (major, minor) {
-        (6, 0) | (7, _) | (8, 0) => Some(64),
-        (5, _) | (6, _) | (8, _) | (9, _) | (10, _) | (12, _) => Some(128),
-        _ => None,
-    }
 }
 
 fn shown_version(version: u32) -> String {
@@ -110,33 +100,7 @@ fn shown_uuid(bytes: &[u8; 16]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{peak_bandwidth, peak_flops_f32, shown_uuid, shown_version};
-
-    #[test]
-    fn peaks_agree_with_published_figures() {
-        // Tesla T4: 40 SMs at 1.59 GHz, GDDR6 at 5.001 GHz on 256 bits: 8.1 TFLOP/s and 320 GB/s in
-        // its data sheet.
-        assert_eq!(
-            peak_flops_f32(7, 5, Some(40), Some(1_590_000)),
-            Some(8_140_800_000_000)
-        );
-        assert_eq!(
-            peak_bandwidth(Some(5_001_000), Some(256)),
-            Some(320_064_000_000)
-        );
-        // Tesla V100 SXM2: 80 SMs at 1.53 GHz, HBM2 at 0.877 GHz on 4096 bits: 15.7 TFLOP/s and 900
-        // GB/s.
-        assert_eq!(
-            peak_flops_f32(7, 0, Some(80), Some(1_530_000)),
-            Some(15_667_200_000_000)
-        );
-        assert_eq!(
-            peak_bandwidth(Some(877_000), Some(4096)),
-            Some(898_048_000_000)
-        );
-        assert_eq!(peak_flops_f32(99, 0, Some(1), Some(1)), None);
-        assert_eq!(peak_bandwidth(None, Some(1)), None);
-    }
+    use super::{shown_uuid, shown_version};
 
     #[test]
     fn driver_version_and_uuid_read_as_nvidia_smi_prints_them() {

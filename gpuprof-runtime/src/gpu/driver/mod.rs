@@ -5,4 +5,5 @@ pub(in crate::gpu) mod current_context;
 pub(in crate::gpu) mod device;
 pub(in crate::gpu) mod handles;
 pub(in crate::gpu) mod initialized;
+mod peaks;
 pub(in crate::gpu) mod table;

@@ -24,4 +24,13 @@ fn colon() {}
 #[gpu_profile(bytes = n?, flops = 2 * n.checked_mul(2)?, payload = return, stream = s.await)]
 fn leaves(n: Option<u32>) {}
 
+#[gpu_profile(flops = 1, precision = "f16")]
+fn precision_in_quotes() {}
+
+#[gpu_profile(flops = 1, precision = half)]
+fn unknown_precision() {}
+
+#[gpu_profile(precision = f16_tensor)]
+fn precision_of_nothing() {}
+
 fn main() {}
