@@ -225,7 +225,7 @@ fn flops_are_compared_with_the_peak_of_the_stated_precision() {
         device.peak_flops(Precision::F16Tensor),
     );
     assert_eq!(tensor, single.map(|single| 8 * single));
-    let share = 1e15 / tensor.expect("a peak") as f64 * 100.0;
+    let share = 1e12 / tensor.expect("a peak") as f64 * 100.0;
     assert!(
         full_report(&profile).contains(&format!("{share:.1} f16_tensor")),
         "{share}"
