@@ -8,11 +8,13 @@ use gpuprof_report::profile::{Device, Parameter, Precision};
 use gpuprof_runtime::bench_support;
 
 use crate::clocks::Clocks;
+use crate::compare::Comparing;
 use crate::error::{BenchError, Purpose};
-use crate::measure::Measuring;
+use crate::measure::{Measuring, Rounds};
 use crate::measurement::{Mode, Results};
-use crate::sampler::Sampler;
+use crate::sampler::{Call, Sampler};
 use crate::stopping::Rule;
+use crate::variant::Variant;
 
 /// Begins a benchmark of this name.
 ///
@@ -61,7 +63,7 @@ pub struct Bench {
     /// It runs once and is not measured.
     tries: bool,
     stream: Option<Arc<CudaStream>>,
-    modes: Vec<Mode>,
+    pub(crate) modes: Vec<Mode>,
     rule: Rule,
     bytes: Option<u64>,
     flops: Option<u64>,
@@ -137,7 +139,16 @@ impl Bench {
         results
     }
 
-    fn results(&self, device: Device) -> Results {
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Whether it runs once and is not measured.
+    pub(crate) fn tries(&self) -> bool {
+        self.tries
+    }
+
+    pub(crate) fn results(&self, device: Device) -> Results {
         let mut results = Results::new(&self.name, device);
         results.group.clone_from(&self.group);
         results.parameters.clone_from(&self.parameters);
@@ -196,46 +207,73 @@ impl Bench {
         self
     }
 
+    /// A comparison of two implementations of the same, which
+    /// [`run`](crate::Comparing::run) measures in turn. Bytes and operations are those of both.
+    pub fn compare<'a>(self, baseline: Variant<'a>, candidate: Variant<'a>) -> Comparing<'a> {
+        Comparing::new(self, baseline, candidate)
+    }
+
     /// Calls the closure until its times are known, in each mode.
     ///
     /// # Errors
     /// There is no stream, a call of CUDA fails, or the closure returns an error.
     pub fn run<R: Outcome>(&self, mut closure: impl FnMut() -> R) -> Result<Results, BenchError> {
-        let stream = self.stream.as_ref().ok_or(BenchError::NoStream)?;
-        let context = stream.context();
-        context.bind_to_thread().to("use the context")?;
-        stream.synchronize().to("wait for the stream")?;
-        let device = device_of(context);
+        let stream = self.usable_stream()?;
         let mut call = || closure().into_result().map_err(BenchError::Call);
         // The first call loads what is loaded late, for longer than a stream is held.
         call()?;
         stream.synchronize().to("wait for the stream")?;
+        let mut results = self.results(device_of(stream.context()));
         if self.tries {
-            return Ok(self.results(device));
+            return Ok(results);
         }
-        let mut sampler = Sampler::new(stream)?;
-        let mut measuring = Measuring {
-            sampler: &mut sampler,
-            clocks: &mut Clocks::open(&device),
-            rule: self.rule,
-        };
-        let event_overhead_ns = measuring.event_overhead_ns()?;
-        let mut results = self.results(device);
-        for &mode in &self.modes {
-            match measuring.run(mode, &mut call)? {
-                Ok(mut measured) => {
-                    measured.event_overhead_ns = event_overhead_ns;
-                    (measured.bytes, measured.flops) = (self.bytes, self.flops);
-                    (measured.items, measured.precision) = (self.items, self.precision);
-                    results.measurements.push(measured);
-                }
+        for (mode, measured) in self.measure(&mut [&mut call])? {
+            match measured {
+                Ok(mut rounds) => results.measurements.append(&mut rounds.measurements),
                 Err(why) => results.not_measured.push((mode, why)),
             }
         }
         Ok(results)
     }
+
+    /// The stream, idle, with its context bound to this thread.
+    pub(crate) fn usable_stream(&self) -> Result<&Arc<CudaStream>, BenchError> {
+        let stream = self.stream.as_ref().ok_or(BenchError::NoStream)?;
+        stream.context().bind_to_thread().to("use the context")?;
+        stream.synchronize().to("wait for the stream")?;
+        Ok(stream)
+    }
+
+    /// Measures the calls in turn in each mode; `Err`: they cannot be run in it, and why.
+    pub(crate) fn measure(&self, calls: &mut [Call<'_>]) -> Result<Vec<InMode>, BenchError> {
+        let stream = self.usable_stream()?;
+        let mut sampler = Sampler::new(stream)?;
+        let mut measuring = Measuring {
+            sampler: &mut sampler,
+            clocks: &mut Clocks::open(&device_of(stream.context())),
+            rule: self.rule,
+        };
+        let event_overhead_ns = measuring.event_overhead_ns()?;
+        let mut all = Vec::with_capacity(self.modes.len());
+        for &mode in &self.modes {
+            let mut rounds = measuring.run(mode, calls)?;
+            for measured in rounds
+                .iter_mut()
+                .flat_map(|rounds| &mut rounds.measurements)
+            {
+                measured.set_event_overhead(event_overhead_ns);
+                (measured.bytes, measured.flops) = (self.bytes, self.flops);
+                (measured.items, measured.precision) = (self.items, self.precision);
+            }
+            all.push((mode, rounds));
+        }
+        Ok(all)
+    }
 }
 
-fn device_of(context: &CudaContext) -> Device {
+/// What was measured in a mode, or why nothing.
+pub(crate) type InMode = (Mode, Result<Rounds, String>);
+
+pub(crate) fn device_of(context: &CudaContext) -> Device {
     bench_support::describe(u32::try_from(context.ordinal()).unwrap_or(0))
 }

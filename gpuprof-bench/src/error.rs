@@ -16,6 +16,8 @@ pub enum BenchError {
     Call(String),
     /// Events of the sample could not be read.
     Event(String),
+    /// What a comparison requires is not shown, or its outputs differ; this says what.
+    Unmet(String),
     /// A setting that cannot be used.
     Setting(String),
 }
@@ -27,7 +29,7 @@ impl fmt::Display for BenchError {
             Self::Cuda(what, error) => write!(f, "cannot {what}: {error}"),
             Self::Call(error) => write!(f, "the benchmarked code failed: {error}"),
             Self::Event(error) => write!(f, "the time of a sample cannot be read: {error}"),
-            Self::Setting(error) => f.write_str(error),
+            Self::Unmet(error) | Self::Setting(error) => f.write_str(error),
         }
     }
 }

@@ -13,13 +13,16 @@
 
 #![deny(unsafe_code)]
 
+mod agreement;
 mod bench;
 mod clocks;
+mod compare;
 mod error;
 mod gate;
 mod harness;
 mod measure;
 mod measurement;
+mod memory;
 mod profile;
 #[doc(hidden)]
 pub mod registry;
@@ -27,10 +30,14 @@ mod sampler;
 mod statistics;
 mod stopping;
 mod table;
+mod variant;
 
+pub use agreement::{Agreement, Pair, Tolerance};
 pub use bench::{Bench, Outcome, bench};
+pub use compare::{Comparing, Comparison, Requirement, Speedup};
 pub use error::BenchError;
 pub use harness::main;
 pub use measurement::{Measurement, Mode, Results, Stopped};
 pub use profile::to_profile;
 pub use stopping::Rule;
+pub use variant::Variant;

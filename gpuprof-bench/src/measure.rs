@@ -1,7 +1,8 @@
-//! A benchmark in one mode: warm-up, number of calls of a sample, samples.
+//! Benchmarked calls in one mode: warm-up, number of calls of a sample, samples of each in turn.
 
 use std::time::{Duration, Instant};
 
+use cudarc::driver::CudaGraph;
 use cudarc::driver::sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE;
 use cudarc::driver::sys::CUgraphInstantiate_flags;
 use cudarc::driver::sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
@@ -9,7 +10,7 @@ use cudarc::driver::sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
 use crate::clocks::Clocks;
 use crate::error::{BenchError, Purpose};
 use crate::measurement::{Measurement, Mode, Stopped};
-use crate::sampler::{Call, Sampler};
+use crate::sampler::{Call, Sample, Sampler};
 use crate::statistics::Statistics;
 use crate::stopping::{Rule, Stopping};
 
@@ -42,13 +43,13 @@ impl Measuring<'_> {
         Ok(Statistics::of(&times).map_or(0.0, |all| all.median))
     }
 
-    /// The measurement in one mode, without what the benchmark states. `None`: the code cannot be
-    /// run in it, and why.
+    /// The measurements in one mode, without what the benchmark states, in the order of the calls.
+    /// `Err`: some of them cannot be run in it, and why.
     pub(crate) fn run(
         &mut self,
         mode: Mode,
-        call: Call<'_>,
-    ) -> Result<Result<Measurement, String>, BenchError> {
+        calls: &mut [Call<'_>],
+    ) -> Result<Result<Rounds, String>, BenchError> {
         match mode {
             Mode::Cold => {
                 let context = self.sampler.stream().context();
@@ -56,28 +57,37 @@ impl Measuring<'_> {
                 let bytes = usize::try_from(bytes.to("ask for the size of the L2 cache")?);
                 self.sampler
                     .set_flush(bytes.ok().filter(|&bytes| bytes > 0))?;
-                let measured = self.measure(mode, call, 1);
+                let measured = self.measure(mode, &mut timed(calls, |_| Ok(1))?);
                 self.sampler.set_flush(None)?;
                 measured.map(Ok)
             }
             Mode::Hot => {
-                let calls = self.batch(call)?;
-                self.measure(mode, call, calls).map(Ok)
+                let mut all = timed(calls, |call| self.batch(call))?;
+                self.measure(mode, &mut all).map(Ok)
             }
             Mode::Graph => {
-                let calls = self.batch(call)?;
-                let graph = match self.capture(call, calls)? {
-                    Ok(graph) => graph,
-                    Err(why) => return Ok(Err(why)),
-                };
-                let mut replay = || graph.launch().to("replay the graph");
-                let mut measured = self.measure(mode, &mut replay, 1)?;
-                let each = f64::from(calls);
-                measured.calls_per_sample = calls;
-                measured.samples.iter_mut().for_each(|time| *time /= each);
-                measured.cpu_ns /= each;
-                measured.summarize();
-                Ok(Ok(measured))
+                let mut graphs = Vec::with_capacity(calls.len());
+                for call in calls {
+                    let number = self.batch(*call)?;
+                    match self.capture(*call, number)? {
+                        Ok(graph) => graphs.push((graph, number)),
+                        Err(why) => return Ok(Err(why)),
+                    }
+                }
+                let launch = |graph: &CudaGraph| graph.launch().to("replay the graph");
+                let mut replays: Vec<_> = graphs
+                    .iter()
+                    .map(|(graph, _)| move || launch(graph))
+                    .collect();
+                let mut replays: Vec<Call<'_>> = replays
+                    .iter_mut()
+                    .map(|replay| replay as Call<'_>)
+                    .collect();
+                let mut all = timed(&mut replays, |_| Ok(1))?;
+                for (one, &(_, number)) in all.iter_mut().zip(&graphs) {
+                    one.contains = number;
+                }
+                self.measure(mode, &mut all).map(Ok)
             }
         }
     }
@@ -119,69 +129,93 @@ impl Measuring<'_> {
         }
     }
 
-    fn measure(
-        &mut self,
-        mode: Mode,
-        call: Call<'_>,
-        calls: u32,
-    ) -> Result<Measurement, BenchError> {
+    fn measure(&mut self, mode: Mode, all: &mut [Timed<'_>]) -> Result<Rounds, BenchError> {
+        for one in all.iter_mut() {
+            self.warm_up(one.call, one.calls)?;
+        }
+        let (samples, ratios, ending) = self.samples(all)?;
         let mut notes = Vec::new();
-        self.warm_up(call, calls)?;
-        let samples = self.samples(call, calls)?;
         if !self.sampler.holds() {
             notes.push(
                 "the code waits for the GPU, or queues more than a stream takes: time of the host \
                  is in these times"
                     .to_owned(),
             );
-        } else if samples.late > 0 {
-            notes.push(format!("{} samples contain time of the host", samples.late));
         }
-        if samples.is_throttled_throughout {
+        if ending.is_throttled_throughout {
             notes.push("the device was throttled throughout".to_owned());
         }
-        let mut measured = Measurement::of(mode, samples.gpu, calls);
-        measured.cpu_ns = Statistics::of(&samples.cpu).map_or(0.0, |all| all.median);
-        measured.stopped = samples.stopped;
-        measured.throttled_samples = samples.throttled;
-        measured.sm_clock_mhz = self.clocks.sm_clock_mhz();
-        measured.notes = notes;
-        Ok(measured)
+        let measurements = samples.into_iter().zip(all).map(|(samples, one)| {
+            let mut measured = Measurement::of(mode, samples.gpu, one.calls * one.contains);
+            measured.cpu_ns = Statistics::of(&samples.cpu).map_or(0.0, |all| all.median);
+            measured.stopped = ending.stopped;
+            measured.throttled_samples = ending.throttled;
+            measured.sm_clock_mhz = self.clocks.sm_clock_mhz();
+            measured.notes.clone_from(&notes);
+            let late = samples.is_late.iter().filter(|&&late| late).count();
+            if self.sampler.holds() && late > 0 {
+                let note = format!("{late} samples contain time of the host");
+                measured.notes.push(note);
+            }
+            measured
+        });
+        Ok(Rounds {
+            measurements: measurements.collect(),
+            ratios,
+        })
     }
 
-    /// Takes samples until the rule has enough.
-    fn samples(&mut self, call: Call<'_>, calls: u32) -> Result<Samples, BenchError> {
+    /// Takes a sample of each in turn until the rule has enough.
+    fn samples(
+        &mut self,
+        all: &mut [Timed<'_>],
+    ) -> Result<(Vec<Samples>, Vec<f64>, Ending), BenchError> {
         let mut stopping = Stopping::new(self.rule);
-        let mut samples = Samples::default();
+        let mut samples: Vec<Samples> = all.iter().map(|_| Samples::default()).collect();
+        let mut ratios = Vec::new();
+        let mut ending = Ending::default();
         let began = Instant::now();
-        // Of those up to here it is known that the device was not throttled.
-        let mut good = 0;
+        // Of the rounds up to here it is known that the device was not throttled.
+        let (mut rounds, mut good) = (0, 0);
         loop {
-            let sample = self.sampler.sample(call, calls)?;
-            samples.late += usize::from(self.sampler.holds() && !sample.is_held);
-            samples.gpu.push(sample.gpu_ns / f64::from(calls));
-            samples.cpu.push(sample.cpu_ns / f64::from(calls));
-            let stopped = stopping.check(&samples.gpu, began.elapsed());
+            // Each round begins with another one, so that a drift of the clocks hits all alike.
+            let first = rounds % all.len();
+            for at in (first..all.len()).chain(0..first) {
+                if let (Some(one), Some(samples)) = (all.get_mut(at), samples.get_mut(at)) {
+                    let sample = self.sampler.sample(one.call, one.calls)?;
+                    samples.push(sample, one.calls * one.contains);
+                }
+            }
+            rounds += 1;
+            let took = began.elapsed();
+            let stopped = match samples.as_slice() {
+                [one] => stopping.check(&one.gpu, took),
+                several => {
+                    ratios.extend(last_ratio(several));
+                    stopping.check(&ratios, took)
+                }
+            };
             if self.clocks.is_due() || stopped.is_some() {
                 if self.clocks.is_throttled() {
-                    samples.throttled += samples.gpu.len() - good;
+                    ending.throttled += rounds - good;
                     // Better these than none at all.
-                    let is_last = stopped.is_some() || began.elapsed() >= self.rule.max_time;
+                    let is_last = stopped.is_some() || took >= self.rule.max_time;
                     if is_last && good == 0 {
-                        samples.is_throttled_throughout = true;
+                        ending.is_throttled_throughout = true;
                     } else {
-                        samples.gpu.truncate(good);
-                        samples.cpu.truncate(good);
+                        samples.iter_mut().for_each(|one| one.truncate(good));
+                        ratios.truncate(good);
+                        rounds = good;
                     }
                     if !is_last {
                         continue;
                     }
                 }
-                good = samples.gpu.len();
+                good = rounds;
             }
             if let Some(stopped) = stopped {
-                samples.stopped = stopped;
-                return Ok(samples);
+                ending.stopped = stopped;
+                return Ok((samples, ratios, ending));
             }
         }
     }
@@ -191,7 +225,7 @@ impl Measuring<'_> {
         &mut self,
         call: Call<'_>,
         calls: u32,
-    ) -> Result<Result<cudarc::driver::CudaGraph, String>, BenchError> {
+    ) -> Result<Result<CudaGraph, String>, BenchError> {
         let stream = self.sampler.stream();
         if let Err(error) = stream.begin_capture(CU_STREAM_CAPTURE_MODE_RELAXED) {
             return Ok(Err(format!("this stream cannot be captured: {error}")));
@@ -212,23 +246,77 @@ impl Measuring<'_> {
     }
 }
 
-/// Times of calls, ns.
+/// What is timed, and how often.
+struct Timed<'a> {
+    call: Call<'a>,
+    /// Calls of it in a sample.
+    calls: u32,
+    /// Benchmarked calls in each: those of a graph.
+    contains: u32,
+}
+
+fn timed<'a>(
+    calls: &'a mut [Call<'_>],
+    mut number: impl FnMut(Call<'_>) -> Result<u32, BenchError>,
+) -> Result<Vec<Timed<'a>>, BenchError> {
+    let with = |call: &'a mut Call<'_>| {
+        let calls = number(*call)?;
+        Ok(Timed {
+            call: &mut **call,
+            calls,
+            contains: 1,
+        })
+    };
+    calls.iter_mut().map(with).collect()
+}
+
+/// What was measured in one mode.
+pub(crate) struct Rounds {
+    /// In the order of the calls.
+    pub(crate) measurements: Vec<Measurement>,
+    /// The first call's time over the last one's, in each round.
+    pub(crate) ratios: Vec<f64>,
+}
+
+/// Times of one call, ns, one for each round.
+#[derive(Default)]
 struct Samples {
     gpu: Vec<f64>,
     cpu: Vec<f64>,
-    /// Samples that contain time of the host though the stream was held.
-    late: usize,
+    /// Those that contain time of the host.
+    is_late: Vec<bool>,
+}
+
+impl Samples {
+    fn push(&mut self, sample: Sample, calls: u32) {
+        self.gpu.push(sample.gpu_ns / f64::from(calls));
+        self.cpu.push(sample.cpu_ns / f64::from(calls));
+        self.is_late.push(!sample.is_held);
+    }
+
+    fn truncate(&mut self, rounds: usize) {
+        self.gpu.truncate(rounds);
+        self.cpu.truncate(rounds);
+        self.is_late.truncate(rounds);
+    }
+}
+
+/// The first call's time over the last one's in the last round.
+fn last_ratio(samples: &[Samples]) -> Option<f64> {
+    let first = samples.first()?.gpu.last()?;
+    Some(first / samples.last()?.gpu.last()?)
+}
+
+/// How the samples ended.
+struct Ending {
     throttled: usize,
     is_throttled_throughout: bool,
     stopped: Stopped,
 }
 
-impl Default for Samples {
+impl Default for Ending {
     fn default() -> Self {
         Self {
-            gpu: Vec::new(),
-            cpu: Vec::new(),
-            late: 0,
             throttled: 0,
             is_throttled_throughout: false,
             stopped: Stopped::TimeLimit,

@@ -120,8 +120,17 @@ impl Measurement {
         measured
     }
 
+    /// Sets the time of an empty event pair, and notes a measurement of nothing else.
+    pub(crate) fn set_event_overhead(&mut self, ns: f64) {
+        self.event_overhead_ns = ns;
+        if self.median_ns * f64::from(self.calls_per_sample) <= ns {
+            let note = "its time is that of an empty event pair: is its work on this stream?";
+            self.notes.push(note.to_owned());
+        }
+    }
+
     /// Computes what is said of the samples from them.
-    pub(crate) fn summarize(&mut self) {
+    fn summarize(&mut self) {
         if let Some(all) = Statistics::of(&self.samples) {
             self.min_ns = all.min;
             self.median_ns = all.median;

@@ -8,6 +8,7 @@ pub use inventory;
 use gpuprof_report::profile::Parameter;
 
 use crate::bench::Bench;
+use crate::compare::Comparison;
 use crate::measurement::Results;
 
 /// A benchmark function.
@@ -22,7 +23,7 @@ pub struct Entry {
     /// The values of its parameters.
     pub axes: fn() -> Vec<Axis>,
     /// Runs it with the type and the values of these positions.
-    pub run: fn(Bench, usize, &[usize]) -> Result<Results, String>,
+    pub run: fn(Bench, usize, &[usize]) -> Result<Found, String>,
 }
 
 inventory::collect!(Entry);
@@ -46,24 +47,40 @@ impl Axis {
     }
 }
 
+/// What a benchmark function has found.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(clippy::large_enum_variant, reason = "there are few")]
+pub enum Found {
+    /// Times.
+    Results(Results),
+    /// Times of two implementations.
+    Comparison(Comparison),
+}
+
 /// What a benchmark function may return.
 pub trait Returned {
-    /// The results, or why there are none.
+    /// What it has found, or why it has found nothing.
     ///
     /// # Errors
     /// What the function returned, as text.
-    fn into_results(self) -> Result<Results, String>;
+    fn into_found(self) -> Result<Found, String>;
 }
 
 impl Returned for Results {
-    fn into_results(self) -> Result<Results, String> {
-        Ok(self)
+    fn into_found(self) -> Result<Found, String> {
+        Ok(Found::Results(self))
     }
 }
 
-impl<E: Display> Returned for Result<Results, E> {
-    fn into_results(self) -> Result<Results, String> {
-        self.map_err(|error| error.to_string())
+impl Returned for Comparison {
+    fn into_found(self) -> Result<Found, String> {
+        Ok(Found::Comparison(self))
+    }
+}
+
+impl<F: Returned, E: Display> Returned for Result<F, E> {
+    fn into_found(self) -> Result<Found, String> {
+        self.map_err(|error| error.to_string())?.into_found()
     }
 }
 
@@ -71,7 +88,7 @@ impl<E: Display> Returned for Result<Results, E> {
 ///
 /// # Errors
 /// Always.
-pub fn no_value() -> Result<Results, String> {
+pub fn no_value() -> Result<Found, String> {
     Err("there is no such type or value".to_owned())
 }
 
@@ -146,7 +163,7 @@ fn of_entry(entry: &'static Entry, wanted: &[(String, Vec<String>)]) -> Vec<Case
 mod tests {
     use gpuprof_report::profile::Device;
 
-    use super::{Axis, Case, Entry, Results, inventory};
+    use super::{Axis, Case, Entry, Found, Results, inventory};
 
     inventory::submit! {
         Entry {
@@ -157,7 +174,10 @@ mod tests {
                 Axis::new("n", vec!["1".to_owned(), "2".to_owned()]),
                 Axis::new("kernel", vec!["\"naive\"".to_owned()]),
             ],
-            run: |_, at_type, at| Ok(Results::new(&format!("{at_type} {at:?}"), Device::default())),
+            run: |_, at_type, at| {
+                let name = format!("{at_type} {at:?}");
+                Ok(Found::Results(Results::new(&name, Device::default())))
+            },
         }
     }
 
@@ -186,9 +206,6 @@ mod tests {
         assert_eq!(names(&[("n", &["3"])]), [""; 0]);
         let last = Case::all(&[]).pop().expect("there are four");
         let results = (last.entry.run)(crate::bench("x"), last.at_type, &last.at);
-        assert_eq!(
-            results.map(|results| results.name),
-            Ok("1 [1, 0]".to_owned())
-        );
+        assert!(matches!(results, Ok(Found::Results(results)) if results.name == "1 [1, 0]"));
     }
 }

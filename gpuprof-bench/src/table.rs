@@ -254,6 +254,17 @@ fn duration(ns: f64) -> String {
     }
 }
 
+/// An amount of memory.
+pub(crate) fn bytes(bytes: u64) -> String {
+    let bytes = bytes as f64;
+    match bytes {
+        ..1024.0 => format!("{bytes} B"),
+        ..1_048_576.0 => format!("{} KiB", significant(bytes / 1024.0)),
+        ..1_073_741_824.0 => format!("{} MiB", significant(bytes / 1_048_576.0)),
+        _ => format!("{} GiB", significant(bytes / 1_073_741_824.0)),
+    }
+}
+
 /// Four digits.
 fn significant(value: f64) -> String {
     let digits = match value.abs() {

@@ -214,11 +214,11 @@ fn entry(
         },
     );
     let call = match types {
-        [] => quote!(#support::Returned::into_results(#name(bench #(, #locals)*))),
+        [] => quote!(#support::Returned::into_found(#name(bench #(, #locals)*))),
         types => {
             let arms = types.iter().enumerate().map(|(number, ty)| {
                 let call = quote!(#name::<#ty>(bench #(, #locals)*));
-                quote!(#number => #support::Returned::into_results(#call))
+                quote!(#number => #support::Returned::into_found(#call))
             });
             quote! {
                 match at_type {

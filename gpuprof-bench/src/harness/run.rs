@@ -13,7 +13,7 @@ use super::options::{Format, Options};
 use crate::bench::bench;
 use crate::measurement::Results;
 use crate::profile::to_profile;
-use crate::registry::Case;
+use crate::registry::{Case, Found};
 use crate::table;
 
 /// Returns whether every benchmark succeeded.
@@ -42,7 +42,7 @@ pub(super) fn run(options: &Options) -> Result<bool, String> {
     let _off = (!is_asked).then(|| off.start());
     let context = CudaContext::new(options.device)
         .map_err(|error| format!("cannot use device {}: {error}", options.device))?;
-    let (mut all, mut failed) = (Vec::new(), 0);
+    let (mut all, mut comparisons, mut failed) = (Vec::new(), Vec::new(), 0);
     for case in &cases {
         if !options.tries() {
             eprintln!("{} …", case.name);
@@ -52,9 +52,21 @@ pub(super) fn run(options: &Options) -> Result<bool, String> {
         one.set_context(&context, options.tries());
         let called = || (case.entry.run)(one, case.at_type, &case.at);
         let results = panic::catch_unwind(AssertUnwindSafe(called));
-        match results.unwrap_or_else(|_| Err("it panicked".to_owned())) {
-            Ok(results) if options.tries() => println!("{} ... ok", results.name),
-            Ok(results) => all.push(results),
+        let found = results.unwrap_or_else(|_| Err("it panicked".to_owned()));
+        let checked = found.and_then(|found| match &found {
+            Found::Comparison(comparison) if options.tries() => {
+                comparison.check().map_err(|error| error.to_string())?;
+                Ok(found)
+            }
+            _ => Ok(found),
+        });
+        match checked {
+            Ok(_) if options.tries() => println!("{} ... ok", case.name),
+            Ok(Found::Results(results)) => all.push(results),
+            Ok(Found::Comparison(comparison)) => {
+                all.extend([&comparison.baseline, &comparison.candidate].map(Results::clone));
+                comparisons.push(comparison);
+            }
             Err(error) => {
                 failed += 1;
                 eprintln!("{}: FAILED: {error}", case.name);
@@ -66,6 +78,16 @@ pub(super) fn run(options: &Options) -> Result<bool, String> {
         return Ok(failed == 0);
     }
     print(options, &all, baseline.as_ref());
+    for comparison in &comparisons {
+        if options.format != Format::Csv {
+            println!();
+            print!("{}", comparison.findings());
+        }
+        if let Err(error) = comparison.check() {
+            failed += 1;
+            eprintln!("{}: FAILED: {error}", comparison.name);
+        }
+    }
     keep(options, &all)?;
     Ok(failed == 0)
 }

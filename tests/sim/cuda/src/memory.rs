@@ -20,6 +20,8 @@ const ALIGN: usize = 512;
 pub(crate) enum Kind {
     /// The device, whose free memory it reduces.
     Device,
+    /// As `Device`, from the device's default pool.
+    Pooled,
     /// Device and host, by the host's address; it reduces the device's free memory.
     Managed,
     /// Device and host, by the host's address: page-locked host memory.
@@ -33,6 +35,16 @@ pub(crate) struct Memory {
     next: u64,
     /// Bytes in use by device, without pinned ones.
     used: BTreeMap<u32, u64>,
+    /// The default pool of each device.
+    pools: BTreeMap<u32, Pool>,
+}
+
+/// Bytes in use of a pool.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Pool {
+    pub(crate) used: u64,
+    /// Since it was set back.
+    pub(crate) most_used: u64,
 }
 
 struct Block {
@@ -80,6 +92,7 @@ impl Memory {
             blocks: BTreeMap::new(),
             next: FIRST_ADDRESS,
             used: BTreeMap::new(),
+            pools: BTreeMap::new(),
         }
     }
 
@@ -96,7 +109,7 @@ impl Memory {
         }
         let host = HostBlock::new(size)?;
         let address = match kind {
-            Kind::Device => {
+            Kind::Device | Kind::Pooled => {
                 let address = self.next;
                 // A gap after each block: an access beyond a block never reaches the next one.
                 self.next += (size + 2 * ALIGN) as u64 / ALIGN as u64 * ALIGN as u64;
@@ -106,6 +119,11 @@ impl Memory {
         };
         if kind != Kind::Pinned {
             *self.used.entry(device).or_default() += size as u64;
+        }
+        if kind == Kind::Pooled {
+            let pool = self.pool(device);
+            pool.used += size as u64;
+            pool.most_used = pool.most_used.max(pool.used);
         }
         self.blocks.insert(
             address,
@@ -127,7 +145,7 @@ impl Memory {
         match self.blocks.get_mut(&address) {
             Some(block) if !block.is_released && (block.kind == Kind::Pinned) == pinned => {
                 block.is_released = true;
-                subtract_usage(&mut self.used, block);
+                subtract_usage(&mut self.used, &mut self.pools, block);
                 Ok(block.size)
             }
             _ => Err(Code::INVALID_VALUE),
@@ -141,11 +159,11 @@ impl Memory {
 
     /// Frees every block of `context`. Only the executor may call it.
     pub(crate) fn remove_context(&mut self, context: Handle) {
-        let used = &mut self.used;
+        let (used, pools) = (&mut self.used, &mut self.pools);
         self.blocks.retain(|_, block| {
             let keep = block.context != context;
             if !keep && !block.is_released {
-                subtract_usage(used, block);
+                subtract_usage(used, pools, block);
             }
             keep
         });
@@ -192,12 +210,17 @@ impl Memory {
     pub(crate) fn location(&self, address: u64) -> Option<MemoryLocation> {
         let (start, block) = self.block(address)?;
         let kind = match block.kind {
-            Kind::Device => MemoryKind::Device,
+            Kind::Device | Kind::Pooled => MemoryKind::Device,
             Kind::Managed => MemoryKind::Managed,
             Kind::Pinned => MemoryKind::Pinned,
         };
         let device = block.device;
         (address - start < block.size.max(1) as u64).then_some(MemoryLocation { kind, device })
+    }
+
+    /// The default pool of `device`.
+    pub(crate) fn pool(&mut self, device: u32) -> &mut Pool {
+        self.pools.entry(device).or_default()
     }
 
     /// Free bytes of `device`, as `cuMemGetInfo` reports them.
@@ -213,8 +236,11 @@ impl Memory {
     }
 }
 
-fn subtract_usage(used: &mut BTreeMap<u32, u64>, block: &Block) {
+fn subtract_usage(used: &mut BTreeMap<u32, u64>, pools: &mut BTreeMap<u32, Pool>, block: &Block) {
     if block.kind != Kind::Pinned {
         *used.entry(block.device).or_default() -= block.size as u64;
+    }
+    if block.kind == Kind::Pooled {
+        pools.entry(block.device).or_default().used -= block.size as u64;
     }
 }

@@ -16,6 +16,13 @@ struct Location {
     id: i32,
 }
 
+/// `CUmemPool_attribute` values.
+const RELEASE_THRESHOLD: i32 = 4;
+const RESERVED_CURRENT: i32 = 5;
+const RESERVED_HIGH: i32 = 6;
+const USED_CURRENT: i32 = 7;
+const USED_HIGH: i32 = 8;
+
 driver_functions! {
     fn cuMemAlloc_v2(out: Out<u64>, size: usize) {
         out.write(allocate(size, Kind::Device)?)
@@ -65,7 +72,7 @@ driver_functions! {
             return out.write(0);
         }
         let device = state.context(current)?.device;
-        let address = state.memory.allocate(size, Kind::Device, current, device)?;
+        let address = state.memory.allocate(size, Kind::Pooled, current, device)?;
         if state.streams.get(stream)?.capture.is_none() {
             state.add_memory_activity(current, Some(stream), true, address, size);
         }
@@ -111,6 +118,37 @@ driver_functions! {
             state.deferred.push(current, Task::Free { address, len });
         }
         executor::drain();
+        Ok(())
+    }
+
+    /// The default pool, which is the only one: its handle is the device's ordinal and 1.
+    fn cuDeviceGetDefaultMemPool(out: Out<Handle>, device: i32) {
+        let device = state::lock_initialized()?.device(device)?;
+        out.write(u64::from(device + 1))
+    }
+
+    /// Bytes that are in use, now or at most; nothing is reserved beside them.
+    fn cuMemPoolGetAttribute(pool: Handle, attribute: i32, value: Out<u64>) {
+        let mut state = state::lock_initialized()?;
+        let pool = *state.memory.pool(device_of_pool(pool)?);
+        value.write(match attribute {
+            RELEASE_THRESHOLD => 0,
+            RESERVED_CURRENT | USED_CURRENT => pool.used,
+            RESERVED_HIGH | USED_HIGH => pool.most_used,
+            _ => return Err(Code::NOT_SUPPORTED),
+        })
+    }
+
+    /// Sets the largest number of bytes back to the present one, which takes a value of 0.
+    fn cuMemPoolSetAttribute(pool: Handle, attribute: i32, value: HostPointer) {
+        let mut state = state::lock_initialized()?;
+        let pool = state.memory.pool(device_of_pool(pool)?);
+        let is_zero = value.read(8)?.iter().all(|&byte| byte == 0);
+        match (attribute, is_zero) {
+            (RELEASE_THRESHOLD, _) => {}
+            (RESERVED_HIGH | USED_HIGH, true) => pool.most_used = pool.used,
+            _ => return Err(Code::INVALID_VALUE),
+        }
         Ok(())
     }
 
@@ -182,6 +220,11 @@ driver_functions! {
 }
 
 /// INVALID_VALUE for no bytes.
+fn device_of_pool(pool: Handle) -> Answer<u32> {
+    let ordinal = pool.checked_sub(1).ok_or(Code::INVALID_VALUE)?;
+    u32::try_from(ordinal).map_err(|_| Code::INVALID_VALUE)
+}
+
 fn allocate(size: usize, kind: Kind) -> Answer<u64> {
     let mut state = state::lock_initialized()?;
     let current = state.current_context()?;

@@ -29,7 +29,7 @@ unsupported_functions! {
     cuCtxResetPersistingL2Cache; cuCtxSetSharedMemConfig; cuCtxSynchronize_v2; cuCtxWaitEvent;
     cuDestroyExternalMemory; cuDestroyExternalSemaphore; cuDevResourceGenerateDesc;
     cuDevSmResourceSplit; cuDevSmResourceSplitByCount; cuDeviceCanAccessPeer;
-    cuDeviceComputeCapability; cuDeviceGetByPCIBusId; cuDeviceGetDefaultMemPool;
+    cuDeviceComputeCapability; cuDeviceGetByPCIBusId;
     cuDeviceGetDevResource; cuDeviceGetExecAffinitySupport; cuDeviceGetGraphMemAttribute;
     cuDeviceGetHostAtomicCapabilities; cuDeviceGetLuid; cuDeviceGetMemPool;
     cuDeviceGetP2PAtomicCapabilities; cuDeviceGetP2PAttribute; cuDeviceGetProperties;
@@ -94,8 +94,8 @@ unsupported_functions! {
     cuMemHostGetDevicePointer_v2; cuMemHostGetFlags; cuMemHostRegister_v2; cuMemHostUnregister;
     cuMemImportFromShareableHandle; cuMemMap; cuMemMapArrayAsync; cuMemPoolCreate;
     cuMemPoolDestroy; cuMemPoolExportPointer; cuMemPoolExportToShareableHandle;
-    cuMemPoolGetAccess; cuMemPoolGetAttribute; cuMemPoolImportFromShareableHandle;
-    cuMemPoolImportPointer; cuMemPoolSetAccess; cuMemPoolSetAttribute; cuMemPoolTrimTo;
+    cuMemPoolGetAccess; cuMemPoolImportFromShareableHandle;
+    cuMemPoolImportPointer; cuMemPoolSetAccess; cuMemPoolTrimTo;
     cuMemPrefetchAsync; cuMemPrefetchBatchAsync; cuMemRangeGetAttribute;
     cuMemRangeGetAttributes; cuMemRelease; cuMemRetainAllocationHandle; cuMemSetAccess;
     cuMemSetMemPool; cuMemUnmap; cuMemcpy; cuMemcpy2DAsync_v2; cuMemcpy2DUnaligned_v2;
