@@ -146,7 +146,7 @@ use disabled as implementation;
 use gpuprof_runtime as implementation;
 
 #[cfg(feature = "bench")]
-pub use gpuprof_bench::{self as bench, bench};
+pub use gpuprof_bench::{self as bench, bench, peaks};
 /// Registers a function as a benchmark, which the main function of a benchmark target,
 /// [`bench::main`], finds.
 ///

@@ -12,6 +12,7 @@ use crate::compare::Comparing;
 use crate::error::{BenchError, Purpose};
 use crate::measure::{Measuring, Rounds};
 use crate::measurement::{Mode, Results};
+use crate::peaks::Peaks;
 use crate::sampler::{Call, Sampler};
 use crate::stopping::Rule;
 use crate::variant::Variant;
@@ -42,6 +43,7 @@ pub fn bench(name: impl Into<String>) -> Bench {
         context: None,
         tries: false,
         stream: None,
+        peaks: None,
         modes: vec![Mode::Cold, Mode::Hot],
         rule: Rule::default(),
         bytes: None,
@@ -63,6 +65,7 @@ pub struct Bench {
     /// It runs once and is not measured.
     tries: bool,
     stream: Option<Arc<CudaStream>>,
+    peaks: Option<Peaks>,
     pub(crate) modes: Vec<Mode>,
     rule: Rule,
     bytes: Option<u64>,
@@ -152,6 +155,7 @@ impl Bench {
         let mut results = Results::new(&self.name, device);
         results.group.clone_from(&self.group);
         results.parameters.clone_from(&self.parameters);
+        results.peaks.clone_from(&self.peaks);
         results
     }
 
@@ -167,6 +171,12 @@ impl Bench {
     /// waited for.
     pub fn stream(mut self, stream: &Arc<CudaStream>) -> Self {
         self.stream = Some(Arc::clone(stream));
+        self
+    }
+
+    /// Compares the rates with measured peaks too; see [`peaks`](crate::peaks()).
+    pub fn peaks(mut self, peaks: &Peaks) -> Self {
+        self.peaks = Some(peaks.clone());
         self
     }
 

@@ -23,6 +23,7 @@ mod harness;
 mod measure;
 mod measurement;
 mod memory;
+mod peaks;
 mod profile;
 #[doc(hidden)]
 pub mod registry;
@@ -38,6 +39,7 @@ pub use compare::{Comparing, Comparison, Requirement, Speedup};
 pub use error::BenchError;
 pub use harness::main;
 pub use measurement::{Measurement, Mode, Results, Stopped};
+pub use peaks::{Peaks, peaks};
 pub use profile::to_profile;
 pub use stopping::Rule;
 pub use variant::Variant;

@@ -6,9 +6,10 @@ use gpuprof_report::csv::text_cell;
 use gpuprof_report::profile::{Device, Precision};
 
 use crate::measurement::{Measurement, Results, Stopped};
+use crate::peaks::Peaks;
 
 /// The headings. Names are left-aligned, figures right-aligned; empty columns are omitted.
-const HEADINGS: [&str; 13] = [
+const HEADINGS: [&str; 14] = [
     "benchmark",
     "mode",
     "samples",
@@ -21,6 +22,7 @@ const HEADINGS: [&str; 13] = [
     "GB/s",
     "TFLOP/s",
     "of peak",
+    "of measured",
     "baseline",
 ];
 /// Columns that are left-aligned.
@@ -157,24 +159,54 @@ fn row(results: &Results, measured: &Measurement, compared: String) -> Row {
         rate(measured.bytes_per_s(), 1e9),
         rate(measured.flops_per_s(), 1e12),
         of_peak(&results.device, measured),
+        (results.peaks.as_ref()).map_or_else(String::new, |peaks| of_measured(peaks, measured)),
         compared,
     ]
 }
 
 /// The larger share of the device's peaks: of memory, or of arithmetic in the stated precision.
 fn of_peak(device: &Device, measured: &Measurement) -> String {
-    let share =
-        |rate: Option<f64>, peak: Option<u64>| Some(rate? / peak.filter(|&peak| peak > 0)? as f64);
     let precision = measured.precision.unwrap_or(Precision::F32);
-    let memory = share(measured.bytes_per_s(), device.peak_bytes_per_s);
-    let arithmetic = share(measured.flops_per_s(), device.peak_flops(precision));
-    let (share, what) = match (memory, arithmetic) {
-        (Some(memory), Some(arithmetic)) if arithmetic > memory => (arithmetic, precision.as_str()),
-        (Some(memory), _) => (memory, "mem"),
-        (None, Some(arithmetic)) => (arithmetic, precision.as_str()),
-        (None, None) => return String::new(),
+    let peak = |peak: Option<u64>| peak.map(|peak| peak as f64);
+    larger_share(
+        (measured.bytes_per_s(), peak(device.peak_bytes_per_s), "mem"),
+        (
+            measured.flops_per_s(),
+            peak(device.peak_flops(precision)),
+            precision.as_str(),
+        ),
+    )
+}
+
+/// The larger share of what the device has reached: in a copy, or in multiply-adds.
+fn of_measured(peaks: &Peaks, measured: &Measurement) -> String {
+    let precision = measured.precision.unwrap_or(Precision::F32);
+    larger_share(
+        (measured.bytes_per_s(), Some(peaks.copy_bytes_per_s), "copy"),
+        (
+            measured.flops_per_s(),
+            peaks.fma_flops_per_s(precision),
+            "FMA",
+        ),
+    )
+}
+
+/// Of a rate, a peak and its name each.
+fn larger_share(
+    memory: (Option<f64>, Option<f64>, &str),
+    arithmetic: (Option<f64>, Option<f64>, &str),
+) -> String {
+    let share = |(rate, peak, name)| {
+        let (rate, peak): (Option<f64>, Option<f64>) = (rate, peak);
+        Some((rate? / peak.filter(|&peak| peak > 0.0)?, name))
     };
-    format!("{:.1} % {what}", share * 100.0)
+    let larger = match (share(memory), share(arithmetic)) {
+        (Some(memory), Some(arithmetic)) if arithmetic.0 > memory.0 => Some(arithmetic),
+        (memory, arithmetic) => memory.or(arithmetic),
+    };
+    larger.map_or_else(String::new, |(share, name)| {
+        format!("{:.1} % {name}", share * 100.0)
+    })
 }
 
 fn used_columns(rows: &[Row]) -> Vec<usize> {
@@ -186,9 +218,11 @@ fn used_columns(rows: &[Row]) -> Vec<usize> {
 fn notes(all: &Rows<'_>) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for (results, _) in all.iter().filter(|(all, _)| !all.measurements.is_empty()) {
-        let line = facts(results);
-        if !lines.contains(&line) {
-            lines.push(line);
+        let peaks = results.peaks.as_ref().map(Peaks::to_string);
+        for line in peaks.into_iter().chain([facts(results)]) {
+            if !lines.contains(&line) {
+                lines.push(line);
+            }
         }
     }
     for (results, _) in all {

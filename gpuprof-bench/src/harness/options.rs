@@ -44,6 +44,9 @@ pub(crate) struct Options {
     /// Seconds that one benchmark takes in one mode at most
     #[arg(long, value_name = "SECONDS", default_value_t = 3.0)]
     pub(crate) max_time: f64,
+    /// First measure what the device reaches, and compare the rates with that too
+    #[arg(long)]
+    pub(crate) peaks: bool,
     /// Keep the results as a baseline of this name
     #[arg(long, value_name = "NAME")]
     pub(crate) save_baseline: Option<String>,

@@ -12,6 +12,7 @@ use super::baseline::{self, Baseline};
 use super::options::{Format, Options};
 use crate::bench::bench;
 use crate::measurement::Results;
+use crate::peaks::peaks;
 use crate::profile::to_profile;
 use crate::registry::{Case, Found};
 use crate::table;
@@ -42,12 +43,19 @@ pub(super) fn run(options: &Options) -> Result<bool, String> {
     let _off = (!is_asked).then(|| off.start());
     let context = CudaContext::new(options.device)
         .map_err(|error| format!("cannot use device {}: {error}", options.device))?;
+    let peaks = match options.peaks && !options.tries() {
+        true => Some(peaks(&context.per_thread_stream()).map_err(|error| error.to_string())?),
+        false => None,
+    };
     let (mut all, mut comparisons, mut failed) = (Vec::new(), Vec::new(), 0);
     for case in &cases {
         if !options.tries() {
             eprintln!("{} …", case.name);
         }
         let mut one = bench(&case.name).modes(&options.modes).rule(rule);
+        if let Some(peaks) = &peaks {
+            one = one.peaks(peaks);
+        }
         one.set_case(case.entry.name, &case.parameters);
         one.set_context(&context, options.tries());
         let called = || (case.entry.run)(one, case.at_type, &case.at);
