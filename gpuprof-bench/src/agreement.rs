@@ -122,12 +122,14 @@ impl fmt::Display for Agreement {
         if ours != theirs {
             return write!(f, "outputs DIFFER: {ours} values and {theirs} values");
         }
-        match self.wrong {
-            0 => write!(f, "outputs agree: {ours} values within {}", self.tolerance)?,
-            wrong => write!(
+        let (wrong, allowed) = (self.wrong, self.tolerance);
+        match (wrong, allowed == Tolerance::default()) {
+            (0, true) => return write!(f, "outputs agree: {ours} values, all equal"),
+            (0, false) => write!(f, "outputs agree: {ours} values within {allowed}")?,
+            (_, true) => write!(f, "outputs DIFFER: {wrong} of {ours} values")?,
+            (_, false) => write!(
                 f,
-                "outputs DIFFER: {wrong} of {ours} values beyond {}",
-                self.tolerance
+                "outputs DIFFER: {wrong} of {ours} values beyond {allowed}"
             )?,
         }
         write!(

@@ -166,15 +166,17 @@ impl Comparison {
     /// # Errors
     /// [`BenchError::Unmet`], which says what is not.
     pub fn check(&self) -> Result<(), BenchError> {
-        let mut unmet = Vec::new();
         if !self.agreement.is_within() {
-            unmet.push(self.agreement.to_string());
+            return Err(BenchError::Unmet(self.agreement.to_string()));
         }
         let not_shown = self.requirements.iter().filter(|one| !one.is_shown);
-        unmet.extend(not_shown.map(|one| format!("not shown: {}", one.text)));
+        let unmet: Vec<&str> = not_shown.map(|one| one.text.as_str()).collect();
         match unmet.is_empty() {
             true => Ok(()),
-            false => Err(BenchError::Unmet(unmet.join("; "))),
+            false => Err(BenchError::Unmet(format!(
+                "not shown: {}",
+                unmet.join("; ")
+            ))),
         }
     }
 

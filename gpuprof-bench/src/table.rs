@@ -48,7 +48,8 @@ pub(crate) fn text(all: &Rows<'_>) -> String {
         cells.max().unwrap_or(0)
     };
     let mut out = String::new();
-    for row in &rows {
+    // The first one has the headings.
+    for row in rows.iter().filter(|_| rows.len() > 1) {
         let mut line = String::new();
         for &column in &used {
             let (cell, width) = (&row[column], width(column));
@@ -61,9 +62,11 @@ pub(crate) fn text(all: &Rows<'_>) -> String {
         out.push_str(line.trim_end());
         out.push('\n');
     }
-    out.push('\n');
-    for line in notes(all) {
-        out.push_str(&line);
+    for (number, line) in notes(all).iter().enumerate() {
+        if number == 0 && !out.is_empty() {
+            out.push('\n');
+        }
+        out.push_str(line);
         out.push('\n');
     }
     out
@@ -252,7 +255,8 @@ fn stopped(measured: &Measurement) -> Option<String> {
     };
     let error = percent(measured.relative_error());
     Some(format!(
-        "ended by {limit}, with the median known to ±{error}"
+        "ended by {limit} after {} samples, with the median known to ±{error}",
+        measured.samples.len()
     ))
 }
 

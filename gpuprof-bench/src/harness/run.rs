@@ -88,8 +88,7 @@ pub(super) fn run(options: &Options) -> Result<bool, String> {
     print(options, &all, baseline.as_ref());
     for comparison in &comparisons {
         if options.format != Format::Csv {
-            println!();
-            print!("{}", comparison.findings());
+            print!("\n{}", comparison.findings());
         }
         if let Err(error) = comparison.check() {
             failed += 1;

@@ -104,6 +104,12 @@ impl Program {
         self
     }
 
+    /// Passes these arguments.
+    pub fn arguments(mut self, arguments: &[&str]) -> Self {
+        self.command.args(arguments);
+        self
+    }
+
     /// Connects standard output to a file, so that [`Ended`] does not contain it.
     pub fn stdout(mut self, file: File) -> Self {
         self.stdout = Some(file);
