@@ -5,7 +5,7 @@ use std::path::Path;
 use super::Program;
 use crate::workspace;
 
-const FEATURE_SETS: [&[&str]; 7] = [
+const FEATURE_SETS: [&[&str]; 8] = [
     &[],
     &["serde"],
     &["enable"],
@@ -13,6 +13,7 @@ const FEATURE_SETS: [&[&str]; 7] = [
     &["enable", "cupti"],
     &["enable", "nvtx", "cupti"],
     &["enable", "serde"],
+    &["enable", "bench"],
 ];
 
 /// Added to a program with the feature `enable`. A name from two globs is an error where it is
