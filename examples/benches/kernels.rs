@@ -50,6 +50,16 @@ fn saxpy(mut bench: Bench, n: usize) -> Result<Results, Box<dyn Error>> {
     Ok(bench.run(launch)?)
 }
 
+/// A copy by the driver.
+#[gpu_bench(n = [1 << 20, 1 << 24, 1 << 26])]
+fn copy(mut bench: Bench, n: usize) -> Result<Results, Box<dyn Error>> {
+    let stream = bench.new_stream()?;
+    let x = stream.alloc_zeros::<f32>(n)?;
+    let mut y = stream.alloc_zeros::<f32>(n)?;
+    let bench = bench.bytes(8 * n as u64);
+    Ok(bench.run(|| stream.memcpy_dtod(&x, &mut y))?)
+}
+
 #[gpu_bench(n = [1 << 20, 1 << 24, 1 << 26])]
 fn reduce_sum(mut bench: Bench, n: u32) -> Result<Results, Box<dyn Error>> {
     let stream = bench.new_stream()?;

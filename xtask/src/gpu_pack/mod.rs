@@ -22,8 +22,11 @@ const USAGE: &str = "usage: cargo xtask gpu-pack
 /// The script that starts everything; [`GLIBC`] in it is replaced by the version that the pack
 /// needs.
 const RUN: &str = include_str!("run.sh");
-/// The name and text of the program that measures torch.profiler.
-const TORCH: (&str, &str) = ("torch_profiler.py", include_str!("torch_profiler.py"));
+/// The names and texts of the programs that measure torch.profiler, and peers of the benchmarks.
+const PYTHON: [(&str, &str); 2] = [
+    ("torch_profiler.py", include_str!("torch_profiler.py")),
+    ("bench_peers.py", include_str!("bench_peers.py")),
+];
 const GLIBC: &str = "@GLIBC@";
 /// The largest allowed size of the pack, in bytes.
 const LIMIT: u64 = 48 << 20;
@@ -36,6 +39,8 @@ struct Build {
     folder: &'static str,
     /// Paths below the profile's folder.
     files: &'static [&'static str],
+    /// A benchmark target, whose file has a hash in its name.
+    benchmark: Option<&'static str>,
     examples: bool,
 }
 
@@ -53,6 +58,8 @@ const BUILDS: [Build; 2] = [
             "gpu-checks",
             "--bin",
             "cost",
+            "--bench",
+            "kernels",
         ],
         folder: "on",
         // The simulated driver and libcupti, so that the pack itself can be tried anywhere.
@@ -62,6 +69,7 @@ const BUILDS: [Build; 2] = [
             "deps/libsimcuda.so",
             "deps/libsimcupti.so",
         ],
+        benchmark: Some("kernels"),
         examples: true,
     },
     Build {
@@ -76,6 +84,7 @@ const BUILDS: [Build; 2] = [
         ],
         folder: "off",
         files: &["cost-off"],
+        benchmark: None,
         examples: false,
     },
 ];
@@ -104,7 +113,17 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
         }
     }
     let pack = workspace.target.join("gpu-pack");
-    let sizes = fill(&pack, &files)?;
+    let mut sizes = fill(&pack, &files)?;
+    for build in &BUILDS {
+        if let Some(name) = build.benchmark {
+            let folder = builds.join(build.folder).join("release/deps");
+            sizes.push((name.to_owned(), add_benchmark(&folder, name, &pack)?));
+        }
+    }
+    sizes.extend(add_ptx(
+        &workspace::root().join("kernels/ptx"),
+        &pack.join("ptx"),
+    )?);
     weigh(&sizes)?;
     for (name, bytes) in &sizes {
         println!("{:>10}  {name}", kib(*bytes));
@@ -124,6 +143,40 @@ fn make(build: &Build, folder: &Path) -> Result<(), String> {
         .env("CARGO_PROFILE_RELEASE_STRIP", "symbols")
         .env("CARGO_PROFILE_RELEASE_DEBUG", "false");
     workspace::succeed(workspace::without_test_hooks(&mut command))
+}
+
+/// Copies the newest build of a benchmark target into the pack, by its name alone. Returns its size
+/// in bytes.
+fn add_benchmark(folder: &Path, name: &str, pack: &Path) -> Result<u64, String> {
+    let failed = |error: io::Error| format!("{}: {error}", folder.display());
+    let mut newest = None;
+    for entry in fs::read_dir(folder).map_err(failed)? {
+        let path = entry.map_err(failed)?.path();
+        let file = path.file_name().unwrap_or_default().to_string_lossy();
+        let hash = file
+            .strip_prefix(name)
+            .and_then(|rest| rest.strip_prefix('-'));
+        if hash.is_some_and(|hash| hash.chars().all(|c| c.is_ascii_hexdigit())) {
+            let built = fs::metadata(&path).and_then(|data| data.modified());
+            newest = newest.max(Some((built.map_err(failed)?, path)));
+        }
+    }
+    let (_, file) = newest.ok_or(format!("{}: no {name} was built", folder.display()))?;
+    fs::copy(&file, pack.join(name)).map_err(failed)
+}
+
+/// Copies the PTX of the kernels, which peers of the benchmarks load. Returns names and sizes.
+fn add_ptx(from: &Path, to: &Path) -> Result<Vec<(String, u64)>, String> {
+    let failed = |error: io::Error| format!("{}: {error}", from.display());
+    fs::create_dir_all(to).map_err(failed)?;
+    let mut sizes = Vec::new();
+    for entry in fs::read_dir(from).map_err(failed)? {
+        let path = entry.map_err(failed)?.path();
+        let name = path.file_name().unwrap_or_default();
+        let bytes = fs::copy(&path, to.join(name)).map_err(failed)?;
+        sizes.push((format!("ptx/{}", name.to_string_lossy()), bytes));
+    }
+    Ok(sizes)
 }
 
 /// Recreates the folder with `files` and run.sh; returns their names and sizes in bytes.
@@ -148,9 +201,10 @@ fn fill(pack: &Path, files: &[PathBuf]) -> Result<Vec<(String, u64)>, String> {
     fs::write(&path, &script).map_err(failed)?;
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).map_err(failed)?;
     sizes.push(("run.sh".into(), script.len() as u64));
-    let (name, text) = TORCH;
-    fs::write(pack.join(name), text).map_err(failed)?;
-    sizes.push((name.into(), text.len() as u64));
+    for (name, text) in PYTHON {
+        fs::write(pack.join(name), text).map_err(failed)?;
+        sizes.push((name.into(), text.len() as u64));
+    }
     println!("needs glibc {}.{} or newer where it runs", glibc.0, glibc.1);
     Ok(sizes)
 }
@@ -192,6 +246,21 @@ mod tests {
         assert!(error.find("large") < error.find("small"), "{error}");
     }
 
+    /// What of it needs no GPU: statistics, criteria, and reading what the others write.
+    #[test]
+    fn the_peers_of_the_benchmarks_are_compared_as_the_table_says() {
+        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/src/gpu_pack/bench_peers.py");
+        let test = std::process::Command::new("python3")
+            .args([file, "--self-test"])
+            .output();
+        let test = test.expect("python3 runs");
+        assert!(
+            test.status.success(),
+            "{}",
+            String::from_utf8_lossy(&test.stderr)
+        );
+    }
+
     #[test]
     fn the_folder_is_made_anew_and_runs() {
         let root = tempfile::tempdir().expect("a folder");
@@ -205,8 +274,10 @@ mod tests {
         assert!(!pack.join("old").exists());
         let script = fs::read_to_string(pack.join("run.sh")).expect("packed");
         assert!(script.contains("glibc 2.34") && !script.contains(GLIBC));
-        let python = fs::read_to_string(pack.join(TORCH.0)).expect("packed");
-        assert_eq!(python, TORCH.1);
+        for (name, text) in PYTHON {
+            let python = fs::read_to_string(pack.join(name)).expect("packed");
+            assert_eq!(python, text);
+        }
         let help = std::process::Command::new(pack.join("run.sh"))
             .arg("--help")
             .output()

@@ -13,10 +13,12 @@ Makes every check of gpuprof on this machine's GPU, runs the examples and the be
   examples.txt                 what the examples printed
   bench.json, bench.txt        the benchmark
   torch.json, torch.txt        the same for torch.profiler, if python3 has PyTorch
+  peers.json, peers.txt        gpuprof's benchmarks beside Triton, nvbench and torch.utils.benchmark, if
+                               python3 has them
 
   --short       as little as shows that everything works; nothing of it is a measurement
   --simulated   on the simulated device, to try the pack itself
-  --only NAME   this check alone: a name that `gpu-checks list` shows, `examples` or `bench`
+  --only NAME   this check alone: a name that `gpu-checks list` shows, `examples`, `bench` or `peers`
   --skip NAME   all but this one
 
 It needs an NVIDIA driver, glibc @GLIBC@ or newer, and nothing else. The exit status is 0 where everything is as wanted.
@@ -36,6 +38,7 @@ simulated=
 names=
 checks=yes
 bench=yes
+peers=yes
 while [ $# -gt 0 ]; do
     case $1 in
     --help | -h)
@@ -50,11 +53,20 @@ while [ $# -gt 0 ]; do
     --only | --skip)
         [ $# -ge 2 ] || wrong "$1 needs a name"
         case "$1 $2" in
-        "--only bench") checks=no ;;
+        "--only bench")
+            checks=no
+            peers=no
+            ;;
+        "--only peers")
+            checks=no
+            bench=no
+            ;;
         "--skip bench") bench=no ;;
+        "--skip peers") peers=no ;;
         *[!a-z0-9\ -]*) wrong "there is no check \`$2\`" ;;
         --only*)
             bench=no
+            peers=no
             names="$names $1 $2"
             ;;
         *) names="$names $1 $2" ;;
@@ -115,6 +127,20 @@ if [ $bench = yes ]; then
     else
         python3 "$here/torch_profiler.py" "$out/torch.json" >"$out/torch.txt" || status=1
         cat "$out/torch.txt"
+    fi
+fi
+if [ $peers = yes ]; then
+    case $flags in
+    *--short*) rounds=2 ;;
+    *) rounds=10 ;;
+    esac
+    if [ -n "$simulated" ]; then
+        echo "run.sh: the peers of the benchmarks are not measured: no GPU; each benchmark runs once"
+        GPUPROF_SIM=1 "$here/kernels" >"$out/peers.txt" || status=1
+    elif ! python3 -c "import torch" 2>/dev/null; then
+        echo "run.sh: the peers of the benchmarks are NOT MEASURED: python3 has no PyTorch here"
+    else
+        python3 "$here/bench_peers.py" "$here" "$out" --rounds $rounds || status=1
     fi
 fi
 exit $status
