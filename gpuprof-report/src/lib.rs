@@ -23,6 +23,8 @@ pub mod compare;
 pub mod csv;
 #[cfg(feature = "demangle")]
 pub mod demangle;
+#[cfg(any(feature = "html", feature = "plot"))]
+mod escape;
 #[cfg(feature = "findings")]
 pub mod findings;
 pub mod folded;
@@ -34,6 +36,8 @@ pub mod libcupti_paths;
 #[cfg(feature = "analysis")]
 pub mod merge;
 pub mod occupancy;
+#[cfg(feature = "plot")]
+pub mod plot;
 pub mod profile;
 pub mod sanitize;
 pub mod schedule;

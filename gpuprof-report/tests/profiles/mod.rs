@@ -14,6 +14,7 @@ mod layers;
 mod markup;
 mod shared_stream;
 mod steps;
+mod sweeps;
 mod time_line;
 mod training;
 mod trouble;
@@ -25,6 +26,9 @@ pub(crate) use layers::layers;
 pub(crate) use markup::{MARKUP, with_markup};
 pub(crate) use shared_stream::shared_stream;
 pub(crate) use steps::with_steps;
+pub(crate) use sweeps::{
+    h200_with_caches, hostile_sweeps, many_implementations, of_results, result, sweeps,
+};
 pub(crate) use time_line::{long_time_line, time_line};
 pub(crate) use training::training;
 pub(crate) use trouble::{partly_timed, trouble};

@@ -9,8 +9,8 @@ use std::fmt::Write as _;
 
 use super::comparison::{Comparison, Item, Verdict};
 use super::{lines, table, text};
+use crate::escape::html as escaped;
 use crate::html::SHARED_STYLE;
-use crate::html::escape::html as escaped;
 use intervals::Axis;
 
 const OWN_STYLE: &str = include_str!("style.css");
