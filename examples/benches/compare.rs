@@ -1,8 +1,8 @@
 //! Is the faster kernel faster, and still right? The three convolutions and the two matrix products
 //! of these examples against each other: `cargo bench --bench compare`.
 //!
-//! The exit status is 1 if a candidate's output differs or the speed-up that it is to have is not
-//! shown. `CANDIDATE=slower cargo bench --bench compare` spoils the candidates, and so does `wrong`.
+//! The exit status is 1 if a candidate's output differs, or if the speed-up that it is to have is
+//! not shown. `CANDIDATE=slower cargo bench --bench compare` spoils the candidates, `wrong` too.
 
 use std::env;
 use std::error::Error;

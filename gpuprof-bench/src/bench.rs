@@ -1,6 +1,6 @@
 //! A benchmark: what it runs, and what is stated of it.
 
-use std::fmt::{Debug, Display};
+use std::fmt::Display;
 use std::sync::Arc;
 
 use cudarc::driver::{CudaContext, CudaStream};
@@ -8,14 +8,13 @@ use gpuprof_report::profile::{Device, Parameter, Precision};
 use gpuprof_runtime::bench_support;
 
 use crate::clocks::Clocks;
-use crate::compare::Comparing;
 use crate::error::{BenchError, Purpose};
 use crate::measure::{Measuring, Rounds};
 use crate::measurement::{Mode, Results};
+use crate::outcome::Outcome;
 use crate::peaks::Peaks;
 use crate::sampler::{Call, Sampler};
 use crate::stopping::Rule;
-use crate::variant::Variant;
 
 /// Begins a benchmark of this name.
 ///
@@ -72,27 +71,6 @@ pub struct Bench {
     flops: Option<u64>,
     precision: Option<Precision>,
     items: Option<u64>,
-}
-
-/// What a benchmarked closure may return.
-pub trait Outcome {
-    /// Whether the call succeeded.
-    ///
-    /// # Errors
-    /// What the closure returned, as text.
-    fn into_result(self) -> Result<(), String>;
-}
-
-impl Outcome for () {
-    fn into_result(self) -> Result<(), String> {
-        Ok(())
-    }
-}
-
-impl<T, E: Debug> Outcome for Result<T, E> {
-    fn into_result(self) -> Result<(), String> {
-        self.map(drop).map_err(|error| format!("{error:?}"))
-    }
 }
 
 impl Bench {
@@ -215,12 +193,6 @@ impl Bench {
     pub const fn rule(mut self, rule: Rule) -> Self {
         self.rule = rule;
         self
-    }
-
-    /// A comparison of two implementations of the same, which
-    /// [`run`](crate::Comparing::run) measures in turn. Bytes and operations are those of both.
-    pub fn compare<'a>(self, baseline: Variant<'a>, candidate: Variant<'a>) -> Comparing<'a> {
-        Comparing::new(self, baseline, candidate)
     }
 
     /// Calls the closure until its times are known, in each mode.

@@ -24,10 +24,12 @@ pub struct Comparing<'a> {
     memory: Option<f64>,
 }
 
-impl<'a> Comparing<'a> {
-    pub(crate) fn new(bench: Bench, baseline: Variant<'a>, candidate: Variant<'a>) -> Self {
-        Self {
-            bench,
+impl Bench {
+    /// A comparison of two implementations of the same, which [`run`](Comparing::run) measures in
+    /// turn. Bytes and operations are those of both.
+    pub fn compare<'a>(self, baseline: Variant<'a>, candidate: Variant<'a>) -> Comparing<'a> {
+        Comparing {
+            bench: self,
             baseline,
             candidate,
             tolerance: Tolerance::default(),
@@ -35,7 +37,9 @@ impl<'a> Comparing<'a> {
             memory: None,
         }
     }
+}
 
+impl Comparing<'_> {
     /// How far the outputs may be apart: `absolute + relative · |baseline|` for each value;
     /// default: not at all.
     pub const fn tolerance(mut self, absolute: f64, relative: f64) -> Self {

@@ -21,8 +21,10 @@ mod error;
 mod gate;
 mod harness;
 mod measure;
+mod measure_peaks;
 mod measurement;
 mod memory;
+mod outcome;
 mod peaks;
 mod profile;
 #[doc(hidden)]
@@ -33,13 +35,17 @@ mod stopping;
 mod table;
 mod variant;
 
+pub use gpuprof_report::plot::{Plot, plots};
+
 pub use agreement::{Agreement, Pair, Tolerance};
-pub use bench::{Bench, Outcome, bench};
+pub use bench::{Bench, bench};
 pub use compare::{Comparing, Comparison, Requirement, Speedup};
 pub use error::BenchError;
 pub use harness::main;
+pub use measure_peaks::peaks;
 pub use measurement::{Measurement, Mode, Results, Stopped};
-pub use peaks::{Peaks, peaks};
+pub use outcome::Outcome;
+pub use peaks::Peaks;
 pub use profile::to_profile;
 pub use stopping::Rule;
 pub use variant::Variant;

@@ -3,8 +3,8 @@
 use std::fmt::Debug;
 
 use crate::agreement::Values;
-use crate::bench::Outcome;
 use crate::error::BenchError;
+use crate::outcome::Outcome;
 
 /// One of two implementations of the same; see [`Bench::compare`](crate::Bench::compare).
 pub struct Variant<'a> {

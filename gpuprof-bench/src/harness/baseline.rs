@@ -7,13 +7,14 @@ use std::path::PathBuf;
 use gpuprof_report::json;
 use gpuprof_report::profile::{Benchmark, Profile};
 
+use super::folder::{folder, write};
 use crate::measurement::Measurement;
 use crate::profile;
 
 /// A difference of the medians that is called one: smaller ones come and go with each build.
 const LEAST_CHANGE: f64 = 0.01;
 
-/// Where baselines of this program are: in the target folder that it was built in.
+/// The file of a baseline of this program.
 fn file(name: &str) -> Result<PathBuf, String> {
     let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     if name.is_empty() || name.starts_with('.') || !name.chars().all(is_name) {
@@ -21,28 +22,13 @@ fn file(name: &str) -> Result<PathBuf, String> {
             "a baseline's name has letters, digits, `-`, `_` and `.`, not `{name}`"
         ));
     }
-    let program = std::env::current_exe().map_err(|error| error.to_string())?;
-    let stem = program.file_stem().unwrap_or_default().to_string_lossy();
-    // Without the hash that cargo adds.
-    let target = stem.rsplit_once('-').map_or(&*stem, |(target, _)| target);
-    let is_profile = |folder: &&std::path::Path| folder.join("deps").is_dir();
-    let folder = program.ancestors().skip(1).find(is_profile);
-    let folder = folder.and_then(|folder| folder.parent());
-    let folder = folder.map_or_else(|| PathBuf::from("target"), PathBuf::from);
-    Ok(folder
-        .join("gpuprof-bench")
-        .join(target)
-        .join(format!("{name}.json")))
+    Ok(folder()?.join(format!("{name}.json")))
 }
 
 /// Keeps a profile under a name. Returns the file.
 pub(super) fn save(name: &str, profile: &Profile) -> Result<PathBuf, String> {
     let file = file(name)?;
-    let failed = |error: std::io::Error| format!("cannot write {}: {error}", file.display());
-    if let Some(folder) = file.parent() {
-        fs::create_dir_all(folder).map_err(failed)?;
-    }
-    fs::write(&file, json::to_string(profile)).map_err(failed)?;
+    write(&file, json::to_string(profile).as_bytes())?;
     Ok(file)
 }
 

@@ -1,7 +1,9 @@
 //! The main function of a benchmark target: chooses benchmarks, runs them and prints a table.
 
 mod baseline;
+mod folder;
 mod options;
+mod plots;
 mod run;
 
 use std::process::ExitCode;

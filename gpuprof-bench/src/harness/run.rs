@@ -1,18 +1,19 @@
 //! Runs the chosen benchmarks.
 
-use std::fs;
 use std::panic::{self, AssertUnwindSafe};
 
 use cudarc::driver::CudaContext;
-use gpuprof_report::json;
+use gpuprof_report::{html, json};
 use gpuprof_runtime::Session;
 use gpuprof_runtime::{Mode as ProfilerMode, Output};
 
 use super::baseline::{self, Baseline};
+use super::folder::{folder, write};
 use super::options::{Format, Options};
+use super::plots;
 use crate::bench::bench;
+use crate::measure_peaks::peaks;
 use crate::measurement::Results;
-use crate::peaks::peaks;
 use crate::profile::to_profile;
 use crate::registry::{Case, Found};
 use crate::table;
@@ -157,17 +158,23 @@ fn print(options: &Options, all: &[Results], baseline: Option<&Baseline>) {
 }
 
 fn keep(options: &Options, all: &[Results]) -> Result<(), String> {
-    if options.json.is_none() && options.save_baseline.is_none() {
-        return Ok(());
-    }
     let profile = to_profile(all);
     if let Some(path) = &options.json {
-        let written = fs::write(path, json::to_string(&profile));
-        written.map_err(|error| format!("cannot write {}: {error}", path.display()))?;
+        write(path, json::to_string(&profile).as_bytes())?;
+    }
+    if let Some(path) = &options.html {
+        let mut page = Vec::new();
+        // Writing to a Vec cannot fail.
+        let _ = html::write(&profile, &mut page);
+        write(path, &page)?;
     }
     if let Some(name) = &options.save_baseline {
         let file = baseline::save(name, &profile)?;
         eprintln!("baseline {name}: {}", file.display());
+    }
+    let into = options.plots.clone().map_or_else(folder, Ok)?;
+    for file in plots::save(&profile, &into)? {
+        eprintln!("plot: {}", file.display());
     }
     Ok(())
 }

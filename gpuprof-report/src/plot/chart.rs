@@ -4,6 +4,7 @@
 use super::legend::Legend;
 use super::number::{self, Style};
 use super::panel::Panel;
+use super::placed::{PlacedMark, PlacedTick};
 use super::quantity::Quantity;
 use super::scale::Scale;
 use super::shapes::{CACHE, DIM, TEXT};
@@ -157,12 +158,6 @@ impl Titles {
     }
 }
 
-/// A labelled line across the x axis.
-pub(super) struct PlacedTick {
-    pub(super) place: f64,
-    label: String,
-}
-
 /// The values themselves if they are few, and otherwise powers of ten; those whose label has room.
 fn x_ticks(mut values: Vec<f64>, x: &Scale) -> Vec<PlacedTick> {
     values.sort_by(f64::total_cmp);
@@ -186,15 +181,6 @@ fn x_ticks(mut values: Vec<f64>, x: &Scale) -> Vec<PlacedTick> {
         }
     }
     ticks
-}
-
-/// The line of a cache mark, and its label above the panels.
-pub(super) struct PlacedMark {
-    pub(super) place: f64,
-    pub(super) cache: &'static str,
-    label: String,
-    middle: f64,
-    row: usize,
 }
 
 /// Puts labels that would overlap into different rows.

@@ -5,6 +5,7 @@ mod chart;
 mod legend;
 mod number;
 mod panel;
+mod placed;
 mod quantity;
 mod scale;
 mod shapes;

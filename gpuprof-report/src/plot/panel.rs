@@ -1,6 +1,6 @@
 //! One panel: a quantity over x.
 
-use super::chart::{PlacedMark, PlacedTick};
+use super::placed::{PlacedMark, PlacedTick};
 use super::quantity::Quantity;
 use super::scale::Scale;
 use super::shapes::{CACHE, DIM, FAINT_GRID, FRAME, GRID, ROOFLINE, TEXT, colour, dashes, marker};

@@ -22,6 +22,7 @@ pub(crate) const MODULE: Module = Module::new(
         benchmarks_are_listed_and_chosen,
         a_table_has_the_times_of_each_in_each_mode,
         formats_and_files_have_the_same_figures,
+        sweeps_are_drawn_into_files_and_into_the_page,
         a_baseline_is_kept_and_compared_with,
         a_candidate_that_is_slower_or_wrong_fails,
         a_benchmark_that_fails_does_not_stop_the_others,
@@ -168,6 +169,38 @@ fn formats_and_files_have_the_same_figures() {
         stdout(&ended).contains("| saxpy n=256 | cold | 30 | 10.00 µs |"),
         "{ended:#?}"
     );
+}
+
+fn sweeps_are_drawn_into_files_and_into_the_page() {
+    let folder = Folder::create();
+    let (plots, page) = (folder.path("plots"), folder.path("page.html"));
+    let (plots, page) = (plots.display().to_string(), page.display().to_string());
+    let ended = bench(&["--modes", "cold", "--plots", &plots, "--html", &page]);
+    assert_eq!(ended.status.code(), Some(0), "{ended:#?}");
+    // Only saxpy has a parameter with several values.
+    let files: Vec<&str> = ended
+        .stderr
+        .lines()
+        .filter_map(|line| line.strip_prefix("plot: "))
+        .collect();
+    assert_eq!(files, [format!("{plots}/saxpy.svg")]);
+    let svg = fs::read_to_string(files[0]).expect("a plot");
+    assert!(
+        svg.starts_with("<svg ") && svg.contains("saxpy over n, "),
+        "{svg}"
+    );
+    for quantity in [
+        "GB/s",
+        "TFLOP/s",
+        "simulated device",
+        "roofline",
+        "256",
+        "1024",
+    ] {
+        assert!(svg.contains(quantity), "{quantity}: {svg}");
+    }
+    let page = fs::read_to_string(page).expect("a page");
+    assert!(page.contains(&svg), "the plot is in the page");
 }
 
 fn a_baseline_is_kept_and_compared_with() {

@@ -1,0 +1,24 @@
+//! What a benchmarked closure may return.
+
+use std::fmt::Debug;
+
+/// What a benchmarked closure may return.
+pub trait Outcome {
+    /// Whether the call succeeded.
+    ///
+    /// # Errors
+    /// What the closure returned, as text.
+    fn into_result(self) -> Result<(), String>;
+}
+
+impl Outcome for () {
+    fn into_result(self) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+impl<T, E: Debug> Outcome for Result<T, E> {
+    fn into_result(self) -> Result<(), String> {
+        self.map(drop).map_err(|error| format!("{error:?}"))
+    }
+}
