@@ -4,6 +4,10 @@
 const Z95: f64 = 1.96;
 /// Median absolute deviation to standard deviation, for normal samples.
 const MAD_TO_SIGMA: f64 = 1.4826;
+/// Steps of the timer differ by less, as the driver rounds times to single precision.
+const ROUNDING: f64 = 1.05;
+/// Of a timer, over the median.
+const LONGEST_STEP: f64 = 0.01;
 
 /// Times of samples, ns.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -16,6 +20,9 @@ pub(crate) struct Statistics {
     /// Standard deviation over median, estimated from the median absolute deviation, which single
     /// outliers do not move.
     pub(crate) noise: f64,
+    /// Smallest difference of two samples that are not equal, 0 if all are: the step of the timer
+    /// where that is coarse.
+    step: f64,
 }
 
 impl Statistics {
@@ -33,8 +40,17 @@ impl Statistics {
             median,
             median_ci95: (*sorted.get(low)?, *sorted.get(high)?),
             p95: *sorted.get(p95.saturating_sub(1))?,
+            step: step(&sorted),
             noise: MAD_TO_SIGMA * self::median(&distances)? / median.max(f64::MIN_POSITIVE),
         })
+    }
+
+    /// Whether more samples cannot say more: the confidence interval is one step of the timer wide.
+    pub(crate) fn is_as_fine_as_the_timer(&self) -> bool {
+        let (low, high) = self.median_ci95;
+        // A longer one may be two states of the device.
+        let is_of_timer = self.step <= LONGEST_STEP * self.median;
+        is_of_timer && high - low <= self.step * ROUNDING
     }
 
     /// Half the width of the confidence interval over the median.
@@ -42,6 +58,15 @@ impl Statistics {
         let (low, high) = self.median_ci95;
         (high - low) / 2.0 / self.median.max(f64::MIN_POSITIVE)
     }
+}
+
+fn step(sorted: &[f64]) -> f64 {
+    let pairs = sorted.iter().zip(sorted.iter().skip(1));
+    let steps = pairs.map(|(low, high)| high - low);
+    let smallest = steps
+        .filter(|&step| step > 0.0)
+        .fold(f64::INFINITY, f64::min);
+    if smallest.is_finite() { smallest } else { 0.0 }
 }
 
 /// The median of sorted numbers.

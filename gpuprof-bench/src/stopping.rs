@@ -7,12 +7,13 @@ use crate::statistics::Statistics;
 
 /// When a benchmark has enough samples.
 ///
-/// It ends once the 95 % confidence interval of the median is at most ±`relative_error` wide, but
-/// not before `min_samples`, and in any case after `max_time` or `max_samples`.
+/// It ends once the 95 % confidence interval of the median is at most ±`relative_error` wide, or
+/// one step of the device's timer, but not before `min_samples`, and in any case after `max_time`
+/// or `max_samples`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Rule {
-    /// Half the width of the median's interval over the median; default 0.005.
+    /// Half the width of the median's interval over the median; default 0.002.
     pub relative_error: f64,
     /// Default 30.
     pub min_samples: usize,
@@ -25,7 +26,7 @@ pub struct Rule {
 impl Default for Rule {
     fn default() -> Self {
         Self {
-            relative_error: 0.005,
+            relative_error: 0.002,
             min_samples: 30,
             max_samples: 100_000,
             max_time: Duration::from_secs(3),
@@ -53,8 +54,10 @@ impl Stopping {
     pub(crate) fn check(&mut self, times: &[f64], took: Duration) -> Option<Stopped> {
         if times.len() >= self.next_look {
             self.next_look = (times.len() + times.len() / 2).max(times.len() + 1);
-            let error = Statistics::of(times).map(|all| all.relative_error());
-            if error.is_some_and(|error| error <= self.rule.relative_error) {
+            let wanted = self.rule.relative_error;
+            let is_known =
+                |all: Statistics| all.relative_error() <= wanted || all.is_as_fine_as_the_timer();
+            if Statistics::of(times).is_some_and(is_known) {
                 return Some(Stopped::Converged);
             }
         }
@@ -94,10 +97,14 @@ mod tests {
     #[test]
     fn noise_needs_samples_by_its_square() {
         let mut random = fastrand::Rng::with_seed(9);
+        let rule = Rule {
+            relative_error: 0.005,
+            ..Rule::default()
+        };
         // Uniform over ±r: the median's interval is about ±1.96 r/√n wide, so n ≈ (1.96 r/e)².
         let mut needed = |spread: f64| {
             let next = |_| 1.0 + spread * (2.0 * random.f64() - 1.0);
-            let (times, stopped) = run(Rule::default(), next);
+            let (times, stopped) = run(rule, next);
             assert_eq!(stopped, Stopped::Converged);
             let error = Statistics::of(&times).unwrap().relative_error();
             assert!(error <= 0.005, "{error}");
@@ -111,6 +118,18 @@ mod tests {
                 "±{spread}: {ratio} × {expected}"
             );
         }
+    }
+
+    /// Of 4 µs, a step of 32 ns is 0.8 %: no number of samples makes the interval narrower.
+    #[test]
+    fn a_coarse_timer_is_no_reason_to_go_on() {
+        let mut random = fastrand::Rng::with_seed(5);
+        let next = |_| 4_000.0 + 32.0 * (3.0 * random.f64()).round();
+        let (times, stopped) = run(Rule::default(), next);
+        assert_eq!(stopped, Stopped::Converged);
+        assert!(times.len() < 1_000, "{}", times.len());
+        let all = Statistics::of(&times).unwrap();
+        assert!(all.median_ci95.1 - all.median_ci95.0 <= 32.0);
     }
 
     #[test]

@@ -169,7 +169,9 @@ fn known_noise_ends_by_the_rule() {
         });
         results.expect("a result").measurements.remove(0)
     };
-    let measured = run(Rule::default());
+    let mut rule = Rule::default();
+    rule.relative_error = 0.005;
+    let measured = run(rule);
     assert_eq!(measured.stopped, Stopped::Converged);
     assert!(measured.relative_error() <= 0.005);
     // (1.96 · 0.1 / 0.005)² is 1,537.

@@ -36,7 +36,7 @@ pub(crate) struct Options {
     )]
     pub(crate) modes: Vec<Mode>,
     /// End once the median is known to ± this percentage
-    #[arg(long, value_name = "PERCENT", default_value_t = 0.5)]
+    #[arg(long, value_name = "PERCENT", default_value_t = 0.2)]
     pub(crate) error: f64,
     /// Samples at least
     #[arg(long, value_name = "N", default_value_t = 30)]
