@@ -32,7 +32,7 @@ fn config(Geometry { grid, block }: Geometry) -> LaunchConfig {
     }
 }
 
-#[gpu_bench(n = [1 << 16, 1 << 20, 1 << 24, 1 << 26])]
+#[gpu_bench(n = [1 << 12, 1 << 14, 1 << 16, 1 << 18, 1 << 20, 1 << 22, 1 << 24, 1 << 26])]
 fn saxpy(mut bench: Bench, n: usize) -> Result<Results, Box<dyn Error>> {
     let stream = bench.new_stream()?;
     let kernel = load(&stream, kernels::SAXPY_PTX, kernels::SAXPY)?;
@@ -100,7 +100,7 @@ fn transpose(mut bench: Bench, n: usize) -> Result<Results, Box<dyn Error>> {
     Ok(bench.run(launch)?)
 }
 
-#[gpu_bench(kernel = [kernels::MATMUL_NAIVE, kernels::MATMUL_TILED], n = [256, 1024, 4096])]
+#[gpu_bench(kernel = [kernels::MATMUL_NAIVE, kernels::MATMUL_TILED], n = [256, 512, 1024, 2048, 4096])]
 fn matmul(mut bench: Bench, kernel: &'static str, n: usize) -> Result<Results, Box<dyn Error>> {
     if bench.is_simulated()? && n * n > SIMULATED {
         return Ok(bench.skip("the simulated device would compute it for minutes"));

@@ -123,6 +123,7 @@ impl Work<'_> {
         let kernel = self.module.kernel(c"gpuprof_copy")?;
         let (source, target) = (self.allocate::<u8>(bytes)?, self.allocate::<u8>(bytes)?);
         let count = (bytes / VECTOR) as u64;
+        let blocks = u32::try_from(count.div_ceil(u64::from(THREADS))).unwrap_or(u32::MAX);
         let ((source, _read), (target, _written)) = (
             source.device_ptr(self.stream),
             target.device_ptr(self.stream),
@@ -130,7 +131,7 @@ impl Work<'_> {
         self.rate(2 * count * VECTOR as u64, || {
             let parameters = &mut [pointer(&source), pointer(&target), pointer(&count)];
             // SAFETY: these are the kernel's parameters, and both slices hold `count` vectors.
-            unsafe { self.launch(kernel, parameters) }
+            unsafe { self.launch(kernel, blocks, parameters) }
         })
     }
 
@@ -148,7 +149,7 @@ impl Work<'_> {
         self.rate(flops, || {
             let parameters = &mut [pointer(&results), pointer(&rounds)];
             // SAFETY: these are the kernel's parameters, and there is a result for each thread.
-            unsafe { self.launch(kernel, parameters) }
+            unsafe { self.launch(kernel, self.blocks, parameters) }
         })
     }
 
@@ -165,9 +166,10 @@ impl Work<'_> {
     unsafe fn launch(
         &self,
         kernel: CUfunction,
+        blocks: u32,
         parameters: &mut [*mut c_void],
     ) -> Result<(), DriverError> {
-        let (grid, block) = ((self.blocks, 1, 1), (THREADS, 1, 1));
+        let (grid, block) = ((blocks, 1, 1), (THREADS, 1, 1));
         let stream = self.stream.cu_stream();
         // SAFETY: the caller's.
         unsafe { result::launch_kernel(kernel, grid, block, 0, stream, parameters) }
