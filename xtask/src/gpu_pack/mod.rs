@@ -264,6 +264,62 @@ mod tests {
     }
 
     #[test]
+    fn the_python_programs_have_no_syntax_errors() {
+        let cache = tempfile::tempdir().expect("a folder");
+        for (name, _) in PYTHON {
+            let file = format!("{}/src/gpu_pack/{name}", env!("CARGO_MANIFEST_DIR"));
+            let compiled = std::process::Command::new("python3")
+                .args(["-m", "py_compile", &file])
+                .env("PYTHONPYCACHEPREFIX", cache.path())
+                .output()
+                .expect("python3 runs");
+            let error = String::from_utf8_lossy(&compiled.stderr);
+            assert!(compiled.status.success(), "{error}");
+        }
+    }
+
+    /// Runs run.sh on the simulated device, with programs that only say what they are asked for.
+    /// Returns whether it succeeded, what it printed, and peers.json.
+    fn run_peers(arguments: &[&str], status: u8) -> (bool, String, Option<String>) {
+        let root = tempfile::tempdir().expect("a folder");
+        let (pack, out) = (root.path().join("pack"), root.path().join("out"));
+        fill(&pack, &[]).expect("packed");
+        let csv = "benchmark,mode,median_ns,device\nsaxpy n=1,hot,7,it";
+        let kernels = format!("#!/bin/sh\necho '{csv}'\nexit {status}\n");
+        for (name, text) in [
+            ("gpu-checks", "#!/bin/sh\necho checks: \"$@\"\n"),
+            ("cost", "#!/bin/sh\n"),
+            ("kernels", kernels.as_str()),
+        ] {
+            fs::write(pack.join(name), text).expect("a file");
+        }
+        let ran = std::process::Command::new("sh")
+            .arg(pack.join("run.sh"))
+            .args(["--simulated", "--short"])
+            .args(arguments)
+            .arg(&out)
+            .output()
+            .expect("it runs");
+        let printed = String::from_utf8_lossy(&ran.stdout).into_owned();
+        let peers = fs::read_to_string(out.join("peers.json")).ok();
+        (ran.status.success(), printed, peers)
+    }
+
+    #[test]
+    fn the_peers_are_a_part_of_their_own() {
+        let (succeeded, printed, peers) = run_peers(&["--only", "peers"], 0);
+        assert!(succeeded && !printed.contains("checks:"), "{printed}");
+        assert!(printed.contains("nvbench is NOT MEASURED: the device is simulated"));
+        assert!(peers.expect("written").contains("saxpy n=1"));
+        let (succeeded, printed, peers) = run_peers(&["--skip", "peers"], 0);
+        assert!(succeeded && printed.contains("checks: --out"), "{printed}");
+        assert_eq!(peers, None);
+        assert_eq!(run_peers(&["--only", "ends"], 0).2, None);
+        assert!(run_peers(&[], 0).2.is_some());
+        assert!(!run_peers(&["--only", "peers"], 1).0);
+    }
+
+    #[test]
     fn the_folder_is_made_anew_and_runs() {
         let root = tempfile::tempdir().expect("a folder");
         let pack = root.path().join("pack");
