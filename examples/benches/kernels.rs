@@ -100,7 +100,10 @@ fn transpose(mut bench: Bench, n: usize) -> Result<Results, Box<dyn Error>> {
     Ok(bench.run(launch)?)
 }
 
-#[gpu_bench(kernel = [kernels::MATMUL_NAIVE, kernels::MATMUL_TILED], n = [256, 512, 1024, 2048, 4096])]
+#[gpu_bench(
+    kernel = [kernels::MATMUL_NAIVE, kernels::MATMUL_TILED],
+    n = [256, 512, 1024, 2048, 4096]
+)]
 fn matmul(mut bench: Bench, kernel: &'static str, n: usize) -> Result<Results, Box<dyn Error>> {
     if bench.is_simulated()? && n * n > SIMULATED {
         return Ok(bench.skip("the simulated device would compute it for minutes"));
