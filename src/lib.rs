@@ -161,7 +161,7 @@ pub use gpuprof_bench::{self as bench, bench, peaks};
 ///
 /// #[gpu_bench(n = [1 << 20, 1 << 24])]
 /// fn zeros(mut bench: Bench, n: usize) -> Result<Results, BenchError> {
-///     let stream = bench.new_stream()?;
+///     let stream = bench.own_stream()?;
 ///     bench.bytes(n as u64).run(|| stream.alloc_zeros::<u8>(n))
 /// }
 ///

@@ -31,7 +31,7 @@ fn main() -> std::process::ExitCode {
 #[gpu_bench(candidate = [kernels::CONVOLVE_SINGLE, kernels::CONVOLVE_TILED])]
 fn convolution(mut bench: Bench, candidate: &'static str) -> Result<Comparison, Box<dyn Error>> {
     let n = if bench.is_simulated()? { 512 } else { 8192 };
-    let stream = bench.new_stream()?;
+    let stream = bench.own_stream()?;
     let pixels = upload(&stream, n * n)?;
     let mask = upload(&stream, kernels::MASK * kernels::MASK)?;
     let with = |kernel, geometry| Problem {
@@ -61,7 +61,7 @@ fn convolution(mut bench: Bench, candidate: &'static str) -> Result<Comparison, 
 #[gpu_bench]
 fn matmul(mut bench: Bench) -> Result<Comparison, Box<dyn Error>> {
     let n = if bench.is_simulated()? { 256 } else { 2048 };
-    let stream = bench.new_stream()?;
+    let stream = bench.own_stream()?;
     let (a, b) = (upload(&stream, n * n)?, upload(&stream, n * n)?);
     let with = |kernel| Problem {
         stream: &stream,

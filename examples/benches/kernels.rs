@@ -34,7 +34,7 @@ fn config(Geometry { grid, block }: Geometry) -> LaunchConfig {
 
 #[gpu_bench(n = [1 << 12, 1 << 14, 1 << 16, 1 << 18, 1 << 20, 1 << 22, 1 << 24, 1 << 26])]
 fn saxpy(mut bench: Bench, n: usize) -> Result<Results, Box<dyn Error>> {
-    let stream = bench.new_stream()?;
+    let stream = bench.own_stream()?;
     let kernel = load(&stream, kernels::SAXPY_PTX, kernels::SAXPY)?;
     let (x, mut y) = (stream.alloc_zeros::<f32>(n)?, stream.alloc_zeros::<f32>(n)?);
     let (count, config) = (n as u32, config(kernels::saxpy_geometry(n as u32)));
@@ -53,7 +53,7 @@ fn saxpy(mut bench: Bench, n: usize) -> Result<Results, Box<dyn Error>> {
 /// A copy by the driver.
 #[gpu_bench(n = [1 << 20, 1 << 24, 1 << 26])]
 fn copy(mut bench: Bench, n: usize) -> Result<Results, Box<dyn Error>> {
-    let stream = bench.new_stream()?;
+    let stream = bench.own_stream()?;
     let x = stream.alloc_zeros::<f32>(n)?;
     let mut y = stream.alloc_zeros::<f32>(n)?;
     let bench = bench.bytes(8 * n as u64);
@@ -62,7 +62,7 @@ fn copy(mut bench: Bench, n: usize) -> Result<Results, Box<dyn Error>> {
 
 #[gpu_bench(n = [1 << 20, 1 << 24, 1 << 26])]
 fn reduce_sum(mut bench: Bench, n: u32) -> Result<Results, Box<dyn Error>> {
-    let stream = bench.new_stream()?;
+    let stream = bench.own_stream()?;
     let kernel = load(&stream, kernels::REDUCTION_PTX, kernels::REDUCE_SUM)?;
     let geometry = kernels::reduce_sum_geometry(n);
     let x = stream.alloc_zeros::<f32>(n as usize)?;
@@ -82,7 +82,7 @@ fn reduce_sum(mut bench: Bench, n: u32) -> Result<Results, Box<dyn Error>> {
 
 #[gpu_bench(n = [1 << 10, 1 << 12, 1 << 13])]
 fn transpose(mut bench: Bench, n: usize) -> Result<Results, Box<dyn Error>> {
-    let stream = bench.new_stream()?;
+    let stream = bench.own_stream()?;
     let kernel = load(&stream, kernels::TRANSPOSE_PTX, kernels::TRANSPOSE)?;
     let x = stream.alloc_zeros::<f32>(n * n)?;
     let mut y = stream.alloc_zeros::<f32>(n * n)?;
@@ -108,7 +108,7 @@ fn matmul(mut bench: Bench, kernel: &'static str, n: usize) -> Result<Results, B
     if bench.is_simulated()? && n * n > SIMULATED {
         return Ok(bench.skip("the simulated device would compute it for minutes"));
     }
-    let stream = bench.new_stream()?;
+    let stream = bench.own_stream()?;
     let kernel = load(&stream, kernels::MATMUL_PTX, kernel)?;
     let (a, b) = (
         stream.alloc_zeros::<f32>(n * n)?,

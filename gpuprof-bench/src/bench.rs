@@ -9,7 +9,7 @@ use gpuprof_runtime::bench_support;
 
 use crate::clocks::Clocks;
 use crate::error::{BenchError, Purpose};
-use crate::measure::{Measuring, Rounds};
+use crate::measure::{CannotRun, Measuring, Rounds};
 use crate::measurement::{Mode, Results};
 use crate::outcome::Outcome;
 use crate::peaks::Peaks;
@@ -74,8 +74,9 @@ pub struct Bench {
 }
 
 impl Bench {
-    /// As a harness begins it: by its name without parameters, and these.
-    pub(crate) fn set_case(&mut self, group: &str, parameters: &[Parameter]) {
+    /// As a harness begins it: by its name, that without parameters, and these.
+    pub(crate) fn set_case(&mut self, name: &str, group: &str, parameters: &[Parameter]) {
+        name.clone_into(&mut self.name);
         group.clone_into(&mut self.group);
         self.parameters = parameters.to_vec();
     }
@@ -85,13 +86,13 @@ impl Bench {
         self.tries = tries;
     }
 
-    /// A stream of the device that the program's arguments choose, and the benchmark's stream from
-    /// now on. It is the thread's own stream, which cudarc uses without events of its own, and
-    /// which can be captured.
+    /// The stream of this thread on the device that the program's arguments choose, and the
+    /// benchmark's stream from now on. cudarc uses it without events of its own, and it can be
+    /// captured.
     ///
     /// # Errors
     /// The benchmark was not begun by a harness and the first device cannot be used.
-    pub fn new_stream(&mut self) -> Result<Arc<CudaStream>, BenchError> {
+    pub fn own_stream(&mut self) -> Result<Arc<CudaStream>, BenchError> {
         let context = match &self.context {
             Some(context) => Arc::clone(context),
             None => CudaContext::new(0).to("use device 0")?,
@@ -106,7 +107,7 @@ impl Bench {
     /// # Errors
     /// The device cannot be used.
     pub fn is_simulated(&mut self) -> Result<bool, BenchError> {
-        let stream = self.new_stream()?;
+        let stream = self.own_stream()?;
         Ok(device_of(stream.context()).simulated)
     }
 
@@ -212,7 +213,7 @@ impl Bench {
         for (mode, measured) in self.measure(&mut [&mut call])? {
             match measured {
                 Ok(mut rounds) => results.measurements.append(&mut rounds.measurements),
-                Err(why) => results.not_measured.push((mode, why)),
+                Err(CannotRun { why, .. }) => results.not_measured.push((mode, why)),
             }
         }
         Ok(results)
@@ -236,6 +237,7 @@ impl Bench {
             rule: self.rule,
         };
         let event_overhead_ns = measuring.event_overhead_ns()?;
+        let profiled = profiled_calls();
         let mut all = Vec::with_capacity(self.modes.len());
         for &mode in &self.modes {
             let mut rounds = measuring.run(mode, calls)?;
@@ -249,12 +251,26 @@ impl Bench {
             }
             all.push((mode, rounds));
         }
+        if profiled_calls() > profiled {
+            let note = "gpuprof profiles functions that are called here: its events are a part of \
+                        these times (GPUPROF=off leaves them out)";
+            let rounds = all.iter_mut().flat_map(|(_, rounds)| rounds);
+            let measured = rounds.flat_map(|rounds| &mut rounds.measurements);
+            measured.for_each(|measured| measured.notes.push(note.to_owned()));
+        }
         Ok(all)
     }
 }
 
+/// Calls of profiled functions with a stream so far.
+fn profiled_calls() -> u64 {
+    let functions = gpuprof_runtime::snapshot().functions;
+    let on_gpu = functions.iter().filter(|function| !function.cpu_only);
+    on_gpu.map(|function| function.calls).sum()
+}
+
 /// What was measured in a mode, or why nothing.
-pub(crate) type InMode = (Mode, Result<Rounds, String>);
+pub(crate) type InMode = (Mode, Result<Rounds, CannotRun>);
 
 pub(crate) fn device_of(context: &CudaContext) -> Device {
     bench_support::describe(u32::try_from(context.ordinal()).unwrap_or(0))

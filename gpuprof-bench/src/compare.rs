@@ -6,7 +6,8 @@ use std::fmt;
 use crate::agreement::{Agreement, Tolerance, Values};
 use crate::bench::{Bench, device_of};
 use crate::error::{BenchError, Purpose};
-use crate::measurement::{Mode, Results};
+use crate::measure::CannotRun;
+use crate::measurement::{Mode, Results, Stopped};
 use crate::memory::MemoryUse;
 use crate::statistics::Statistics;
 use crate::table;
@@ -126,10 +127,12 @@ pub struct Speedup {
     /// Median over the rounds of the baseline's time over the candidate's: above 1, the candidate
     /// is faster.
     pub median: f64,
-    /// Its 95 % confidence interval.
-    pub ci95: (f64, f64),
+    /// Its 95 % confidence interval; `None` with fewer than 6 rounds.
+    pub ci95: Option<(f64, f64)>,
     /// Rounds, with a sample of each.
     pub rounds: usize,
+    /// Why there were no more.
+    pub stopped: Stopped,
 }
 
 /// Something that was required of a candidate.
@@ -195,8 +198,14 @@ impl Comparison {
         for (mode, measured) in bench.measure(&mut [&mut first, &mut second])? {
             let mut rounds = match measured {
                 Ok(rounds) => rounds,
-                Err(why) => {
-                    self.baseline.not_measured.push((mode, why));
+                Err(CannotRun { at, why }) => {
+                    let (own, other) = match at {
+                        0 => (&mut self.baseline, &mut self.candidate),
+                        _ => (&mut self.candidate, &mut self.baseline),
+                    };
+                    own.not_measured.push((mode, why));
+                    let why = "the other implementation cannot run so".to_owned();
+                    other.not_measured.push((mode, why));
                     continue;
                 }
             };
@@ -212,6 +221,7 @@ impl Comparison {
                     median: ratio.median,
                     ci95: ratio.median_ci95,
                     rounds: rounds.ratios.len(),
+                    stopped: rounds.stopped,
                 });
             }
         }
@@ -220,8 +230,9 @@ impl Comparison {
 
     fn judge(&mut self, modes: usize, speedup: Option<f64>, memory: Option<f64>) {
         if let Some(above) = speedup {
-            let all = self.speedups.iter();
-            let found = all.map(|one| format!("{:.3} {}", one.ci95.0, one.mode));
+            let least = |one: &Speedup| one.ci95.map_or(f64::NAN, |(least, _)| least);
+            let all = self.speedups.iter().filter(|one| one.ci95.is_some());
+            let found = all.map(|one| format!("{:.3} {}", least(one), one.mode));
             let found = found.collect::<Vec<_>>().join(", ");
             let is_measured = self.speedups.len() == modes && modes > 0;
             self.requirements.push(Requirement {
@@ -229,7 +240,7 @@ impl Comparison {
                     true => format!("speed-up above {above}: not measured"),
                     false => format!("speed-up above {above}: at least {found}"),
                 },
-                is_shown: is_measured && self.speedups.iter().all(|one| one.ci95.0 > above),
+                is_shown: is_measured && self.speedups.iter().all(|one| least(one) > above),
             });
         }
         if let Some(at_most) = memory {
@@ -252,11 +263,20 @@ impl Comparison {
         // Writing to a String cannot fail.
         let mut text = format!("{}: {candidate} against {baseline}\n", self.name);
         for one in &self.speedups {
-            let _ = writeln!(
-                text,
-                "  {:<5} speed-up {:.3} (95 %: {:.3} to {:.3}), {} rounds in turn",
-                one.mode, one.median, one.ci95.0, one.ci95.1, one.rounds
-            );
+            let _ = write!(text, "  {:<5} speed-up {:.3}", one.mode, one.median);
+            if let Some((low, high)) = one.ci95 {
+                let _ = write!(text, " (95 %: {low:.3} to {high:.3})");
+            }
+            let _ = write!(text, ", {} rounds in turn", one.rounds);
+            if let Some(limit) = one.stopped.limit() {
+                let _ = write!(text, ", ended by {limit}");
+            }
+            text.push('\n');
+        }
+        for results in [&self.baseline, &self.candidate] {
+            for (mode, why) in &results.not_measured {
+                let _ = writeln!(text, "  {mode:<5} not measured: {}: {why}", results.name);
+            }
         }
         let _ = writeln!(text, "  {}", self.agreement);
         let (ours, theirs) = self.memory_bytes;

@@ -6,11 +6,11 @@
 
 #![allow(unsafe_code, reason = "cudarc has no safe call that holds a stream")]
 
-use std::sync::Arc;
 use std::sync::atomic::{
-    AtomicBool, AtomicU32, AtomicU64,
-    Ordering::{AcqRel, Acquire, Release},
+    AtomicBool, AtomicU32,
+    Ordering::{Acquire, Release, SeqCst},
 };
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -21,6 +21,8 @@ use crate::error::{BenchError, Purpose};
 
 /// How long a call may take while the stream is held.
 const PATIENCE: Duration = Duration::from_millis(100);
+/// Memory that is not write-combining: the store must not wait for others.
+const PLAIN: u32 = 0;
 /// How often the thread looks.
 const LOOK: Duration = Duration::from_millis(5);
 
@@ -31,35 +33,46 @@ pub(crate) struct Gate {
     /// The number that the stream waits for. It is freed after the stream has passed.
     _memory: PinnedHostSlice<u32>,
     shared: Arc<Shared>,
-    began: Instant,
     watcher: Option<JoinHandle<()>>,
 }
 
 #[derive(Debug)]
 struct Shared {
     flag: Flag,
-    /// What the stream waits for.
-    number: AtomicU32,
-    /// Until when the present call may take, µs since the gate was made; 0 if none is held.
-    deadline_us: AtomicU64,
-    /// The thread has opened it.
-    is_forced: AtomicBool,
+    held: Mutex<Held>,
     is_over: AtomicBool,
+}
+
+/// The present call. Both threads change it, and write the flag, under its lock.
+#[derive(Debug, Default)]
+struct Held {
+    /// What the stream waits for.
+    number: u32,
+    /// Until when the present call may take; `None` if none is held.
+    deadline: Option<Instant>,
+    /// The thread has opened it.
+    is_forced: bool,
+}
+
+impl Shared {
+    fn held(&self) -> MutexGuard<'_, Held> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// The address of the number.
 #[derive(Debug)]
 struct Flag(*mut u32);
 
-// SAFETY: the memory lives until the thread has ended, and every access of it is volatile.
+// SAFETY: the memory lives until the thread has ended, and every access of it is atomic.
 unsafe impl Send for Flag {}
-// SAFETY: as above; a value is written whole.
+// SAFETY: as above.
 unsafe impl Sync for Flag {}
 
 impl Flag {
     fn write(&self, number: u32) {
-        // SAFETY: it is valid and aligned, see above; only the device reads it.
-        unsafe { self.0.write_volatile(number) };
+        // SAFETY: it is valid and aligned, see above, and only accessed in this way.
+        unsafe { AtomicU32::from_ptr(self.0) }.store(number, SeqCst);
     }
 }
 
@@ -69,28 +82,24 @@ impl Gate {
     pub(crate) fn new(stream: &Arc<CudaStream>) -> Result<Self, BenchError> {
         let allocate = "allocate page-locked memory";
         // SAFETY: any bits are a number, and it is written before it is waited for.
-        let memory = unsafe { stream.context().alloc_pinned::<u32>(1) };
+        let memory = unsafe { stream.context().alloc_pinned_with_flags::<u32>(1, PLAIN) };
         let mut memory = memory.to(allocate)?;
         let flag = Flag(memory.as_mut_ptr().to(allocate)?);
         flag.write(0);
         let shared = Arc::new(Shared {
             flag,
-            number: AtomicU32::new(0),
-            deadline_us: AtomicU64::new(0),
-            is_forced: AtomicBool::new(false),
+            held: Mutex::default(),
             is_over: AtomicBool::new(false),
         });
-        let began = Instant::now();
         let watched = Arc::clone(&shared);
         let watcher = thread::Builder::new().name("gpuprof bench gate".to_owned());
         let watcher = watcher
-            .spawn(move || watch(&watched, began))
+            .spawn(move || watch(&watched))
             .map_err(|error| BenchError::Setting(format!("cannot start a thread: {error}")))?;
         Ok(Self {
             stream: Arc::clone(stream),
             _memory: memory,
             shared,
-            began,
             watcher: Some(watcher),
         })
     }
@@ -100,9 +109,12 @@ impl Gate {
     /// # Errors
     /// The stream cannot wait for a value.
     pub(crate) fn close(&mut self) -> Result<(), BenchError> {
-        let number = self.shared.number.load(Acquire).wrapping_add(1);
-        self.shared.number.store(number, Release);
-        self.shared.is_forced.store(false, Release);
+        let number = {
+            let mut held = self.shared.held();
+            held.number = held.number.wrapping_add(1);
+            held.is_forced = false;
+            held.number
+        };
         let flags = CUstreamWaitValue_flags::CU_STREAM_WAIT_VALUE_EQ as u32;
         let address = self.shared.flag.0 as u64;
         let stream = self.stream.cu_stream();
@@ -116,31 +128,29 @@ impl Gate {
 
     /// A call goes on: it has its time from now on.
     pub(crate) fn extend(&self) {
-        let deadline = self.began.elapsed() + PATIENCE;
-        let deadline = u64::try_from(deadline.as_micros()).unwrap_or(u64::MAX);
-        self.shared.deadline_us.store(deadline, Release);
+        self.shared.held().deadline = Some(Instant::now() + PATIENCE);
     }
 
     /// Lets the stream go on. False if it had to be let go before.
     pub(crate) fn open(&self) -> bool {
-        self.shared.deadline_us.store(0, Release);
-        self.shared.flag.write(self.shared.number.load(Acquire));
-        !self.shared.is_forced.load(Acquire)
+        let mut held = self.shared.held();
+        held.deadline = None;
+        self.shared.flag.write(held.number);
+        !held.is_forced
     }
 }
 
-fn watch(shared: &Shared, began: Instant) {
+fn watch(shared: &Shared) {
     while !shared.is_over.load(Acquire) {
         thread::park_timeout(LOOK);
-        let deadline = shared.deadline_us.load(Acquire);
-        if deadline == 0 || began.elapsed().as_micros() <= u128::from(deadline) {
-            continue;
-        }
-        // Unless the call has ended, or another one has begun, since the look.
-        let late = (shared.deadline_us).compare_exchange(deadline, 0, AcqRel, Acquire);
-        if late.is_ok() {
-            shared.is_forced.store(true, Release);
-            shared.flag.write(shared.number.load(Acquire));
+        let mut held = shared.held();
+        if held
+            .deadline
+            .is_some_and(|deadline| Instant::now() > deadline)
+        {
+            held.deadline = None;
+            held.is_forced = true;
+            shared.flag.write(held.number);
         }
     }
 }

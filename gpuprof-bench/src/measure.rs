@@ -1,5 +1,7 @@
 //! Benchmarked calls in one mode: warm-up, number of calls of a sample, samples of each in turn.
 
+use std::panic::{self, AssertUnwindSafe};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use cudarc::driver::CudaGraph;
@@ -23,6 +25,8 @@ const WARM_LIMIT: Duration = Duration::from_millis(500);
 const BATCH_NS: f64 = 500_000.0;
 /// A stream of an H200 takes 1,021 operations, two of which are events.
 const MAX_BATCH: u32 = 512;
+/// How long a throttled device is left alone.
+const COOLING: Duration = Duration::from_millis(50);
 /// Samples of an event pair alone.
 const EMPTY_SAMPLES: usize = 25;
 
@@ -49,7 +53,7 @@ impl Measuring<'_> {
         &mut self,
         mode: Mode,
         calls: &mut [Call<'_>],
-    ) -> Result<Result<Rounds, String>, BenchError> {
+    ) -> Result<Result<Rounds, CannotRun>, BenchError> {
         match mode {
             Mode::Cold => {
                 let context = self.sampler.stream().context();
@@ -67,11 +71,11 @@ impl Measuring<'_> {
             }
             Mode::Graph => {
                 let mut graphs = Vec::with_capacity(calls.len());
-                for call in calls {
+                for (at, call) in calls.iter_mut().enumerate() {
                     let number = self.batch(*call)?;
                     match self.capture(*call, number)? {
                         Ok(graph) => graphs.push((graph, number)),
-                        Err(why) => return Ok(Err(why)),
+                        Err(why) => return Ok(Err(CannotRun { at, why })),
                     }
                 }
                 let launch = |graph: &CudaGraph| graph.launch().to("replay the graph");
@@ -109,12 +113,13 @@ impl Measuring<'_> {
 
     /// Samples until the times are stable. Returns their median, ns of one call.
     fn warm_up(&mut self, call: Call<'_>, calls: u32) -> Result<f64, BenchError> {
-        let (began, mut before) = (Instant::now(), f64::INFINITY);
+        let (began, mut before, mut late) = (Instant::now(), f64::INFINITY, 0);
         loop {
             let mut times = Vec::with_capacity(WARM_WINDOW);
             for _ in 0..WARM_WINDOW {
                 let sample = self.sampler.sample(call, calls)?;
-                if self.sampler.holds() && !sample.is_held && calls == 1 {
+                late += u32::from(self.sampler.holds() && !sample.is_held);
+                if late > 1 && calls == 1 {
                     // It would be let go 100 ms late every time.
                     self.sampler.hold_no_more();
                 }
@@ -137,18 +142,27 @@ impl Measuring<'_> {
         let mut notes = Vec::new();
         if !self.sampler.holds() {
             notes.push(
-                "the code waits for the GPU, or queues more than a stream takes: time of the host \
-                 is in these times"
+                "the code waits for the GPU, queues more than a stream takes, or takes the host over \
+                 100 ms a call: time of the host is in these times"
                     .to_owned(),
             );
         }
         if ending.is_throttled_throughout {
             notes.push("the device was throttled throughout".to_owned());
         }
+        let is_alone = samples.len() == 1;
         let measurements = samples.into_iter().zip(all).map(|(samples, one)| {
-            let mut measured = Measurement::of(mode, samples.gpu, one.calls * one.contains);
+            let calls = one.calls * one.contains;
+            let known = Statistics::of(&samples.gpu)
+                .is_some_and(|all| self.rule.accepts(&all, all.timer_step(calls)));
+            let mut measured = Measurement::of(mode, samples.gpu, calls);
             measured.cpu_ns = Statistics::of(&samples.cpu).map_or(0.0, |all| all.median);
-            measured.stopped = ending.stopped;
+            measured.stopped = match ending.stopped {
+                stopped if is_alone => stopped,
+                _ if known => Stopped::Converged,
+                Stopped::Converged => Stopped::RatioConverged,
+                limit => limit,
+            };
             measured.throttled_samples = ending.throttled;
             measured.sm_clock_mhz = self.clocks.sm_clock_mhz();
             measured.notes.clone_from(&notes);
@@ -162,6 +176,7 @@ impl Measuring<'_> {
         Ok(Rounds {
             measurements: measurements.collect(),
             ratios,
+            stopped: ending.stopped,
         })
     }
 
@@ -188,28 +203,31 @@ impl Measuring<'_> {
             }
             rounds += 1;
             let took = began.elapsed();
-            let stopped = match samples.as_slice() {
-                [one] => stopping.check(&one.gpu, took),
+            let mut stopped = match samples.as_slice() {
+                [one] => stopping.check(&one.gpu, || one.timer_step(), took),
                 several => {
                     ratios.extend(last_ratio(several));
-                    stopping.check(&ratios, took)
+                    stopping.check(&ratios, || ratio_step(several), took)
                 }
             };
             if self.clocks.is_due() || stopped.is_some() {
                 if self.clocks.is_throttled() {
-                    ending.throttled += rounds - good;
-                    // Better these than none at all.
-                    let is_last = stopped.is_some() || took >= self.rule.max_time;
-                    if is_last && good == 0 {
+                    let is_over = took >= self.rule.max_time;
+                    if is_over && good == 0 {
+                        // Better these than none at all.
                         ending.is_throttled_throughout = true;
                     } else {
+                        ending.throttled += rounds - good;
                         samples.iter_mut().for_each(|one| one.truncate(good));
                         ratios.truncate(good);
                         rounds = good;
+                        stopping = Stopping::new(self.rule);
                     }
-                    if !is_last {
+                    if !is_over {
+                        thread::sleep(COOLING);
                         continue;
                     }
+                    stopped = Some(Stopped::TimeLimit);
                 }
                 good = rounds;
             }
@@ -230,10 +248,12 @@ impl Measuring<'_> {
         if let Err(error) = stream.begin_capture(CU_STREAM_CAPTURE_MODE_RELAXED) {
             return Ok(Err(format!("this stream cannot be captured: {error}")));
         }
-        let called = (0..calls).try_for_each(|_| call());
+        let called = panic::catch_unwind(AssertUnwindSafe(|| (0..calls).try_for_each(|_| call())));
         // Memory that the calls allocate and keep is freed before the next replay.
         let flags = CUgraphInstantiate_flags::CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH;
         let ended = stream.end_capture(flags);
+        // Only now, so that the stream can be used again.
+        let called = called.unwrap_or_else(|panicked| panic::resume_unwind(panicked));
         match (called, ended) {
             (Ok(()), Ok(Some(graph))) => {
                 graph.upload().to("upload the graph")?;
@@ -276,6 +296,14 @@ pub(crate) struct Rounds {
     pub(crate) measurements: Vec<Measurement>,
     /// The first call's time over the last one's, in each round.
     pub(crate) ratios: Vec<f64>,
+    /// Why no more were taken.
+    pub(crate) stopped: Stopped,
+}
+
+/// Which of the calls cannot be run in a mode, and why.
+pub(crate) struct CannotRun {
+    pub(crate) at: usize,
+    pub(crate) why: String,
 }
 
 /// Times of one call, ns, one for each round.
@@ -285,10 +313,13 @@ struct Samples {
     cpu: Vec<f64>,
     /// Those that contain time of the host.
     is_late: Vec<bool>,
+    /// In each sample.
+    calls: u32,
 }
 
 impl Samples {
     fn push(&mut self, sample: Sample, calls: u32) {
+        self.calls = calls;
         self.gpu.push(sample.gpu_ns / f64::from(calls));
         self.cpu.push(sample.cpu_ns / f64::from(calls));
         self.is_late.push(!sample.is_held);
@@ -299,12 +330,35 @@ impl Samples {
         self.cpu.truncate(rounds);
         self.is_late.truncate(rounds);
     }
+
+    /// See [`Statistics::timer_step`].
+    fn timer_step(&self) -> f64 {
+        Statistics::of(&self.gpu).map_or(0.0, |all| all.timer_step(self.calls))
+    }
 }
 
 /// The first call's time over the last one's in the last round.
 fn last_ratio(samples: &[Samples]) -> Option<f64> {
     let first = samples.first()?.gpu.last()?;
     Some(first / samples.last()?.gpu.last()?)
+}
+
+/// What steps of the timer in both times are in their ratio.
+fn ratio_step(samples: &[Samples]) -> f64 {
+    let relative = |samples: &Samples| {
+        let all = Statistics::of(&samples.gpu)?;
+        Some(all.timer_step(samples.calls) / all.median)
+    };
+    let medians = |samples: &Samples| Statistics::of(&samples.gpu).map(|all| all.median);
+    let (Some(first), Some(last)) = (samples.first(), samples.last()) else {
+        return 0.0;
+    };
+    let step = relative(first).zip(relative(last));
+    let ratio = medians(first).zip(medians(last));
+    let step = step
+        .zip(ratio)
+        .map(|((a, b), (first, last))| (a + b) * first / last);
+    step.filter(|step| step.is_finite()).unwrap_or(0.0)
 }
 
 /// How the samples ended.

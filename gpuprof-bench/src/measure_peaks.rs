@@ -30,7 +30,7 @@ const VECTOR: usize = 16;
 const CHAINS: u64 = 8;
 /// Multiply-adds of a chain in single precision: about 1 ms.
 const ROUNDS_F32: u32 = 16_384;
-/// In double precision, at a 32nd to a half of that rate.
+/// In double precision, at a 64th to a half of that rate.
 const ROUNDS_F64: u32 = 2_048;
 
 /// What the stream's device reaches: the bandwidth of a copy, and the rate of multiply-adds. It is

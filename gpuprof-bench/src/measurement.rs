@@ -5,7 +5,7 @@ use std::fmt;
 use gpuprof_report::profile::{Device, Parameter, Precision};
 
 use crate::peaks::Peaks;
-use crate::statistics::Statistics;
+use crate::statistics::{self, Statistics};
 
 /// How calls are made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -46,10 +46,23 @@ impl fmt::Display for Mode {
 pub enum Stopped {
     /// The median is known as well as the [`Rule`](crate::Rule) wants it.
     Converged,
+    /// The ratio of a comparison is known as well as the rule wants it, the median is not.
+    RatioConverged,
     /// The rule's time was over before.
     TimeLimit,
     /// The rule's number of samples was reached before.
     SampleLimit,
+}
+
+impl Stopped {
+    /// What ended the samples before enough was known; `None` if it was.
+    pub(crate) const fn limit(self) -> Option<&'static str> {
+        match self {
+            Self::Converged | Self::RatioConverged => None,
+            Self::TimeLimit => Some("the time limit"),
+            Self::SampleLimit => Some("the limit of samples"),
+        }
+    }
 }
 
 /// The times of one benchmark in one mode. Times are of one call, ns, on the GPU unless stated.
@@ -66,8 +79,8 @@ pub struct Measurement {
     pub min_ns: f64,
     /// Median of the samples.
     pub median_ns: f64,
-    /// Its 95 % confidence interval.
-    pub median_ci95_ns: (f64, f64),
+    /// Its 95 % confidence interval; `None` with fewer than 6 samples.
+    pub median_ci95_ns: Option<(f64, f64)>,
     /// 95th percentile, by nearest rank.
     pub p95_ns: f64,
     /// Standard deviation over median, estimated from the median absolute deviation.
@@ -103,7 +116,7 @@ impl Measurement {
             calls_per_sample,
             min_ns: 0.0,
             median_ns: 0.0,
-            median_ci95_ns: (0.0, 0.0),
+            median_ci95_ns: None,
             p95_ns: 0.0,
             noise: 0.0,
             cpu_ns: 0.0,
@@ -124,7 +137,8 @@ impl Measurement {
     /// Sets the time of an empty event pair, and notes a measurement of nothing else.
     pub(crate) fn set_event_overhead(&mut self, ns: f64) {
         self.event_overhead_ns = ns;
-        if self.median_ns * f64::from(self.calls_per_sample) <= ns {
+        // Within a step of the timer.
+        if self.median_ns * f64::from(self.calls_per_sample) <= ns * 1.05 {
             let note = "its time is that of an empty event pair: is its work on this stream?";
             self.notes.push(note.to_owned());
         }
@@ -141,11 +155,10 @@ impl Measurement {
         }
     }
 
-    /// Half the width of the median's interval over the median.
+    /// Half the width of the median's interval over the median; `None` without an interval.
     #[must_use]
-    pub fn relative_error(&self) -> f64 {
-        let (low, high) = self.median_ci95_ns;
-        (high - low) / 2.0 / self.median_ns.max(f64::MIN_POSITIVE)
+    pub fn relative_error(&self) -> Option<f64> {
+        statistics::relative_error(self.median_ns, self.median_ci95_ns)
     }
 
     /// Stated bytes by the median time, per second.

@@ -35,7 +35,10 @@ fn benchmark(function: u32, results: &Results, measured: &Measurement) -> Benchm
     (benchmark.bytes, benchmark.flops) = (measured.bytes, measured.flops);
     benchmark.calls_per_sample = measured.calls_per_sample;
     benchmark.median_ns = measured.median_ns;
-    (benchmark.median_low_ns, benchmark.median_high_ns) = measured.median_ci95_ns;
+    benchmark.median_low_ns = measured.median_ci95_ns.map(|(low, _)| low);
+    benchmark.median_high_ns = measured.median_ci95_ns.map(|(_, high)| high);
+    benchmark.sm_clock_mhz = measured.sm_clock_mhz;
+    benchmark.notes.clone_from(&measured.notes);
     benchmark.noise = measured.noise;
     benchmark.event_overhead_ns = measured.event_overhead_ns;
     benchmark.throttled_samples = measured.throttled_samples as u64;

@@ -120,7 +120,18 @@ impl Case {
 fn of_entry(entry: &'static Entry, wanted: &[(String, Vec<String>)]) -> Vec<Case> {
     let axes = (entry.axes)();
     let mut cases = Vec::new();
+    let only = |name: &str, value: &str| {
+        let mut of_axis = wanted
+            .iter()
+            .filter(|(wanted, _)| wanted == name)
+            .peekable();
+        let is_any = of_axis.peek().is_none();
+        is_any || of_axis.any(|(_, values)| values.iter().any(|one| one == value))
+    };
     for at_type in 0..entry.types.len().max(1) {
+        if entry.types.get(at_type).is_some_and(|ty| !only("type", ty)) {
+            continue;
+        }
         let (name, parameters) = match entry.types.get(at_type) {
             Some(ty) => (
                 format!("{}<{ty}>", entry.name),
@@ -137,11 +148,9 @@ fn of_entry(entry: &'static Entry, wanted: &[(String, Vec<String>)]) -> Vec<Case
         });
     }
     for axis in &axes {
-        let only = wanted.iter().find(|(name, _)| name == axis.name);
         let values = axis.values.iter().enumerate();
-        let values: Vec<(usize, &String)> = values
-            .filter(|(_, value)| only.is_none_or(|(_, only)| only.contains(value)))
-            .collect();
+        let values: Vec<(usize, &String)> =
+            values.filter(|(_, value)| only(axis.name, value)).collect();
         cases = cases
             .iter()
             .flat_map(|case| {
@@ -204,6 +213,8 @@ mod tests {
         assert_eq!(names(&[]), all);
         assert_eq!(names(&[("n", &["2"])]), [all[1], all[3]]);
         assert_eq!(names(&[("n", &["3"])]), [""; 0]);
+        assert_eq!(names(&[("n", &["1"]), ("n", &["2"])]), all);
+        assert_eq!(names(&[("type", &["f64"])]), all[2..]);
         let last = Case::all(&[]).pop().expect("there are four");
         let results = (last.entry.run)(crate::bench("x"), last.at_type, &last.at);
         assert!(matches!(results, Ok(Found::Results(results)) if results.name == "1 [1, 0]"));

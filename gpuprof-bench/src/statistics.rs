@@ -8,6 +8,11 @@ const MAD_TO_SIGMA: f64 = 1.4826;
 const ROUNDING: f64 = 1.05;
 /// Of a timer, over the median.
 const LONGEST_STEP: f64 = 0.01;
+/// Of a timer: twice the resolution that the driver promises for events, 0.5 µs.
+const TIMER_NS: f64 = 1_000.0;
+
+/// Fewer samples may all be on one side of the median, more often than in 5 % of cases.
+pub(crate) const LEAST_SAMPLES: usize = 6;
 
 /// Times of samples, ns.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -15,7 +20,8 @@ pub(crate) struct Statistics {
     pub(crate) min: f64,
     pub(crate) median: f64,
     /// 95 % confidence interval of the median, by order statistics: no distribution is assumed.
-    pub(crate) median_ci95: (f64, f64),
+    /// Fewer than [`LEAST_SAMPLES`] have none.
+    pub(crate) median_ci95: Option<(f64, f64)>,
     pub(crate) p95: f64,
     /// Standard deviation over median, estimated from the median absolute deviation, which single
     /// outliers do not move.
@@ -38,26 +44,37 @@ impl Statistics {
         Some(Self {
             min: *sorted.first()?,
             median,
-            median_ci95: (*sorted.get(low)?, *sorted.get(high)?),
+            median_ci95: (sorted.len() >= LEAST_SAMPLES)
+                .then_some((*sorted.get(low)?, *sorted.get(high)?)),
             p95: *sorted.get(p95.saturating_sub(1))?,
             step: step(&sorted),
             noise: MAD_TO_SIGMA * self::median(&distances)? / median.max(f64::MIN_POSITIVE),
         })
     }
 
-    /// Whether more samples cannot say more: the confidence interval is one step of the timer wide.
-    pub(crate) fn is_as_fine_as_the_timer(&self) -> bool {
-        let (low, high) = self.median_ci95;
-        // A longer one may be two states of the device.
-        let is_of_timer = self.step <= LONGEST_STEP * self.median;
-        is_of_timer && high - low <= self.step * ROUNDING
+    /// Half the width of the confidence interval over the median; `None` without an interval.
+    pub(crate) fn relative_error(&self) -> Option<f64> {
+        relative_error(self.median, self.median_ci95)
     }
 
-    /// Half the width of the confidence interval over the median.
-    pub(crate) fn relative_error(&self) -> f64 {
-        let (low, high) = self.median_ci95;
-        (high - low) / 2.0 / self.median.max(f64::MIN_POSITIVE)
+    /// The step of the timer as the samples show it, if they do; 0 otherwise. Each is the mean of
+    /// so many calls.
+    pub(crate) fn timer_step(&self, calls: u32) -> f64 {
+        // A longer one may be two states of the device.
+        let is_of_timer =
+            self.step * f64::from(calls) <= TIMER_NS && self.step <= LONGEST_STEP * self.median;
+        if is_of_timer {
+            self.step * ROUNDING
+        } else {
+            0.0
+        }
     }
+}
+
+/// Half the width of the median's interval over the median; `None` without an interval.
+pub(crate) fn relative_error(median: f64, ci95: Option<(f64, f64)>) -> Option<f64> {
+    let (low, high) = ci95?;
+    Some((high - low) / 2.0 / median.max(f64::MIN_POSITIVE))
 }
 
 fn step(sorted: &[f64]) -> f64 {
@@ -103,8 +120,8 @@ mod tests {
         let all = Statistics::of(&hundred).unwrap();
         assert_eq!((all.min, all.median, all.p95), (1.0, 50.5, 95.0));
         // The 41st and the 61st: positions 50 ∓ 9.8, outwards.
-        assert_eq!(all.median_ci95, (41.0, 61.0));
-        assert!((all.relative_error() - 10.0 / 50.5).abs() < 1e-12);
+        assert_eq!(all.median_ci95, Some((41.0, 61.0)));
+        assert!((all.relative_error().unwrap() - 10.0 / 50.5).abs() < 1e-12);
         assert!((all.noise - 1.4826 * 25.0 / 50.5).abs() < 1e-12);
     }
 
@@ -118,7 +135,7 @@ mod tests {
                 let times: Vec<f64> = (0..samples)
                     .map(|_| 1.0 - random.f64().max(1e-9).ln())
                     .collect();
-                let (low, high) = Statistics::of(&times).unwrap().median_ci95;
+                let (low, high) = Statistics::of(&times).unwrap().median_ci95.unwrap();
                 (low..=high).contains(&(1.0 + std::f64::consts::LN_2))
             });
             let share = hits.count() as f64 / f64::from(rounds);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::measurement::Stopped;
-use crate::statistics::Statistics;
+use crate::statistics::{LEAST_SAMPLES, Statistics};
 
 /// When a benchmark has enough samples.
 ///
@@ -15,7 +15,7 @@ use crate::statistics::Statistics;
 pub struct Rule {
     /// Half the width of the median's interval over the median; default 0.002.
     pub relative_error: f64,
-    /// Default 30.
+    /// Default 30; 6 are the least that have a confidence interval.
     pub min_samples: usize,
     /// Default 100,000.
     pub max_samples: usize,
@@ -34,6 +34,17 @@ impl Default for Rule {
     }
 }
 
+impl Rule {
+    /// Whether the median is known well enough, beside a timer of this step.
+    pub(crate) fn accepts(&self, all: &Statistics, step: f64) -> bool {
+        let Some((low, high)) = all.median_ci95 else {
+            return false;
+        };
+        let error = all.relative_error();
+        error.is_some_and(|error| error <= self.relative_error) || high - low <= step
+    }
+}
+
 /// The rule at work. The interval is looked at after ever more samples: who looks after each one
 /// stops too early, in a lucky moment.
 #[derive(Debug)]
@@ -46,18 +57,21 @@ impl Stopping {
     pub(crate) fn new(rule: Rule) -> Self {
         Self {
             rule,
-            next_look: rule.min_samples.max(1),
+            next_look: rule.min_samples.max(LEAST_SAMPLES),
         }
     }
 
-    /// Whether the samples are enough after `took`, and why.
-    pub(crate) fn check(&mut self, times: &[f64], took: Duration) -> Option<Stopped> {
+    /// Whether the samples are enough after `took`, and why. An interval no wider than `step`, the
+    /// difference of two values that the timer can tell apart, is as good as it gets.
+    pub(crate) fn check(
+        &mut self,
+        times: &[f64],
+        step: impl FnOnce() -> f64,
+        took: Duration,
+    ) -> Option<Stopped> {
         if times.len() >= self.next_look {
             self.next_look = (times.len() + times.len() / 2).max(times.len() + 1);
-            let wanted = self.rule.relative_error;
-            let is_known =
-                |all: Statistics| all.relative_error() <= wanted || all.is_as_fine_as_the_timer();
-            if Statistics::of(times).is_some_and(is_known) {
+            if Statistics::of(times).is_some_and(|all| self.rule.accepts(&all, step())) {
                 return Some(Stopped::Converged);
             }
         }
@@ -82,7 +96,8 @@ mod tests {
         loop {
             times.push(next(times.len()));
             let took = Duration::from_micros(times.len() as u64);
-            if let Some(stopped) = stopping.check(&times, took) {
+            let step = || Statistics::of(&times).map_or(0.0, |all| all.timer_step(1));
+            if let Some(stopped) = stopping.check(&times, step, took) {
                 return (times, stopped);
             }
         }
@@ -106,7 +121,7 @@ mod tests {
             let next = |_| 1.0 + spread * (2.0 * random.f64() - 1.0);
             let (times, stopped) = run(rule, next);
             assert_eq!(stopped, Stopped::Converged);
-            let error = Statistics::of(&times).unwrap().relative_error();
+            let error = Statistics::of(&times).unwrap().relative_error().unwrap();
             assert!(error <= 0.005, "{error}");
             times.len() as f64
         };
@@ -129,7 +144,29 @@ mod tests {
         assert_eq!(stopped, Stopped::Converged);
         assert!(times.len() < 1_000, "{}", times.len());
         let all = Statistics::of(&times).unwrap();
-        assert!(all.median_ci95.1 - all.median_ci95.0 <= 32.0);
+        let (low, high) = all.median_ci95.unwrap();
+        assert!(high - low <= 32.0);
+    }
+
+    #[test]
+    fn two_states_of_a_long_kernel_are_no_timer() {
+        let rule = Rule {
+            max_samples: 200,
+            ..Rule::default()
+        };
+        let next = |at: usize| if at.is_multiple_of(2) { 1e6 } else { 1.009e6 };
+        assert_eq!(run(rule, next).1, Stopped::SampleLimit);
+    }
+
+    #[test]
+    fn too_few_samples_are_never_enough() {
+        let rule = Rule {
+            min_samples: 1,
+            ..Rule::default()
+        };
+        let (times, stopped) = run(rule, |_| 7.0);
+        assert_eq!((times.len(), stopped), (6, Stopped::Converged));
+        assert_eq!(Statistics::of(&[1.0; 5]).unwrap().median_ci95, None);
     }
 
     #[test]

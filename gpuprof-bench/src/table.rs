@@ -98,26 +98,31 @@ pub(crate) fn markdown(all: &Rows<'_>) -> String {
 }
 
 /// As CSV, with units in the headings and full precision.
-pub(crate) fn csv(all: &[Results]) -> String {
+pub(crate) fn csv(all: &Rows<'_>) -> String {
     let mut out = String::from(
         "benchmark,mode,samples,calls_per_sample,min_ns,median_ns,median_low_ns,median_high_ns,\
          p95_ns,noise,cpu_ns,event_overhead_ns,bytes_per_s,flops_per_s,items_per_s,\
-         throttled_samples,converged,device\n",
+         throttled_samples,converged,device,sm_clock_mhz,notes,baseline\n",
     );
-    for results in all {
-        for one in &results.measurements {
+    for (results, compared) in all {
+        for (at, one) in results.measurements.iter().enumerate() {
+            let clock = one
+                .sm_clock_mhz
+                .map_or_else(String::new, |mhz| mhz.to_string());
+            let compared = compared.get(at).map_or("", String::as_str);
+            let bound = |bound: Option<f64>| bound.map_or_else(String::new, |ns| ns.to_string());
             let rate = |rate: Option<f64>| rate.map_or_else(String::new, |rate| rate.to_string());
             let _ = writeln!(
                 out,
-                "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}",
+                "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{clock},{},{}",
                 text_cell(&results.name),
                 one.mode,
                 one.samples.len(),
                 one.calls_per_sample,
                 one.min_ns,
                 one.median_ns,
-                one.median_ci95_ns.0,
-                one.median_ci95_ns.1,
+                bound(one.median_ci95_ns.map(|(low, _)| low)),
+                bound(one.median_ci95_ns.map(|(_, high)| high)),
                 one.p95_ns,
                 one.noise,
                 one.cpu_ns,
@@ -128,6 +133,8 @@ pub(crate) fn csv(all: &[Results]) -> String {
                 one.throttled_samples,
                 one.stopped == Stopped::Converged,
                 text_cell(&device(&results.device)),
+                text_cell(&one.notes.join("; ")),
+                text_cell(compared),
             );
         }
     }
@@ -155,7 +162,7 @@ fn row(results: &Results, measured: &Measurement, compared: String) -> Row {
         measured.samples.len().to_string(),
         duration(measured.min_ns),
         duration(measured.median_ns),
-        percent(measured.relative_error()),
+        error(measured),
         duration(measured.p95_ns),
         percent(measured.noise),
         duration(measured.cpu_ns),
@@ -218,16 +225,8 @@ fn used_columns(rows: &[Row]) -> Vec<usize> {
 }
 
 /// What must be known of the figures: devices, clocks, the cost of events, and each note.
-fn notes(all: &Rows<'_>) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    for (results, _) in all.iter().filter(|(all, _)| !all.measurements.is_empty()) {
-        let peaks = results.peaks.as_ref().map(Peaks::to_string);
-        for line in peaks.into_iter().chain([facts(results)]) {
-            if !lines.contains(&line) {
-                lines.push(line);
-            }
-        }
-    }
+pub(crate) fn notes(all: &Rows<'_>) -> Vec<String> {
+    let mut lines = facts(all);
     for (results, _) in all {
         for measured in &results.measurements {
             let place = format!("{}, {}", results.name, measured.mode);
@@ -248,35 +247,68 @@ fn notes(all: &Rows<'_>) -> Vec<String> {
 
 /// Why a measurement ended before it was good enough.
 fn stopped(measured: &Measurement) -> Option<String> {
-    let limit = match measured.stopped {
-        Stopped::Converged => return None,
-        Stopped::TimeLimit => "the time limit",
-        Stopped::SampleLimit => "the limit of samples",
-    };
-    let error = percent(measured.relative_error());
-    Some(format!(
-        "ended by {limit} after {} samples, with the median known to ±{error}",
-        measured.samples.len()
-    ))
+    let (limit, samples) = (measured.stopped.limit()?, measured.samples.len());
+    Some(match measured.relative_error() {
+        Some(_) => format!(
+            "ended by {limit} after {samples} samples, with the median known to ±{}",
+            error(measured)
+        ),
+        None => format!(
+            "ended by {limit} after {samples} samples, too few to say how well the median is known"
+        ),
+    })
 }
 
-fn facts(results: &Results) -> String {
-    let mut line = device(&results.device);
-    if let Some(measured) = results.measurements.first() {
+/// The devices with the clocks and event overheads of all that ran on them, a line each.
+fn facts(all: &Rows<'_>) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    let measured = |results: &Results| !results.measurements.is_empty();
+    let mut devices: Vec<&Device> = Vec::new();
+    for (results, _) in all.iter().filter(|(results, _)| measured(results)) {
+        if !devices.contains(&&results.device) {
+            devices.push(&results.device);
+            lines.extend(results.peaks.as_ref().map(Peaks::to_string));
+        }
+    }
+    for device in devices {
+        let of_it = all.iter().filter(|(results, _)| results.device == *device);
+        let measured: Vec<&Measurement> = of_it
+            .flat_map(|(results, _)| &results.measurements)
+            .collect();
+        let mut line = self::device(device);
+        let range = |values: Vec<f64>, shown: &dyn Fn(f64) -> String| {
+            let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+            let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            match shown(least) == shown(most) {
+                true => shown(least),
+                false => format!("{} to {}", shown(least), shown(most)),
+            }
+        };
+        let overheads = measured.iter().map(|one| one.event_overhead_ns).collect();
         let _ = write!(
             line,
             "; an empty event pair, a part of each sample: {}",
-            duration(measured.event_overhead_ns)
+            range(overheads, &duration)
         );
-        if let Some(clock) = measured.sm_clock_mhz {
-            let _ = write!(line, "; SM clock {clock} MHz");
+        let clocks = measured.iter().filter_map(|one| one.sm_clock_mhz);
+        let clocks: Vec<f64> = clocks.map(f64::from).collect();
+        if !clocks.is_empty() {
+            let shown = range(clocks, &|mhz| format!("{mhz:.0}"));
+            let _ = write!(line, "; SM clock {shown} MHz");
         }
+        lines.push(line);
     }
-    line
+    lines
 }
 
 fn device(device: &Device) -> String {
     format!("{}, driver CUDA {}", device.shown_name(), device.driver)
+}
+
+/// How well the median is known.
+fn error(measured: &Measurement) -> String {
+    let error = measured.relative_error();
+    error.map_or_else(|| "–".to_owned(), |error| format!("{:.2} %", error * 100.0))
 }
 
 fn percent(share: f64) -> String {
@@ -303,15 +335,13 @@ pub(crate) fn bytes(bytes: u64) -> String {
     }
 }
 
-/// Four digits.
+/// Four digits, at most six of them after the point.
 fn significant(value: f64) -> String {
-    let digits = match value.abs() {
-        ..1e-3 => 6,
-        ..1.0 => 4,
-        ..10.0 => 3,
-        ..100.0 => 2,
-        ..1000.0 => 1,
-        _ => 0,
+    let before = value.abs().log10().floor();
+    let digits = if before.is_finite() {
+        (3.0 - before).clamp(0.0, 6.0)
+    } else {
+        3.0
     };
-    format!("{value:.digits$}")
+    format!("{value:.*}", digits as usize)
 }

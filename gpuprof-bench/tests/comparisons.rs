@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use common::{KERNEL_NS, Saxpy, saxpy};
 use cudarc::driver::{CudaStream, DriverError};
-use gpuprof_bench::{BenchError, Comparing, Mode, Rule, Variant, bench};
+use gpuprof_bench::{BenchError, Comparing, Mode, Rule, Stopped, Variant, bench};
 
 /// A variant that launches so many kernels a call and adds `offset` to one value of its output.
 fn variant<'a>(name: &str, stream: &'a Arc<CudaStream>, launches: u32, offset: f32) -> Variant<'a> {
@@ -48,7 +48,8 @@ fn a_speedup_is_that_of_the_times_and_is_required_with_its_interval() {
     };
     let found = run(3.9);
     for speedup in &found.speedups {
-        assert_eq!((speedup.median, speedup.ci95), (4.0, (4.0, 4.0)));
+        assert_eq!((speedup.median, speedup.ci95), (4.0, Some((4.0, 4.0))));
+        assert_eq!(speedup.stopped, Stopped::Converged);
         assert_eq!(speedup.rounds, 30);
     }
     assert_eq!(found.speedups.len(), 2);
@@ -121,6 +122,10 @@ fn samples_are_taken_in_turn_so_that_a_drift_hits_both() {
         order.ends_with(&expected[..2 * rounds]),
         "{rounds}: {order}"
     );
+    // The medians drift, and are not known as well as the ratio is.
+    assert_eq!(found.speedups[0].stopped, Stopped::Converged);
+    let stopped = found.baseline.measurements[0].stopped;
+    assert_eq!(stopped, Stopped::RatioConverged);
     // Measured one after the other, the drift alone would be far more than 2 %.
     let speedup = found.speedups[0].median;
     assert!((speedup / 2.0 - 1.0).abs() < 0.005, "{speedup}");
@@ -210,7 +215,15 @@ fn a_mode_that_one_of_them_cannot_run_in_shows_nothing() {
         .require_speedup(0.0)
         .run()
         .expect("a comparison");
-    assert_eq!(found.baseline.not_measured.len(), 1);
+    let (mode, why) = &found.candidate.not_measured[0];
+    assert!(*mode == Mode::Graph && why.contains("CAPTURE"), "{why}");
+    assert_eq!(
+        found.baseline.not_measured[0].1,
+        "the other implementation cannot run so"
+    );
+    let text = found.to_string();
+    let line = "  graph not measured: saxpy implementation=waits: ";
+    assert!(text.contains(line), "{text}");
     assert!(found.check().is_err());
     let plain = || variant("plain", &work.stream, 1, 0.0);
     let found = bench("saxpy")

@@ -2,6 +2,7 @@
 
 mod common;
 
+use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -27,7 +28,7 @@ fn cold_samples_are_single_calls_each_after_a_flush() {
     );
     assert_eq!(
         (cold.median_ci95_ns, cold.noise),
-        ((12_500.0, 12_500.0), 0.0)
+        (Some((12_500.0, 12_500.0)), 0.0)
     );
     assert_eq!(
         (cold.stopped, cold.calls_per_sample),
@@ -152,6 +153,44 @@ fn a_mode_that_the_code_cannot_run_in_is_named() {
     assert!(why.contains("CAPTURE"), "{why}");
 }
 
+/// All benchmarks of a target share a stream.
+#[test]
+fn a_panic_in_a_capture_leaves_the_stream_usable() {
+    let (_sim, mut saxpy, _turn) = saxpy();
+    let stream = Arc::clone(&saxpy.stream);
+    let bench = bench("saxpy").stream(&stream).modes(&[Mode::Graph]);
+    let panicked = panic::catch_unwind(AssertUnwindSafe(|| {
+        bench.run(|| {
+            saxpy.launch().expect("a launch");
+            saxpy
+                .stream
+                .synchronize()
+                .expect("not while it is captured");
+        })
+    }));
+    assert!(panicked.is_err());
+    let results = bench.run(|| saxpy.launch()).expect("a result");
+    assert!(results.mode(Mode::Graph).is_some());
+}
+
+#[test]
+fn too_few_samples_say_nothing_of_the_median() {
+    let (_sim, mut saxpy, _turn) = saxpy();
+    let stream = Arc::clone(&saxpy.stream);
+    let mut rule = Rule::default();
+    rule.max_samples = 5;
+    let bench = bench("saxpy").stream(&stream).modes(&[Mode::Cold]);
+    let results = bench.rule(rule).run(|| saxpy.launch()).expect("a result");
+    let measured = &results.measurements[0];
+    assert_eq!((measured.samples.len(), measured.median_ci95_ns), (5, None));
+    assert_eq!(measured.stopped, Stopped::SampleLimit);
+    let text = results.to_string();
+    assert!(
+        text.contains("too few to say how well the median is known"),
+        "{text}"
+    );
+}
+
 #[test]
 fn known_noise_ends_by_the_rule() {
     let (sim, mut saxpy, _turn) = saxpy();
@@ -173,14 +212,18 @@ fn known_noise_ends_by_the_rule() {
     rule.relative_error = 0.005;
     let measured = run(rule);
     assert_eq!(measured.stopped, Stopped::Converged);
-    assert!(measured.relative_error() <= 0.005);
+    assert!(
+        measured
+            .relative_error()
+            .is_some_and(|error| error <= 0.005)
+    );
     // (1.96 · 0.1 / 0.005)² is 1,537.
     assert!(
         (500..=3_500).contains(&measured.samples.len()),
         "{}",
         measured.samples.len()
     );
-    let (low, high) = measured.median_ci95_ns;
+    let (low, high) = measured.median_ci95_ns.expect("an interval");
     assert!(low <= 100_500.0 && high >= 99_500.0, "{low} to {high}");
     // Of a uniform distribution the median deviation is half of 10 %.
     assert!(

@@ -1,9 +1,11 @@
 //! The main function of a benchmark target: chooses benchmarks, runs them and prints a table.
 
 mod baseline;
+mod choose;
 mod folder;
 mod options;
 mod plots;
+mod report;
 mod run;
 
 use std::process::ExitCode;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Parser, ValueEnum};
+use clap::{Args, Parser, ValueEnum};
 
 use crate::measurement::Mode;
 use crate::stopping::Rule;
@@ -35,13 +35,13 @@ pub(crate) struct Options {
         value_parser = mode
     )]
     pub(crate) modes: Vec<Mode>,
-    /// End once the median is known to ± this percentage
+    /// End once the median is known to ± this percentage, or to a step of the device's timer
     #[arg(long, value_name = "PERCENT", default_value_t = 0.2)]
     pub(crate) error: f64,
-    /// Samples at least
+    /// Samples at least; 6 are the least that say how well a median is known
     #[arg(long, value_name = "N", default_value_t = 30)]
     pub(crate) min_samples: usize,
-    /// Seconds that one benchmark takes in one mode at most
+    /// Seconds that the samples of one benchmark in one mode take at most, without the warm-up
     #[arg(long, value_name = "SECONDS", default_value_t = 3.0)]
     pub(crate) max_time: f64,
     /// First measure what the device reaches, and compare the rates with that too
@@ -53,6 +53,9 @@ pub(crate) struct Options {
     /// Compare with this baseline
     #[arg(long, value_name = "NAME")]
     pub(crate) baseline: Option<String>,
+    /// End with status 1 if a benchmark is SLOWER than the baseline
+    #[arg(long, requires = "baseline")]
+    pub(crate) fail_on_slower: bool,
     /// How the results are printed
     #[arg(long, value_enum, default_value_t = Format::Table)]
     pub(crate) format: Format,
@@ -72,9 +75,35 @@ pub(crate) struct Options {
     /// What cargo bench passes
     #[arg(long, hide = true)]
     pub(crate) bench: bool,
-    /// What test runners pass
+    /// Run none: no benchmark is ignored
     #[arg(long, hide = true)]
-    pub(crate) nocapture: bool,
+    pub(crate) ignored: bool,
+    /// Omit benchmarks whose name contains this text
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) skip: Vec<String>,
+    #[command(flatten)]
+    pub(crate) of_test_runners: OfTestRunners,
+}
+
+/// What `cargo test` passes on to every target, and means nothing here.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct OfTestRunners {
+    #[arg(long, hide = true)]
+    nocapture: bool,
+    #[arg(long, hide = true)]
+    no_capture: bool,
+    #[arg(long, hide = true)]
+    include_ignored: bool,
+    #[arg(long, hide = true)]
+    show_output: bool,
+    #[arg(long, short, hide = true)]
+    quiet: bool,
+    #[arg(long, hide = true)]
+    test_threads: Option<usize>,
+    #[arg(long, hide = true)]
+    color: Option<String>,
+    #[arg(short = 'Z', hide = true)]
+    unstable: Vec<String>,
 }
 
 /// How results are printed.
@@ -83,6 +112,9 @@ pub(crate) enum Format {
     Table,
     Markdown,
     Csv,
+    /// What test runners ask for: a table.
+    #[value(hide = true, alias = "pretty")]
+    Terse,
 }
 
 impl Options {

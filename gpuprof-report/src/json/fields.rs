@@ -59,7 +59,7 @@ objects! {
     Benchmark {
         function, name, parameters, mode, device, bytes, flops, calls_per_sample, median_ns,
         median_low_ns, median_high_ns, noise,
-        event_overhead_ns, throttled_samples, converged,
+        event_overhead_ns, throttled_samples, converged, sm_clock_mhz, notes,
     }
 
     Parameter {

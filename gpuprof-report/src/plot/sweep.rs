@@ -183,14 +183,17 @@ fn point(profile: &Profile, device: Option<&Device>, x: f64, benchmark: &Benchma
     let function = profile.functions.get(benchmark.function as usize);
     let precision = function.and_then(|function| function.precision);
     let precision = precision.unwrap_or(Precision::F32);
-    let (low, high) = (benchmark.median_low_ns, benchmark.median_high_ns);
-    let around = is_positive(low) && low <= benchmark.median_ns && benchmark.median_ns <= high;
+    let interval = benchmark.median_low_ns.zip(benchmark.median_high_ns);
+    let median = benchmark.median_ns;
+    let is_around = |&(low, high): &(f64, f64)| {
+        is_positive(low) && low <= median && median <= high && high.is_finite()
+    };
     let flops = stated(benchmark.flops);
     let peak_flops = || stated(device?.peak_flops(precision));
     Point {
         x,
         median_ns: benchmark.median_ns,
-        interval_ns: (around && high.is_finite()).then_some((low, high)),
+        interval_ns: interval.filter(is_around),
         work: Work {
             bytes: stated(benchmark.bytes),
             flops,

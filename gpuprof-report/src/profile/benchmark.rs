@@ -28,12 +28,12 @@ pub struct Benchmark {
     /// Median of the samples, ns.
     #[cfg_attr(test, schemars(range(min = 0)))]
     pub median_ns: f64,
-    /// Lower end of the median's 95 % confidence interval, ns.
+    /// Lower end of the median's 95 % confidence interval, ns; `None` with fewer than 6 samples.
     #[cfg_attr(test, schemars(range(min = 0)))]
-    pub median_low_ns: f64,
+    pub median_low_ns: Option<f64>,
     /// Upper end, ns.
     #[cfg_attr(test, schemars(range(min = 0)))]
-    pub median_high_ns: f64,
+    pub median_high_ns: Option<f64>,
     /// Standard deviation over median, from the median absolute deviation.
     #[cfg_attr(test, schemars(range(min = 0)))]
     pub noise: f64,
@@ -44,6 +44,10 @@ pub struct Benchmark {
     pub throttled_samples: u64,
     /// Whether the median became known as well as it was to be, before a limit ended it.
     pub converged: bool,
+    /// The clock of the SMs at the end, MHz; `None` without NVML.
+    pub sm_clock_mhz: Option<u32>,
+    /// What a reader must know of these times.
+    pub notes: Vec<String>,
 }
 
 /// A parameter of a benchmark, with its value in one run.

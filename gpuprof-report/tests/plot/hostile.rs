@@ -63,7 +63,7 @@ fn any_numbers_make_a_plot_or_none() {
     {
         let mut one = result("", &[("", value)], time);
         (one.bytes, one.flops) = (work[at % 4], work[at / 4 % 4]);
-        (one.median_low_ns, one.median_high_ns) = (times[at % 7], times[at / 7 % 7]);
+        (one.median_low_ns, one.median_high_ns) = (Some(times[at % 7]), Some(times[at / 7 % 7]));
         results.push(one);
     }
     for peak in [None, Some(0), Some(1), Some(u64::MAX)] {

@@ -21,7 +21,8 @@ pub(crate) fn result(name: &str, parameters: &[(&str, &str)], median_ns: f64) ->
         .collect();
     result.mode = "cold".into();
     result.median_ns = median_ns;
-    (result.median_low_ns, result.median_high_ns) = (median_ns * 0.99, median_ns * 1.01);
+    (result.median_low_ns, result.median_high_ns) =
+        (Some(median_ns * 0.99), Some(median_ns * 1.01));
     result
 }
 
@@ -84,7 +85,7 @@ fn saxpy() -> Vec<Benchmark> {
     let results = sizes.map(|n| {
         let median = 2_100.0 + 12.0 * n as f64 / 4_100.0;
         let mut result = result("saxpy", &[("n", &n.to_string())], median);
-        (result.median_low_ns, result.median_high_ns) = (median * 0.8, median * 1.3);
+        (result.median_low_ns, result.median_high_ns) = (Some(median * 0.8), Some(median * 1.3));
         (result.bytes, result.flops) = (Some(12 * n), Some(2 * n));
         result
     });

@@ -6,8 +6,9 @@ use std::error::Error;
 use std::fs;
 use std::process::ExitCode;
 
+use cudarc::driver::DriverError;
 use gpuprof::bench::{Bench, Comparison, Results, Variant};
-use gpuprof::{Profile, gpu_bench};
+use gpuprof::{Profile, gpu_bench, gpu_profile};
 use support::program::{Ended, Folder, Program};
 use support::suite::Module;
 use support::tests;
@@ -28,6 +29,8 @@ pub(crate) const MODULE: Module = Module::new(
         a_benchmark_that_fails_does_not_stop_the_others,
         as_a_test_each_runs_once_and_outputs_are_compared,
         wrong_arguments_are_refused_with_what_to_do,
+        arguments_for_other_targets_are_no_failure,
+        a_profiled_function_in_a_benchmark_is_noted,
     ]],
 )
 .with_program(run);
@@ -46,7 +49,7 @@ fn run(_scenario: &str) -> ExitCode {
 
 #[gpu_bench(n = [256, 1024])]
 fn saxpy(mut bench: Bench, n: usize) -> Result<Results, Box<dyn Error>> {
-    let stream = bench.new_stream()?;
+    let stream = bench.own_stream()?;
     let mut saxpy = Saxpy::new(&stream, n)?;
     let bench = bench.bytes(12 * n as u64).flops(2 * n as u64);
     Ok(bench.run(|| saxpy.launch())?)
@@ -54,7 +57,7 @@ fn saxpy(mut bench: Bench, n: usize) -> Result<Results, Box<dyn Error>> {
 
 #[gpu_bench]
 fn twice_against_once(mut bench: Bench) -> Result<Comparison, Box<dyn Error>> {
-    let stream = bench.new_stream()?;
+    let stream = bench.own_stream()?;
     let variant = |name: &str, launches: u32, error: f32| {
         let stream = stream.clone();
         Variant::new(
@@ -73,12 +76,24 @@ fn twice_against_once(mut bench: Bench) -> Result<Comparison, Box<dyn Error>> {
     Ok(comparing.require_speedup(1.5).run()?)
 }
 
+#[gpu_profile]
+fn launch(saxpy: &mut Saxpy) -> Result<(), DriverError> {
+    saxpy.launch()
+}
+
+#[gpu_bench]
+fn profiled(mut bench: Bench) -> Result<Results, Box<dyn Error>> {
+    let stream = bench.own_stream()?;
+    let mut saxpy = Saxpy::new(&stream, 256)?;
+    Ok(bench.run(|| gpuprof::with_stream(&stream, || launch(&mut saxpy)))?)
+}
+
 #[gpu_bench]
 fn fails(mut bench: Bench) -> Result<Results, Box<dyn Error>> {
     if env::var(CANDIDATE).as_deref() == Ok("failing") {
         return Err("no input file".into());
     }
-    let stream = bench.new_stream()?;
+    let stream = bench.own_stream()?;
     let mut saxpy = Saxpy::new(&stream, 256)?;
     Ok(bench.run(|| saxpy.launch())?)
 }
@@ -105,11 +120,17 @@ fn benchmarks_are_listed_and_chosen() {
             .map(|line| line.trim_end_matches(": benchmark"));
         names.map(str::to_owned).collect::<Vec<_>>()
     };
-    let all = ["fails", "saxpy n=256", "saxpy n=1024", "twice_against_once"];
+    let all = [
+        "fails",
+        "profiled",
+        "saxpy n=256",
+        "saxpy n=1024",
+        "twice_against_once",
+    ];
     assert_eq!(list(&[]), all);
-    assert_eq!(list(&["sax"]), all[1..3]);
-    assert_eq!(list(&["saxpy n=256", "--exact"]), all[1..2]);
-    assert_eq!(list(&["--axis", "n=1024", "saxpy"]), all[2..3]);
+    assert_eq!(list(&["sax"]), all[2..4]);
+    assert_eq!(list(&["saxpy n=256", "--exact"]), all[2..3]);
+    assert_eq!(list(&["--axis", "n=1024", "saxpy"]), all[3..4]);
 }
 
 fn a_table_has_the_times_of_each_in_each_mode() {
@@ -147,6 +168,10 @@ fn formats_and_files_have_the_same_figures() {
     let rows: Vec<Vec<&str>> = csv.lines().map(|row| row.split(',').collect()).collect();
     assert_eq!(rows.len(), 3, "{csv}");
     assert_eq!((rows[0][5], rows[1][5]), ("median_ns", "10000"));
+    assert!(
+        ended.stderr.contains("simulated device, driver"),
+        "{ended:#?}"
+    );
     let profile: Profile =
         gpuprof::json::read(fs::File::open(file).expect("a file")).expect("a profile");
     let medians = profile.benchmarks.iter().map(|one| one.median_ns);
@@ -220,6 +245,9 @@ fn a_baseline_is_kept_and_compared_with() {
         stdout(&ended)
     };
     assert_eq!(compare("11000").matches("+10.0 % SLOWER").count(), 4);
+    let asked = ["--bench", "saxpy", "--baseline", &name, "--fail-on-slower"];
+    let fails = |ns: &str| program(&asked).env(KERNEL_NS, ns).run().status.code();
+    assert_eq!((fails("11000"), fails("9000")), (Some(1), Some(0)));
     assert_eq!(compare("9000").matches("-10.0 % FASTER").count(), 4);
     assert_eq!(compare("10000").matches("+0.0 % SAME").count(), 4);
     fs::remove_file(kept).expect("it was kept");
@@ -286,7 +314,7 @@ fn as_a_test_each_runs_once_and_outputs_are_compared() {
         "{text}"
     );
     assert!(
-        text.ends_with("4 benchmarks ran once, 0 failed\n"),
+        text.ends_with("5 benchmarks ran once, 0 failed\n"),
         "{text}"
     );
     // Times mean nothing here, but outputs do.
@@ -308,11 +336,55 @@ fn wrong_arguments_are_refused_with_what_to_do() {
         assert_eq!(ended.status.code(), Some(2), "{ended:#?}");
         ended.stderr
     };
-    assert!(told(&["nothing"]).contains("no benchmark has such a name; --list shows all"));
-    assert!(told(&["--axis", "m=1"]).contains("no benchmark has a parameter `m`"));
-    assert!(told(&["--axis", "n=7"]).contains("`n` is never 7; there are 1024, 256"));
+    assert!(told(&["--axis", "n=7"]).contains("`n` is never 7; there are 256, 1024"));
     assert!(told(&["--error", "0"]).contains("--error takes a percentage above 0"));
     assert!(told(&["--format", "xml"]).contains("[possible values: table, markdown, csv]"));
     assert!(told(&["--device", "9"]).contains("cannot use device 9"));
     assert!(told(&["--baseline", "../x"]).contains("a baseline's name has letters"));
+}
+
+/// cargo passes the same arguments to every target of a package.
+fn arguments_for_other_targets_are_no_failure() {
+    for (arguments, told) in [
+        (&["nothing"][..], "no benchmark here has such a name"),
+        (&["--axis", "m=1"], "no benchmark here has a parameter `m`"),
+    ] {
+        let ended = bench(arguments);
+        assert_eq!(ended.status.code(), Some(0), "{ended:#?}");
+        assert!(ended.stderr.contains(told), "{ended:#?}");
+    }
+    let of_test_runners = [
+        "-q",
+        "--test-threads=1",
+        "--show-output",
+        "--color",
+        "never",
+    ];
+    let ended = program(&[&of_test_runners[..], &["--skip", "saxpy"]].concat()).run();
+    assert_eq!(ended.status.code(), Some(0), "{ended:#?}");
+    assert!(
+        stdout(&ended).ends_with("3 benchmarks ran once, 0 failed\n"),
+        "{ended:#?}"
+    );
+    // As cargo-nextest asks for the tests, and for the ignored ones.
+    let ended = program(&["--list", "--format", "terse"]).run();
+    assert!(
+        stdout(&ended).starts_with("fails: benchmark\n"),
+        "{ended:#?}"
+    );
+    let ended = program(&["--list", "--format", "terse", "--ignored"]).run();
+    assert_eq!(
+        (ended.status.code(), stdout(&ended).as_str()),
+        (Some(0), "")
+    );
+}
+
+fn a_profiled_function_in_a_benchmark_is_noted() {
+    let note = "its events are a part of these times";
+    // The harness leaves the profiler off unless it is asked for.
+    let ended = program(&["--bench", "profiled", "--modes", "cold"]).run();
+    assert!(!stdout(&ended).contains(note), "{ended:#?}");
+    let asked = program(&["--bench", "profiled", "--modes", "cold"]).env("GPUPROF", "on");
+    let ended = asked.run();
+    assert!(stdout(&ended).contains(note), "{ended:#?}");
 }

@@ -10,7 +10,7 @@ fn plain(bench: Bench) -> Results {
 
 #[gpu_bench(name = "another name", args = [1 << 10, 1 << 20])]
 fn with_args(mut bench: Bench, n: usize) -> Result<Results, BenchError> {
-    let _stream = bench.new_stream()?;
+    let _stream = bench.own_stream()?;
     Ok(bench.skip(n.to_string()))
 }
 
