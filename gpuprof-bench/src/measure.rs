@@ -25,6 +25,9 @@ const WARM_LIMIT: Duration = Duration::from_millis(500);
 const BATCH_NS: f64 = 500_000.0;
 /// A stream of an H200 takes 1,021 operations, two of which are events.
 const MAX_BATCH: u32 = 512;
+/// The note of a measurement whose stream was not held.
+const NOT_HELD: &str = "the code waits for the GPU, queues more than a stream takes, or takes the \
+                        host over 100 ms a call: time of the host is in these times";
 /// How long a throttled device is left alone.
 const COOLING: Duration = Duration::from_millis(50);
 /// Samples of an event pair alone.
@@ -141,11 +144,7 @@ impl Measuring<'_> {
         let (samples, ratios, ending) = self.samples(all)?;
         let mut notes = Vec::new();
         if !self.sampler.holds() {
-            notes.push(
-                "the code waits for the GPU, queues more than a stream takes, or takes the host over \
-                 100 ms a call: time of the host is in these times"
-                    .to_owned(),
-            );
+            notes.push(NOT_HELD.to_owned());
         }
         if ending.is_throttled_throughout {
             notes.push("the device was throttled throughout".to_owned());

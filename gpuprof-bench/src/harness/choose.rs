@@ -3,8 +3,8 @@
 use super::options::Options;
 use crate::registry::Case;
 
-/// The chosen benchmarks. If there are none, a line on standard error says why: it is no failure, as
-/// cargo passes the same arguments to every target of a package.
+/// The chosen benchmarks. If there are none, a line on standard error says why: it is no failure,
+/// as cargo passes the same arguments to every target of a package.
 ///
 /// # Errors
 /// A value that a parameter never takes.
