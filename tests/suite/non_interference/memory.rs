@@ -1,5 +1,5 @@
-//! Promise: a thread that makes few GPU calls costs little memory, and event pairs that a thread
-//! has done with serve others.
+//! Promise: a thread that makes few GPU calls costs little memory, event pairs that a thread has
+//! done with serve others, and a call allocates nothing.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -17,6 +17,7 @@ pub(crate) const MODULE: Module = Module::new(
         a_thread_that_makes_one_gpu_call_takes_at_most_64_kb,
         pairs_of_an_idle_thread_serve_others,
         streams_that_a_thread_used_before_take_no_memory,
+        timed_calls_allocate_nothing_on_any_thread,
     ]],
 );
 
@@ -24,18 +25,21 @@ pub(crate) const MODULE: Module = Module::new(
 const MOST_BYTES: usize = 64 * 1024;
 const THREADS: usize = 32;
 
-/// The system's allocator, which counts the bytes in use. The simulated driver has its own.
+/// The system's allocator, which counts allocations and the bytes in use. The simulated driver has
+/// its own.
 struct Counting;
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
 static IN_USE: AtomicUsize = AtomicUsize::new(0);
+static ALLOCATIONS: AtomicUsize = AtomicUsize::new(0);
 
 // SAFETY: every call is passed on unchanged to the system's allocator.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         IN_USE.fetch_add(layout.size(), Relaxed);
+        ALLOCATIONS.fetch_add(1, Relaxed);
         // SAFETY: the caller's guarantees are passed on.
         unsafe { System.alloc(layout) }
     }
@@ -134,4 +138,31 @@ fn streams_that_a_thread_used_before_take_no_memory() {
         (function.calls, function.untimed_calls),
         (10 * EACH as u64, 0)
     );
+}
+
+/// cudarc allocates for each launch, so calls are compared with the same calls unmeasured.
+fn timed_calls_allocate_nothing_on_any_thread() {
+    const CALLS: usize = 4_000;
+    let w = world();
+    let burst = || {
+        let before = ALLOCATIONS.load(Relaxed);
+        (0..CALLS).for_each(|_| one_kernel(&w));
+        w.gpu.stream.synchronize().expect("synchronize");
+        // Waits until they are resolved.
+        let _ = gpuprof::collect();
+        ALLOCATIONS.load(Relaxed) - before
+    };
+    let session = w.session();
+    burst();
+    let measured = burst();
+    let profile = w.finish(session);
+    let function = function(&profile, "one_kernel");
+    assert_eq!(
+        (function.calls, function.untimed_calls),
+        (2 * CALLS as u64, 0)
+    );
+    let unmeasured = burst();
+    println!("{measured} allocations, {unmeasured} unmeasured");
+    // The profile that `collect` makes has some.
+    assert!(measured < unmeasured + CALLS / 10);
 }

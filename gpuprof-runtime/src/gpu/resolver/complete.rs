@@ -11,7 +11,7 @@ use crate::gpu::driver::table::{Driver, Failed};
 use crate::gpu::events::pool::Context;
 use crate::gpu::events::span::{SpanEnd, SpanKey, SpanStart};
 use crate::gpu::events::thread_stream::ThreadStream;
-use crate::gpu::resolver::event_times::{HeldPair, elapsed};
+use crate::gpu::resolver::event_times::{EndedPair, elapsed};
 use crate::gpu::resolver::open_spans::Closed;
 use crate::gpu::resolver::places::{ContextClocks, SharedDevices};
 use crate::gpu::resolver::recorded_spans::SpanRecorder;
@@ -34,7 +34,7 @@ pub(super) struct Shared<'a> {
 
 impl Shared<'_> {
     /// Puts a span on the time line, if there is one. `held`: its context is.
-    fn record(&mut self, span: &Span, pair: &Rc<HeldPair>, held: bool) {
+    fn record(&mut self, span: &Span, pair: &EndedPair, held: bool) {
         let recorder = &self.timing.recorder;
         if recorder.takes_gpu_events()
             && let Ok(ns) = span.ns
@@ -47,7 +47,7 @@ impl Shared<'_> {
     }
 
     /// The place of a span. `held`: its context is.
-    fn place(&mut self, span: &Span, pair: &Rc<HeldPair>, held: bool) -> SpanPlace {
+    fn place(&mut self, span: &Span, pair: &EndedPair, held: bool) -> SpanPlace {
         let (start, closed) = (&span.start, &span.closed);
         let is_nested = closed.parent_path != ROOT;
         let is_beside_others = closed.overlaps || closed.is_undivided;
@@ -124,7 +124,7 @@ impl Span {
 /// Returns what it adds to the sum of spans.
 pub(super) fn book(
     shared: &mut Shared<'_>,
-    pair: &Rc<HeldPair>,
+    pair: &EndedPair,
     held: bool,
     (span, booked): (&Span, &SummedTimes),
 ) -> Option<SummedTime> {
@@ -209,7 +209,7 @@ pub(super) struct OpenCalls(FxHashMap<SpanKey, Vec<SpanOfCall>>);
 /// A span of a call on several streams.
 #[derive(Debug)]
 pub(super) struct SpanOfCall {
-    pub(super) pair: Rc<HeldPair>,
+    pub(super) pair: EndedPair,
     pub(super) span: Span,
     /// The booked spans that were nested in it.
     pub(super) booked: SummedTimes,

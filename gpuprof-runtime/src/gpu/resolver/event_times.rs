@@ -1,5 +1,7 @@
 //! What the events of spans read, and the pairs that are held for it.
 
+use std::cell::OnceCell;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use crate::gpu::driver::current_context::within;
@@ -21,8 +23,46 @@ impl Drop for HeldPair {
     }
 }
 
+/// The event pair of a span that has ended. Most are given back at once; what needs one for longer
+/// shares it, which takes an allocation.
+#[derive(Debug)]
+pub(super) struct EndedPair {
+    pub(super) shared: Arc<ThreadStream>,
+    pub(super) pair: Pair,
+    kept: OnceCell<Rc<HeldPair>>,
+}
+
+impl EndedPair {
+    pub(super) fn new(shared: Arc<ThreadStream>, pair: Pair) -> Self {
+        Self {
+            shared,
+            pair,
+            kept: OnceCell::new(),
+        }
+    }
+
+    /// The pair, which is then given back once nobody shares it.
+    pub(super) fn share(&self) -> Rc<HeldPair> {
+        let kept = self.kept.get_or_init(|| {
+            Rc::new(HeldPair {
+                shared: Arc::clone(&self.shared),
+                pair: self.pair,
+            })
+        });
+        Rc::clone(kept)
+    }
+}
+
+impl Drop for EndedPair {
+    fn drop(&mut self) {
+        if self.kept.get().is_none() {
+            self.shared.give_back(self.pair);
+        }
+    }
+}
+
 /// The time from the start event of one pair to the end event of another one, ns.
-pub(super) fn elapsed(driver: &Driver, from: &HeldPair, to: &HeldPair) -> Result<u64, Failed> {
+pub(super) fn elapsed(driver: &Driver, from: &EndedPair, to: &EndedPair) -> Result<u64, Failed> {
     let held = false;
     to.shared.context.check(driver, held)?;
     let offset = offset_ns(driver, &from.shared, held, from.pair.start, to.pair.end);

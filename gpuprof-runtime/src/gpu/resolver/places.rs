@@ -10,7 +10,7 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use crate::gpu::driver::table::Driver;
-use crate::gpu::resolver::event_times::{self, HeldPair};
+use crate::gpu::resolver::event_times::{self, EndedPair, HeldPair};
 use crate::gpu::timing::Timing;
 use crate::stats::busy_union::SpanPlace;
 
@@ -77,7 +77,7 @@ impl ContextClocks {
     }
 
     /// When a span started whose event pair this is. `held`: its context is.
-    pub(super) fn place(&mut self, driver: &Driver, span: &Rc<HeldPair>, held: bool) -> SpanPlace {
+    pub(super) fn place(&mut self, driver: &Driver, span: &EndedPair, held: bool) -> SpanPlace {
         let context = &span.shared.context;
         let mut clocks = self.clocks.iter_mut();
         let clock = clocks.find(|clock| Arc::ptr_eq(&clock.event.shared.context, context));
@@ -90,7 +90,7 @@ impl ContextClocks {
         };
         let start_ns = clock.event_ns.saturating_add(since_ns);
         if since_ns > MAX_FROM_EVENT_NS {
-            (clock.event, clock.event_ns) = (Rc::clone(span), start_ns);
+            (clock.event, clock.event_ns) = (span.share(), start_ns);
         }
         SpanPlace::At {
             clock: clock.number,
@@ -98,12 +98,12 @@ impl ContextClocks {
         }
     }
 
-    fn begin(&mut self, span: &Rc<HeldPair>) -> SpanPlace {
+    fn begin(&mut self, span: &EndedPair) -> SpanPlace {
         let number = self.next;
         self.next = self.next.wrapping_add(1);
         self.clocks.push(ContextClock {
             number,
-            event: Rc::clone(span),
+            event: span.share(),
             event_ns: 0,
         });
         SpanPlace::At {

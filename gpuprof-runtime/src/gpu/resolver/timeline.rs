@@ -15,7 +15,7 @@ use crate::gpu::events::pool::Pair;
 use crate::gpu::events::span::{SpanEnd, SpanKey, SpanStart, Step};
 use crate::gpu::events::thread_stream::StepElsewhere;
 use crate::gpu::resolver::complete::{self, PendingSpan, Shared, Span, SpanOfCall};
-use crate::gpu::resolver::event_times::{self, HeldPair, duration};
+use crate::gpu::resolver::event_times::{self, EndedPair, HeldPair, duration};
 use crate::gpu::resolver::open_spans::OpenSpans;
 use crate::gpu::resolver::passed::{self, Next};
 use crate::gpu::resolver::source::{EndElsewhere, Source};
@@ -241,9 +241,12 @@ impl Timeline {
         Ok(())
     }
 
-    fn note_latest(&mut self, event: Event, pair: Option<Rc<HeldPair>>) {
+    fn note_latest(&mut self, event: Event, pair: Option<&EndedPair>) {
         // Only where the time after it is shared need it be known.
-        self.latest = self.open.is_shared().then_some(Latest { event, pair });
+        self.latest = self.open.is_shared().then(|| Latest {
+            event,
+            pair: pair.map(EndedPair::share),
+        });
     }
 
     fn end(&mut self, shared: &mut Shared<'_>, next: Next, end: SpanEnd) -> Result<(), NotYet> {
@@ -283,23 +286,20 @@ impl Timeline {
             ns,
             closed,
         };
-        let pair = Rc::new(HeldPair {
-            shared: stream,
-            pair: start.pair,
-        });
+        let pair = EndedPair::new(stream, start.pair);
         if start.streams == 1 {
             let summed = complete::book(shared, &pair, held, (&span, &booked));
             if let (Some(summed), Some(around)) = (summed, start.parent) {
                 let key = (start.site, span.device);
                 self.open.note_booked(around, start.epoch, key, &summed);
             }
-            self.note_latest(end.event, Some(pair));
+            self.note_latest(end.event, Some(&pair));
             if let Some(source) = self.sources.get_mut(next.source) {
                 source.count_resolved(next.is_elsewhere);
             }
         } else {
             let pending = Rc::new(self.take_context(next));
-            self.note_latest(end.event, Some(Rc::clone(&pair)));
+            self.note_latest(end.event, Some(&pair));
             if let Some(source) = self.sources.get_mut(next.source) {
                 source.count_when_booked(Rc::downgrade(&pending), next.is_elsewhere);
             }
