@@ -189,8 +189,18 @@ impl SessionBuilder {
         self
     }
 
+    /// Whether hardware counters are sampled.
+    pub fn counters(self, _counters: bool) -> Self {
+        self
+    }
+
     /// What is recorded through CUPTI.
     pub fn cupti(self, _mode: CuptiMode) -> Self {
+        self
+    }
+
+    /// Whether memory is recorded.
+    pub fn memory(self, _on: bool) -> Self {
         self
     }
 

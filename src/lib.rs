@@ -132,6 +132,9 @@
 //!   kernels to the API calls. Takes off, on or full; default: `off`.
 //! - `GPUPROF_CUPTI_LIBRARY`: which libcupti to open. Takes a path; default: a search in the usual
 //!   places.
+//! - `GPUPROF_MEMORY`: record which function allocates and frees device and pinned memory, the
+//!   peak, and what is live at exit; with GPUPROF_CUPTI=on each allocation. Takes off or on;
+//!   default: `off`.
 //! - `GPUPROF_META`: facts about the run that its JSON holds and `gpuprof diff` compares; an empty
 //!   VALUE removes args or commit. Takes `KEY=VALUE,KEY=VALUE`, at most 32 pairs; default: args,
 //!   and commit in CI.

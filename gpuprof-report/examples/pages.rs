@@ -38,6 +38,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         ("sweeps", profiles::sweeps(profiles::h200_with_caches())),
         ("many-sweeps", profiles::many_implementations()),
         ("hostile-sweeps", profiles::hostile_sweeps()),
+        ("memory", profiles::with_memory(profiles::digits())),
         ("empty", Profile::default()),
     ];
     for (name, profile) in made {
@@ -46,6 +47,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     std::fs::write(folder.join("comparison.html"), comparison())?;
     let profile = profiles::digits();
     write_with(&profile, &profiles::time_line(), &folder.join("time-line"))?;
+    let trace = profiles::with_memory_track(profiles::time_line());
+    let profile_of_memory = profiles::with_memory(profiles::digits());
+    write_with(&profile_of_memory, &trace, &folder.join("memory-track"))?;
     let trace = profiles::long_time_line();
     write_with(&profile, &trace, &folder.join("long-time-line"))?;
     Ok(())

@@ -17,18 +17,23 @@
 //! | `captured_calls`, `untimed_calls` | calls without a GPU time |
 //! | `bytes`, `flops`, `items` | stated work of all calls |
 //! | `bytes_per_s`, `flops_per_s`, `items_per_s` | stated work of the timed calls over their time |
+//! | `measured_…` | means of hardware counters while the kernels ran; shares are from 0 to 1 |
+//! | `device_…_bytes`, `pinned_…_bytes` | memory by CUPTI's records; empty without them |
 //! | `gpu_marks` | what restricts the GPU times, see below |
 //! | `device` | `simulated device` in every row of a profile that was made on one |
 //!
 //! The marks are `estimated` (scaled up from a sample), `partial` (calls that were to be timed are
-//! missing), `self time is an upper bound` and `self time is divided` (spans shared the stream).
+//! missing), `self time is an upper bound`, `self time is divided` (spans shared the stream) and
+//! `counters are divided` (other functions ran in the same samples).
 //!
 //! Text from names is escaped as in every output. A spreadsheet would compute a cell that begins
 //! with `=`, `+`, `-` or `@`: such a text has an apostrophe before it.
 
 use std::io::{self, Write};
 
-use crate::profile::{Device, Function, GpuSpanStats, Profile, SpanStats};
+use crate::profile::{
+    CounterValues, Device, Function, GpuSpanStats, MemoryKind, Metric, Profile, SpanStats,
+};
 use crate::sanitize;
 
 /// Characters of a text that a cell shows; spreadsheets take up to 32,767.
@@ -49,6 +54,36 @@ const TIMES: [&str; 10] = [
     "p99_ns",
     "max_ns",
     "stddev_ns",
+];
+
+/// The columns of hardware counters.
+const COUNTERS: [&str; 5] = [
+    "measured_dram_read_bytes_per_s",
+    "measured_dram_write_bytes_per_s",
+    "measured_sm_active",
+    "measured_tensor_active",
+    "measured_issue_rate",
+];
+
+/// Their metrics.
+const METRICS: [Metric; 5] = [
+    Metric::DramRead,
+    Metric::DramWrite,
+    Metric::SmActive,
+    Metric::TensorActive,
+    Metric::IssueRate,
+];
+
+/// The columns of memory.
+const MEMORY: [&str; 8] = [
+    "device_allocations",
+    "device_allocated_bytes",
+    "device_frees",
+    "device_freed_bytes",
+    "device_live_bytes",
+    "device_peak_growth_bytes",
+    "pinned_allocated_bytes",
+    "pinned_live_bytes",
 ];
 
 /// Writes the functions of the profile.
@@ -94,6 +129,8 @@ fn header() -> Vec<String> {
         names(&["captured_calls", "untimed_calls"]),
         names(&["bytes", "flops", "items"]),
         names(&["bytes_per_s", "flops_per_s", "items_per_s"]),
+        names(&COUNTERS),
+        MEMORY.map(str::to_owned).to_vec(),
         names(&["gpu_marks", "device"]),
     ]
     .concat()
@@ -142,12 +179,31 @@ fn cells(function: &Function, devices: &[Device]) -> Vec<String> {
             .map(amount)
             .to_vec(),
         rates(gpu).to_vec(),
+        measured(activity.counters.as_deref()).to_vec(),
+        memory(function).to_vec(),
         vec![
             marks(function, gpu).join("; "),
             device_names(function, devices),
         ],
     ]
     .concat()
+}
+
+/// Device memory, and then pinned memory; empty where none was recorded.
+fn memory(function: &Function) -> [String; MEMORY.len()] {
+    let of = |kind| function.memory.iter().find(|memory| memory.kind == kind);
+    let (device, pinned) = (of(MemoryKind::Device), of(MemoryKind::Pinned));
+    [
+        device.map(|of| of.inclusive.allocations),
+        device.map(|of| of.inclusive.allocated_bytes),
+        device.map(|of| of.inclusive.frees),
+        device.map(|of| of.inclusive.freed_bytes),
+        device.map(|of| of.live_bytes),
+        device.map(|of| of.peak_growth_bytes),
+        pinned.map(|of| of.inclusive.allocated_bytes),
+        pinned.map(|of| of.live_bytes),
+    ]
+    .map(optional)
 }
 
 fn times(stats: Option<&SpanStats>) -> [String; TIMES.len()] {
@@ -172,6 +228,17 @@ fn rates(gpu: Option<&GpuSpanStats>) -> [String; 3] {
     };
     [gpu.timed_bytes, gpu.timed_flops, gpu.timed_items]
         .map(|work| amount(work.map(|work| work / gpu.timed_ns as f64 * 1e9)))
+}
+
+/// Means of hardware counters.
+fn measured(counters: Option<&CounterValues>) -> [String; METRICS.len()] {
+    METRICS.map(|metric| {
+        let mean = counters.and_then(|counters| counters.mean(metric));
+        match metric.is_bytes_per_s() {
+            true => amount(mean),
+            false => mean.map_or_else(String::new, |mean| format!("{mean:.4}")),
+        }
+    })
 }
 
 /// What restricts the GPU times.
@@ -199,6 +266,10 @@ fn marks(function: &Function, gpu: Option<&GpuSpanStats>) -> Vec<&'static str> {
     }
     if function.gpu_divided_calls > 0 {
         marks.push("self time is divided");
+    }
+    let counters = function.activity.counters.as_ref();
+    if counters.is_some_and(|counters| counters.is_divided) {
+        marks.push("counters are divided");
     }
     marks
 }

@@ -36,17 +36,22 @@ pub enum Setting {
     Checkpoint,
     Cupti,
     CuptiLibrary,
+    Counters,
+    Memory,
     Meta,
 }
 
 /// Names the libcupti to open. It is read when CUPTI starts, for sessions of the program as well.
 pub const CUPTI_LIBRARY: &str = "GPUPROF_CUPTI_LIBRARY";
 
+/// Samples hardware counters. It has an effect only if CUPTI is on.
+pub const COUNTERS: &str = "GPUPROF_COUNTERS";
+
 /// Facts about the run. It is read when a profile is taken, for sessions of the program as well.
 pub const META: &str = "GPUPROF_META";
 
 /// Every setting, in the order of the documentation.
-pub const VARIABLES: [Variable; 14] = [
+pub const VARIABLES: [Variable; 16] = [
     Variable {
         setting: Setting::Mode,
         name: "GPUPROF",
@@ -157,6 +162,24 @@ pub const VARIABLES: [Variable; 14] = [
         accepts: "a path",
         meaning: "which libcupti to open",
         builder: None,
+    },
+    Variable {
+        setting: Setting::Counters,
+        name: COUNTERS,
+        default: "off",
+        accepts: "off or on",
+        meaning: "with GPUPROF_CUPTI, sample the hardware counters of the GPU: memory bandwidth, \
+                  busy multiprocessors and tensor cores per function",
+        builder: Some("counters"),
+    },
+    Variable {
+        setting: Setting::Memory,
+        name: "GPUPROF_MEMORY",
+        default: "off",
+        accepts: "off or on",
+        meaning: "record which function allocates and frees device and pinned memory, the peak, \
+                  and what is live at exit; with GPUPROF_CUPTI=on each allocation",
+        builder: Some("memory"),
     },
     Variable {
         setting: Setting::Meta,

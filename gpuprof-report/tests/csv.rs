@@ -3,8 +3,8 @@
 mod profiles;
 
 use gpuprof_report::csv;
-use gpuprof_report::profile::{Function, Profile};
-use profiles::{digits, partly_timed, quickstart, trouble};
+use gpuprof_report::profile::{CounterMean, CounterValues, Function, Metric, Profile};
+use profiles::{digits, partly_timed, quickstart, trouble, with_memory};
 
 fn csv(profile: &Profile) -> String {
     let mut out = Vec::new();
@@ -17,8 +17,11 @@ const HEADER: &str = "function,module,file,line,calls,open_calls,threads,\
     cpu_max_ns,cpu_stddev_ns,wall_total_ns,wall_mean_ns,gpu_timed_calls,\
     gpu_total_ns,gpu_self_ns,gpu_mean_ns,gpu_min_ns,gpu_p50_ns,gpu_p90_ns,gpu_p95_ns,gpu_p99_ns,\
     gpu_max_ns,gpu_stddev_ns,gpu_total_ci95_ns,gpu_nested_ns,busy_ns,idle_ns,gpu_launches,\
-    captured_calls,untimed_calls,bytes,flops,items,bytes_per_s,flops_per_s,items_per_s,gpu_marks,\
-    device";
+    captured_calls,untimed_calls,bytes,flops,items,bytes_per_s,flops_per_s,items_per_s,\
+    measured_dram_read_bytes_per_s,measured_dram_write_bytes_per_s,measured_sm_active,\
+    measured_tensor_active,measured_issue_rate,\
+    device_allocations,device_allocated_bytes,device_frees,device_freed_bytes,device_live_bytes,\
+    device_peak_growth_bytes,pinned_allocated_bytes,pinned_live_bytes,gpu_marks,device";
 
 /// The cells of a function by the names of their columns, from a table without quotes.
 fn cell<'a>(csv: &'a str, function: &str, column: &str) -> &'a str {
@@ -34,7 +37,7 @@ fn a_row_has_every_figure_of_its_function() {
          quickstart::saxpy,quickstart,src/main.rs,12,100,0,1,\
          624000,624000,6240,5678,6115,6676,7051,8798,11668,561,,,100,\
          28740000,28740000,287400,261534,281652,307518,324762,405234,537438,25866,,0,,,,\
-         0,0,120000000000,20000000000,,4175365344468,695894224078,,,NVIDIA H200\n"
+         0,0,120000000000,20000000000,,4175365344468,695894224078,,,,,,,,,,,,,,,,NVIDIA H200\n"
     );
     assert_eq!(csv(&quickstart()), expected);
 }
@@ -49,6 +52,31 @@ fn every_row_has_as_many_cells_as_the_header_and_nothing_is_left_out() {
             assert_eq!(row.split(',').count(), HEADER.split(',').count(), "{row}");
         }
     }
+}
+
+#[test]
+fn memory_has_columns_of_its_own() {
+    let profile = with_memory(digits());
+    let text = csv(&profile);
+    let name = profile.functions[0].name.clone();
+    let of = |column| cell(&text, &name, column).to_owned();
+    let columns = [
+        "device_allocations",
+        "device_allocated_bytes",
+        "device_freed_bytes",
+        "device_live_bytes",
+        "device_peak_growth_bytes",
+        "pinned_allocated_bytes",
+    ];
+    let expected = [
+        "1004",
+        "5200000000",
+        "5120000000",
+        "80000000",
+        "200000000",
+        "",
+    ];
+    assert_eq!(columns.map(of), expected);
 }
 
 #[test]
@@ -84,6 +112,25 @@ fn times_that_are_not_the_whole_truth_are_marked() {
         cell(&csv(&profile), "quickstart", "gpu_marks"),
         "estimated; partial; self time is an upper bound; self time is divided"
     );
+}
+
+#[test]
+fn means_of_counters_are_numbers_without_a_unit_and_marked_if_they_are_divided() {
+    let mut dram = CounterMean::default();
+    (dram.metric, dram.mean) = (Metric::DramRead, 2.5e12);
+    let mut tensor = CounterMean::default();
+    (tensor.metric, tensor.mean) = (Metric::TensorActive, 0.125);
+    let mut counters = CounterValues::default();
+    counters.means = vec![dram, tensor];
+    counters.is_divided = true;
+    let mut profile = quickstart();
+    profile.functions[0].activity.counters = Some(Box::new(counters));
+    let csv = csv(&profile);
+    let read = |column| cell(&csv, "quickstart", column);
+    assert_eq!(read("measured_dram_read_bytes_per_s"), "2500000000000");
+    assert_eq!(read("measured_tensor_active"), "0.1250");
+    assert_eq!(read("measured_issue_rate"), "");
+    assert_eq!(read("gpu_marks"), "counters are divided");
 }
 
 #[test]

@@ -137,6 +137,7 @@ pub fn session(work: impl FnOnce()) -> Result<[Profile; 2], SessionError> {
         .mode(Mode::On)
         .filter("^model")
         .sampling(Sampling::AUTO)
+        .memory(true)
         .exit_wait(Duration::from_secs(1))
         .outputs([
             Output::Table,

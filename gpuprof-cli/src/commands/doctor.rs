@@ -258,7 +258,7 @@ fn counters(counters: Counters) -> Check {
         }
         Counters::Administrators => Check::missing(
             NAME,
-            "RmProfilingAdminOnly is 1: ncu, and on some systems CUPTI, need root",
+            "RmProfilingAdminOnly is 1: ncu, GPUPROF_COUNTERS and on some systems CUPTI need root",
             "echo 'options nvidia NVreg_RestrictProfilingToAdminUsers=0' | sudo tee \
              /etc/modprobe.d/nvidia-profiling.conf, then reboot\n\
              in a container: docker run --cap-add SYS_ADMIN",

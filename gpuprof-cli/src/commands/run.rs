@@ -8,7 +8,7 @@ use std::process::{Command, ExitStatus};
 
 use clap::{Args, ValueEnum};
 use gpuprof_report::settings::{Output, Sampling};
-use gpuprof_report::variables::CUPTI_LIBRARY;
+use gpuprof_report::variables::{COUNTERS, CUPTI_LIBRARY};
 use gpuprof_report::{libcupti_paths, sanitize};
 use tempfile::TempDir;
 
@@ -34,6 +34,15 @@ pub(crate) struct Arguments {
         default_missing_value = "on"
     )]
     cupti: Option<CuptiMode>,
+
+    /// Sample the hardware counters of the GPU; needs --cupti (GPUPROF_COUNTERS)
+    #[arg(long, requires = "cupti")]
+    counters: bool,
+
+    /// Record which function allocates and frees memory (GPUPROF_MEMORY); with --cupti each
+    /// allocation
+    #[arg(long)]
+    memory: bool,
 
     /// Write the time line into this file; needs a program built with the feature trace
     #[arg(long, value_name = "PATH", value_parser = trace_path)]
@@ -63,6 +72,7 @@ const EXAMPLES: &str = "\
 Examples:
   gpuprof run -- target/release/train --epochs 3
   gpuprof run --cupti --report table:full -- cargo run --release
+  gpuprof run --cupti --counters -- target/release/train
   gpuprof run --report json=run-{pid}.json --report csv=run.csv -- ./server";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -133,7 +143,13 @@ fn variables(arguments: &Arguments, folder: Option<&TempDir>) -> Vec<(&'static s
             CuptiMode::Full => "full",
         };
         variables.push(("GPUPROF_CUPTI", mode.into()));
+        if arguments.counters {
+            variables.push((COUNTERS, "on".into()));
+        }
         variables.extend(libcupti().map(|path| (CUPTI_LIBRARY, path)));
+    }
+    if arguments.memory {
+        variables.push(("GPUPROF_MEMORY", "on".into()));
     }
     variables
 }

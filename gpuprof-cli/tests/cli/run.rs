@@ -117,6 +117,10 @@ fn arguments_are_the_settings_of_the_program() {
         settings(&["--cupti=full", "--report", "none"], None),
         "GPUPROF_CUPTI=full\nGPUPROF_REPORT=json=…\n"
     );
+    assert_eq!(
+        settings(&["--memory", "--report", "none"], None),
+        "GPUPROF_MEMORY=on\nGPUPROF_REPORT=json=…\n"
+    );
 }
 
 #[test]

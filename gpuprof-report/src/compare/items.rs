@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::comparison::Kind;
 use super::measure::{Measure, PerCall, of_function, of_kernel};
-use crate::profile::{Function, KernelStats, Profile};
+use crate::profile::{Function, KernelStats, MemoryKind, Profile};
 
 /// The most functions, and the most kernels, that are compared.
 const MAX_ITEMS: usize = 65_536;
@@ -16,6 +16,8 @@ pub(super) struct RunsOfItem {
     pub(super) name: String,
     pub(super) measure: Measure,
     pub(super) runs: Vec<Option<PerCall>>,
+    /// Device memory that a function allocated in each run, nested functions included, bytes.
+    pub(super) allocated: Vec<Option<u64>>,
 }
 
 /// Rows of a key, one column per run.
@@ -116,7 +118,14 @@ fn function_item(row: &[Option<&Function>]) -> Option<RunsOfItem> {
         name: first.name.clone(),
         measure,
         runs,
+        allocated: row.iter().map(|function| allocated((*function)?)).collect(),
     })
+}
+
+fn allocated(function: &Function) -> Option<u64> {
+    let mut memory = function.memory.iter();
+    let of_device = memory.find(|memory| memory.kind == MemoryKind::Device)?;
+    Some(of_device.inclusive.allocated_bytes)
 }
 
 fn kernel_item(row: &[Option<&KernelStats>]) -> Option<RunsOfItem> {
@@ -131,5 +140,6 @@ fn kernel_item(row: &[Option<&KernelStats>]) -> Option<RunsOfItem> {
         name: name.to_owned(),
         measure: Measure::Kernel,
         runs: runs.collect(),
+        allocated: Vec::new(),
     })
 }

@@ -181,6 +181,7 @@ fn judged(
         notes: Vec::new(),
     };
     judged.notes = notes(&judged, &item.runs, old);
+    judged.notes.extend(allocated(&item.allocated, old));
     let is_odd = p.is_some_and(|p| p < options.alpha) && !judged.ranks_differ;
     if is_odd && judged.verdict == Verdict::Unsure {
         judged
@@ -242,6 +243,25 @@ fn notes(item: &Item, runs: &[Option<PerCall>], old: usize) -> Vec<String> {
         notes.push(format!("{} as measured", text::change(measured)));
     }
     notes
+}
+
+/// Allocated memory, where every run of one side has more of it than every run of the other.
+fn allocated(runs: &[Option<u64>], old: usize) -> Option<String> {
+    let (first, second) = runs.split_at_checked(old)?;
+    let range = |runs: &[Option<u64>]| {
+        let known = || runs.iter().flatten().copied();
+        let is_known = runs.iter().all(Option::is_some);
+        known().min().zip(known().max()).filter(|_| is_known)
+    };
+    let (before, after) = (range(first)?, range(second)?);
+    let differ = before.1 < after.0 || after.1 < before.0;
+    differ.then(|| {
+        format!(
+            "device memory allocated per run {} → {}",
+            text::size(before.1),
+            text::size(after.1)
+        )
+    })
 }
 
 /// The least difference between a change and the measured one that is noted.

@@ -1,7 +1,8 @@
 //! What the runs of a side say about themselves.
 
 use super::estimate::median;
-use crate::profile::{MAX_META_PAIRS, Profile};
+use super::text;
+use crate::profile::{MAX_META_PAIRS, MemoryKind, MemoryUse, Profile};
 use crate::sanitize;
 
 /// The runs of one version.
@@ -94,6 +95,16 @@ pub(super) fn driver(run: &Profile) -> Option<String> {
     Some(run.devices.first()?.driver.clone())
 }
 
+/// A size of one kind of memory, over all devices, if it was recorded.
+fn memory(run: &Profile, kind: MemoryKind, size: fn(&MemoryUse) -> u64) -> Option<String> {
+    let uses = run.memory.iter().flat_map(|memory| &memory.uses);
+    let sizes = uses.filter(|of| of.kind == kind).map(size);
+    let bytes = sizes
+        .reduce(u64::saturating_add)
+        .filter(|bytes| *bytes > 0)?;
+    Some(text::size(bytes))
+}
+
 /// Every fact that a run of either side states.
 pub(super) fn facts(old: &[Profile], new: &[Profile]) -> Vec<Fact> {
     type Of = fn(&Profile) -> Option<String>;
@@ -115,6 +126,18 @@ pub(super) fn facts(old: &[Profile], new: &[Profile]) -> Vec<Fact> {
         }
     }
     let known = known.iter().map(|(key, of)| fact(key, of));
+    let memory: [(&str, Of); 3] = [
+        ("peak device memory", |run| {
+            memory(run, MemoryKind::Device, |of| of.peak_bytes)
+        }),
+        ("allocated device memory", |run| {
+            memory(run, MemoryKind::Device, |of| of.totals.allocated_bytes)
+        }),
+        ("peak pinned memory", |run| {
+            memory(run, MemoryKind::Pinned, |of| of.peak_bytes)
+        }),
+    ];
+    let memory = memory.map(|(key, of)| fact(key, &of));
     let stated = keys.iter().map(|key| {
         let value = |run: &Profile| {
             let pair = run.meta.iter().find(|pair| pair.key == **key)?;
@@ -125,7 +148,7 @@ pub(super) fn facts(old: &[Profile], new: &[Profile]) -> Vec<Fact> {
             ..fact("", &value)
         }
     });
-    let facts = known.chain(stated);
+    let facts = known.chain(memory).chain(stated);
     facts
         .filter(|fact| !(fact.old.is_empty() && fact.new.is_empty()))
         .collect()

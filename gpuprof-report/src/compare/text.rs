@@ -1,10 +1,15 @@
 //! Figures of a comparison as text.
 
-use crate::table::{count as number, duration as time};
+use crate::table::{count as number, duration as time, size as bytes};
 
 /// A duration such as `1.41 µs`.
 pub(super) fn duration(ns: f64) -> String {
     time(ns.round() as u64).text()
+}
+
+/// A size such as `1.41 MB`.
+pub(super) fn size(n: u64) -> String {
+    bytes(n).text()
 }
 
 /// A count with thousands separators.

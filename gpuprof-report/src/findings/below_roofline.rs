@@ -3,11 +3,12 @@
 use super::candidate::{About, Candidate};
 use super::enough_kernel_time::is_rated;
 use super::facts::Facts;
+use super::measured::Measured;
 use super::profile_facts::{kernel_ns, scaled, sum};
 use super::rule::Rule;
 #[cfg(feature = "findings-page")]
 use super::rule::RulePage;
-use super::thresholds::{DOUBLE_PEAK_SHARE, MAX_PEAK_SHARE};
+use super::thresholds::{DOUBLE_PEAK_SHARE, MAX_PEAK_SHARE, MEASURED_PEAK_SHARE};
 #[cfg(feature = "findings-page")]
 use super::thresholds::{KERNEL_SHARE_OF_FUNCTION, RATED_CALLS, RATED_MEAN, RATED_SHARE};
 use super::wording;
@@ -23,13 +24,16 @@ pub(super) static ROOFLINE: Rule = Rule {
                stays far below both the memory bandwidth and the single-precision peak of its \
                device while its kernels run, and is not near the double-precision peak. With one \
                of them unstated there is no finding: the kernel may be at the other peak. The \
-               table's share of the peak is lower, as it uses the GPU span with its idle time.",
+               table's share of the peak is lower, as it uses the GPU span with its idle time. \
+               With GPUPROF_COUNTERS=on measured shares count instead of stated work: of the \
+               memory bandwidth, of the instructions and of the tensor cores.",
         gain: "The time of its kernels minus what they would take at the nearer peak.",
         advice: "Look inside the kernel with ncu: uncoalesced or repeated reads (shared memory \
                  helps), double precision by mistake (0.5 instead of 0.5f), too little work in \
                  flight, or more work than is stated.",
         thresholds: &[
             &MAX_PEAK_SHARE,
+            &MEASURED_PEAK_SHARE,
             &DOUBLE_PEAK_SHARE,
             &RATED_SHARE,
             &RATED_CALLS,
@@ -41,33 +45,72 @@ pub(super) static ROOFLINE: Rule = Rule {
 
 fn roofline(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
     let found = facts.functions().filter_map(|(at, function)| {
-        let rates = Rates::for_function(facts, function)?;
-        let nearer = rates.memory.max(rates.arithmetic);
-        let is_far_below = nearer > 0.0 && nearer < MAX_PEAK_SHARE.value;
-        if !is_far_below || rates.may_be_double() || !is_rated(facts, function) {
+        let below = match Measured::of_function(facts, function) {
+            Some(measured) => Below::measured(&measured)?,
+            None => Below::stated(&Rates::for_function(facts, function)?)?,
+        };
+        if !is_rated(facts, function) {
             return None;
         }
-        let evidence = format!(
-            "{} of the bandwidth, {} of the {} peak: its kernels take {} of GPU time",
-            wording::share(rates.memory),
-            wording::share(rates.arithmetic),
-            rates.precision,
-            wording::percent(rates.kernel_ns, facts.activity_ns),
-        );
-        let advice = "find with ncu what limits it: uncoalesced reads, double precision, few \
-                      threads";
         let kernels = &function.activity.kernels;
+        let evidence = format!(
+            "{} {} of GPU time",
+            below.shares,
+            wording::percent(kernel_ns(kernels), facts.activity_ns),
+        );
         let device_ns = sum(kernels, |kernel| facts.device_ns(kernel));
-        let gain = scaled(device_ns, 1.0 - nearer);
-        let text = (evidence, advice);
+        let gain = scaled(device_ns, 1.0 - below.nearest);
+        let text = (evidence, below.advice);
         Some(rule.candidate(facts, About::KernelsOfFunction, Some(at), gain, text))
     });
     found.collect()
 }
 
+/// What a function reaches, far below its peaks.
+struct Below {
+    /// Of the nearest peak.
+    nearest: f64,
+    shares: String,
+    advice: &'static str,
+}
+
+impl Below {
+    fn measured(measured: &Measured) -> Option<Self> {
+        let nearest = measured.nearest();
+        let tensor = measured.tensor.map_or_else(String::new, |tensor| {
+            format!(", {} of the tensor rate", wording::share(tensor))
+        });
+        (nearest < MEASURED_PEAK_SHARE.value).then(|| Self {
+            nearest,
+            shares: format!(
+                "measured {} of bandwidth, {} of issue rate{tensor}:",
+                wording::share(measured.memory),
+                wording::share(measured.issue),
+            ),
+            advice: "its threads mostly wait: launch more of them, break chains of dependent \
+                     loads, remove barriers; see with ncu which",
+        })
+    }
+
+    fn stated(rates: &Rates) -> Option<Self> {
+        let nearest = rates.memory.max(rates.arithmetic);
+        let is_far_below = nearest > 0.0 && nearest < MAX_PEAK_SHARE.value;
+        (is_far_below && !rates.may_be_double()).then(|| Self {
+            nearest,
+            shares: format!(
+                "{} of the bandwidth, {} of the {} peak: its kernels take",
+                wording::share(rates.memory),
+                wording::share(rates.arithmetic),
+                rates.precision,
+            ),
+            advice: "find with ncu what limits it: uncoalesced reads, double precision, few \
+                     threads",
+        })
+    }
+}
+
 /// Stated work over what the device can do while the function's kernels run; 1 is the peak.
 struct Rates {
-    kernel_ns: u64,
     memory: f64,
     precision: Precision,
     arithmetic: f64,
@@ -93,7 +136,6 @@ impl Rates {
             share.is_finite().then_some(share)
         };
         Some(Self {
-            kernel_ns,
             memory: of(function.bytes, device.peak_bytes_per_s)?,
             precision,
             arithmetic: of(function.flops, device.peak_flops(precision))?,

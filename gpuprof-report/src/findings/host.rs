@@ -115,12 +115,9 @@ fn host_bound(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
                 idle(facts, time),
                 wording::ns(time.outside_cuda_ns / work.launches.max(1)),
             );
-            let lacks_calls = facts
-                .profile
-                .cupti
-                .as_ref()
-                .is_some_and(|cupti| !cupti.all_calls);
-            let advice = match lacks_calls {
+            let (cupti, memory) = (&facts.profile.cupti, &facts.profile.memory);
+            let lacks_calls = cupti.as_ref().is_some_and(|cupti| !cupti.all_calls);
+            let advice = match lacks_calls && memory.is_none() {
                 // Allocations and frees would be among what is not in a recorded call.
                 true => {
                     "GPUPROF_CUPTI=full shows allocations; else prepare the next call on another \

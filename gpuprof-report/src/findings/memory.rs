@@ -13,7 +13,9 @@ use super::thresholds::{
 #[cfg(feature = "findings-page")]
 use super::thresholds::{MAX_MISSING_RECORDS, NESTED_SHARE};
 use super::wording;
-use crate::profile::{ApiKind, CopyKind, CopyStats, FindingRule, KernelStats};
+use crate::profile::{
+    ApiKind, CopyKind, CopyStats, FindingRule, Function, KernelStats, MemoryTotals,
+};
 
 pub(super) static ALLOCATION_CHURN: Rule = Rule {
     id: FindingRule::AllocationChurn,
@@ -22,7 +24,7 @@ pub(super) static ALLOCATION_CHURN: Rule = Rule {
     page: RulePage {
         title: "Allocation churn",
         when: "A function, or what is outside of every function, allocates and frees memory all \
-               the time. Only `GPUPROF_CUPTI=full` records these calls.",
+               the time. Only `GPUPROF_CUPTI=full` and `GPUPROF_MEMORY=on` record these calls.",
         gain: "The time in these calls, at most the idle time of the function's GPU spans (or, \
                without spans, of the run).",
         advice: "Allocate once before the loop (CudaStream::alloc) and reuse the CudaSlice, or \
@@ -47,9 +49,10 @@ fn allocation_churn(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
             let per_call = wording::per_call(memory.calls, function);
             let (name, _) = memory.longest.clone().unwrap_or_default();
             let evidence = format!(
-                "{} of the wall in {} allocations and frees{per_call}, most in {}",
+                "{} of the wall in {} allocations and frees{per_call}{}, most in {}",
                 wording::percent(memory.ns, wall_ns),
                 wording::count(memory.calls),
+                function.map_or_else(String::new, sizes),
                 wording::name(&name),
             );
             let advice = "call CudaStream::alloc once before the loop and reuse the CudaSlice";
@@ -58,6 +61,16 @@ fn allocation_churn(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
         })
     });
     found.collect()
+}
+
+/// The mean size of what a function allocates, if its memory was recorded.
+fn sizes(function: &Function) -> String {
+    let mut all = MemoryTotals::default();
+    (function.memory.iter()).for_each(|memory| all.add(&memory.inclusive));
+    match all.allocated_bytes.checked_div(all.allocations) {
+        Some(bytes) => format!(" of {} on average", wording::bytes(bytes)),
+        None => String::new(),
+    }
 }
 
 pub(super) static MEMSETS_RULE: Rule = Rule {

@@ -2,12 +2,12 @@
 
 use super::rule::Rule;
 use super::{
-    below_roofline, copies, gpu_idle, host, launches, loading, memory, overlap, shapes,
-    tensor_cores, whole_run,
+    below_roofline, copies, gpu_idle, host, launches, loading, measured_bytes, memory, overlap,
+    shapes, tensor_cores, whole_run,
 };
 
 /// Every rule. Of two findings with the same gain the rule that comes first here is preferred.
-pub const RULES: [&Rule; 21] = [
+pub const RULES: [&Rule; 22] = [
     &host::SYNCHRONIZATION,
     &memory::ALLOCATION_CHURN,
     &loading::MODULE_LOADS,
@@ -25,6 +25,7 @@ pub const RULES: [&Rule; 21] = [
     &shapes::UNDERUSED,
     &shapes::TAIL_WAVE,
     &memory::LOCAL_MEMORY,
+    &measured_bytes::MEASURED_BYTES,
     &below_roofline::ROOFLINE,
     &whole_run::SPREAD,
     &whole_run::THROTTLED,

@@ -7,10 +7,14 @@ use super::rule::Rule;
 #[cfg(feature = "findings-page")]
 use super::rule::RulePage;
 use super::thresholds::{
-    KERNEL_CALLS, KERNEL_SHARE, TENSOR_CAPABILITY, TENSOR_SPEEDUP, TF32_CAPABILITY,
+    KERNEL_CALLS, KERNEL_SHARE, MIN_TENSOR_ACTIVITY, TENSOR_CAPABILITY, TENSOR_SPEEDUP,
+    TF32_CAPABILITY,
 };
 use super::wording;
-use crate::profile::{FindingRule, KernelStats};
+use crate::profile::{FindingRule, KernelStats, Metric};
+
+/// In the names of all matrix products of cuBLAS and CUTLASS.
+const PRODUCT: &str = "gemm";
 
 /// In the names of matrix products of cuBLAS and CUTLASS that compute without tensor cores.
 const PRODUCTS: [&str; 4] = ["sgemm", "hgemm", "simt", "ffma"];
@@ -31,7 +35,8 @@ pub(super) static NO_TENSOR_CORES: Rule = Rule {
                the name of a kernel for the ordinary units (sgemm, hgemm, simt, ffma) and not of \
                one for tensor cores (tensorop, hmma, wgmma, s1688, s16816, xmma and others), on a \
                device that has them. Other kernels are not judged: a name does not say what is \
-               inside.",
+               inside. With GPUPROF_COUNTERS=on, any kernel whose name has gemm and during which \
+               the tensor cores are idle.",
         gain: "The kernel's time minus what it would take at the rate of tensor cores.",
         advice: "Allow TF32 (cublasSetMathMode with CUBLAS_TF32_TENSOR_OP_MATH, or \
                  CUBLAS_COMPUTE_32F_FAST_TF32 in cublasGemmEx), which has 10 bits of mantissa, or \
@@ -42,6 +47,7 @@ pub(super) static NO_TENSOR_CORES: Rule = Rule {
             &TENSOR_SPEEDUP,
             &KERNEL_SHARE,
             &KERNEL_CALLS,
+            &MIN_TENSOR_ACTIVITY,
         ],
     },
 };
@@ -78,5 +84,12 @@ fn no_tensor_cores(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
 fn is_product_without_tensor_cores(kernel: &KernelStats) -> bool {
     let name = format!("{} {}", kernel.symbol, kernel.full_name).to_lowercase();
     let has = |parts: &[&str]| parts.iter().any(|part| name.contains(part));
-    has(&PRODUCTS) && (name.contains("ffma") || !has(&TENSOR_PRODUCTS))
+    let counters = kernel
+        .counters
+        .as_ref()
+        .filter(|counters| !counters.is_divided);
+    match counters.and_then(|counters| counters.mean(Metric::TensorActive)) {
+        Some(active) => name.contains(PRODUCT) && !MIN_TENSOR_ACTIVITY.reached(active),
+        None => has(&PRODUCTS) && (name.contains("ffma") || !has(&TENSOR_PRODUCTS)),
+    }
 }

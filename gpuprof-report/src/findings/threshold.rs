@@ -52,3 +52,27 @@ impl Threshold {
         whole > 0 && part as f64 >= self.value * whole as f64
     }
 }
+
+/// Defines each threshold of the table: unit, limit, what is compared, why, source.
+macro_rules! thresholds {
+    ($(
+        $name:ident = $unit:ident $value:literal,
+        $what:literal,
+        $why:literal,
+        $source:literal;
+    )*) => {
+        $(
+            pub(super) static $name: $crate::findings::Threshold = $crate::findings::Threshold {
+                value: $value,
+                #[cfg(feature = "findings-page")]
+                page: $crate::findings::ThresholdPage {
+                    unit: $crate::findings::Unit::$unit,
+                    what: $what,
+                    why: $why,
+                    source: $source,
+                },
+            };
+        )*
+    };
+}
+pub(super) use thresholds;

@@ -9,6 +9,7 @@
 
 #[cfg(feature = "plot")]
 mod benchmarks;
+mod counter_rows;
 mod function_records;
 mod json_text;
 mod page_data;
@@ -48,7 +49,7 @@ const SCRIPT: &str = concat!(
 /// The SHA-256 hashes by which the policy knows the page's own style and script, in Base64. A
 /// browser ignores a style or script with another hash; `cargo xtask pages` compares them first.
 const STYLE_HASH: &str = "H5y5pCEufSPlDzKR5UNZTIwW17eZneB3nFEW321CH+o=";
-const SCRIPT_HASH: &str = "3SU8r9q7Yc5kmkbheyfMDDWpnZfmm9zsN5i2pyXdW1E=";
+const SCRIPT_HASH: &str = "k3ytiGVAL5kWuCMWT2RFedmtPo9ZshrJx9h/c00WdIk=";
 
 /// The style for other pages, with its hash.
 #[cfg(feature = "analysis")]

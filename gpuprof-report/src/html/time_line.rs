@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::io;
 
+use super::counter_rows;
 use super::json_text::JsonText;
 use super::time_line_texts::Texts;
 use crate::trace::rows::{self, Event, Sink, Slice, Track, at};
@@ -37,6 +38,7 @@ pub(super) fn write(trace: &Trace, json: &mut JsonText) {
             for row in &placed.rows {
                 json.object(|json| row.write(&newest, from_ns, &mut texts, json));
             }
+            counter_rows::write(&newest, (from_ns, last), &mut texts, json);
         });
         texts.write(json);
     });
@@ -71,6 +73,7 @@ fn newest(trace: &Trace) -> (Trace, u64) {
         threads: trace.threads.clone(),
         streams: trace.streams.clone(),
         names: trace.names.clone(),
+        counters: trace.counters.clone(),
         ..Trace::default()
     };
     let spans = trace.cpu_spans.iter().filter(|span| is_new(span.end_ns));

@@ -4,11 +4,12 @@
 use super::writer::{Fields, Object, Value, Writer};
 use crate::profile::{
     ApiKind, ApiStats, Benchmark, Bucket, BusyRecords, CapturedRuns, Command, CopyKind, CopyStats,
-    CudaError, Cupti, Device, Diagnostics, DurationStats, Estimate, Finding, FindingRule, Function,
-    FunctionRanks, GpuActivity, GpuBusy, GpuSpanStats, KernelStats, LabelGpuStats, LabelStats,
-    MetaPair, NodeActivity, Parameter, PeakRate, Precision, Profile, RankSpread, Ranks,
-    ScheduleSteps, SlowStep, SpanStats, StepTimes, Throttle, ThrottleReason, TreeNode,
-    UntimedReasons,
+    CounterMean, CounterValues, CudaError, Cupti, Device, DeviceCounters, Diagnostics,
+    DurationStats, Estimate, Finding, FindingRule, Function, FunctionMemory, FunctionRanks,
+    GpuActivity, GpuBusy, GpuSpanStats, KernelStats, LabelGpuStats, LabelStats, Memory, MemoryKind,
+    MemorySource, MemoryTotals, MemoryUse, MetaPair, Metric, NodeActivity, Parameter, PeakRate,
+    PoolMemory, Precision, Profile, RankSpread, Ranks, ScheduleSteps, SlowStep, SpanStats,
+    StepTimes, Throttle, ThrottleReason, TreeNode, UntimedReasons,
 };
 use crate::schedule::Schedule;
 use crate::settings::Sampling;
@@ -52,7 +53,8 @@ objects! {
     Profile {
         schema, program, pid, host, rank, meta, started_at, wall_ns, at_exit, schedule,
         steps: unless_default, devices, gpu_busy, functions, tree, cupti, kernels, copies, api,
-        throttled, findings, commands, ranks: unless_default,
+        counters: unless_default, throttled, memory: unless_default, findings, commands,
+        ranks: unless_default,
         benchmarks: unless_default, diagnostics,
     }
 
@@ -119,7 +121,7 @@ objects! {
         captured_estimated: unless_default,
         untimed_calls, untimed, bytes, flops, items, precision: unless_default, has_stream,
         cpu_only, is_async,
-        labels: unless_default,
+        labels: unless_default, memory: unless_default, pool_memory: unless_default,
         activity: flatten_unless_default,
     }
 
@@ -176,6 +178,19 @@ objects! {
         unattributed_graph_nodes,
     }
 
+    DeviceCounters {
+        device, chip, interval_ns, metrics, omitted, samples, sampled_ns, unattributed_ns,
+        dram_bytes, unattributed_dram_bytes, gap_ns, overflows, late_ns,
+    }
+
+    CounterValues {
+        samples, sampled_ns, is_divided, means,
+    }
+
+    CounterMean {
+        metric, mean, ci95,
+    }
+
     DurationStats {
         calls, total_ns, mean_ns, min_ns, max_ns, p50_ns, p99_ns, histogram: unless_default,
     }
@@ -183,7 +198,7 @@ objects! {
     KernelStats {
         name, full_name, symbol, device, times: flatten, graph_calls, launch_latency, grid, block,
         shapes, registers, static_shared_bytes, dynamic_shared_bytes, local_bytes_per_thread,
-        occupancy, streams, concurrent_ns,
+        occupancy, streams, concurrent_ns, counters: unless_default,
     }
 
     CopyStats {
@@ -197,7 +212,29 @@ objects! {
 
     GpuActivity {
         kernels, copies, api, busy_ns, idle_ns, outside_span_ns, busy_calls, activities, launches,
-        work_streams, launch_latency, first_call_ns,
+        work_streams, launch_latency, first_call_ns, counters: unless_default,
+    }
+
+    Memory {
+        source, uses, outside, unknown_frees, unknown_freed_bytes, missed_frees,
+        untracked_allocations, untracked_bytes, late_records, records_without_call,
+    }
+
+    MemoryUse {
+        kind, device, totals: flatten, live_allocations, live_bytes, peak_bytes, peak_function,
+        reserved_bytes, peak_reserved_bytes,
+    }
+
+    MemoryTotals {
+        allocations, allocated_bytes, frees, freed_bytes,
+    }
+
+    FunctionMemory {
+        kind, inclusive, exclusive, live_allocations, live_bytes, peak_growth_bytes,
+    }
+
+    PoolMemory {
+        calls, grown_bytes, shrunk_bytes, peak_growth_bytes: unless_default,
     }
 
     Finding {
@@ -297,4 +334,4 @@ macro_rules! words {
     };
 }
 
-words! { ApiKind CopyKind FindingRule Precision ThrottleReason }
+words! { ApiKind CopyKind FindingRule MemoryKind MemorySource Metric Precision ThrottleReason }

@@ -145,6 +145,12 @@ impl Fields<'_> {
     }
 }
 
+impl<T: Object> Object for Box<T> {
+    fn write_fields(&self, fields: &mut Fields<'_>) {
+        (**self).write_fields(fields);
+    }
+}
+
 impl<T: Object> Value for T {
     fn write(&self, writer: &mut Writer) {
         writer.object(self);

@@ -1,5 +1,6 @@
 //! Kernels, copies and CUDA API calls of several profiles.
 
+use super::counters::CounterTotals;
 use super::rows::Rows;
 use super::totals::{ActivityTotals, add, add_option};
 use crate::profile::{ApiStats, CopyStats, KernelStats};
@@ -16,6 +17,7 @@ pub(super) struct KernelTotals {
     shapes: u32,
     streams: u32,
     concurrent_ns: Option<u64>,
+    counters: CounterTotals,
 }
 
 impl KernelTotals {
@@ -36,6 +38,9 @@ impl KernelTotals {
         self.shapes = self.shapes.max(kernel.shapes);
         self.streams = self.streams.saturating_add(kernel.streams);
         add_option(&mut self.concurrent_ns, kernel.concurrent_ns);
+        if let Some(counters) = &kernel.counters {
+            self.counters.add(counters);
+        }
         is_estimate
     }
 
@@ -47,6 +52,7 @@ impl KernelTotals {
             shapes: self.shapes,
             streams: self.streams,
             concurrent_ns: self.concurrent_ns,
+            counters: self.counters.values(),
             ..self.of_shape.clone()
         }
     }

@@ -1,9 +1,10 @@
 //! The devices of several profiles, and how busy each was.
 
+use super::counters::add_device;
 use super::rows::Rows;
 use super::totals::{add, add_half_width};
 use super::windows::{Window, covered};
-use crate::profile::{BusyRecords, Device, GpuBusy, Profile, Throttle};
+use crate::profile::{BusyRecords, Device, DeviceCounters, GpuBusy, Profile, Throttle};
 
 /// Devices with new ordinals, in the order in which they are found.
 ///
@@ -22,6 +23,7 @@ struct DeviceTotals {
     device: Device,
     busy: Option<BusyTotals>,
     throttle: Option<ThrottleTotals>,
+    counters: Option<DeviceCounters>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -58,6 +60,11 @@ struct Merged {
 impl Ordinals {
     fn find(&self, ordinal: u32) -> Option<&Merged> {
         self.0.iter().find(|merged| merged.old == ordinal)
+    }
+
+    /// The ordinal of the device itself. One that the profile does not list stays as it is.
+    pub(super) fn own(&self, ordinal: u32) -> u32 {
+        self.find(ordinal).map_or(ordinal, |merged| merged.own)
     }
 
     /// The ordinal of the device that stands for all of its model. An ordinal that the profile does
@@ -109,6 +116,11 @@ impl Devices {
                 totals.throttle.get_or_insert_default().add(throttle);
             }
         }
+        for counters in &profile.counters {
+            if let Some(totals) = self.totals(&ordinals, counters.device) {
+                add_device(totals.counters.get_or_insert_default(), counters);
+            }
+        }
         ordinals
     }
 
@@ -133,6 +145,17 @@ impl Devices {
             Some(busy.stats(row.device.ordinal))
         });
         busy.collect()
+    }
+
+    /// How the hardware counters of those that were sampled were, by ordinal.
+    pub(super) fn counters(&self) -> Vec<DeviceCounters> {
+        let sampled = self.rows.iter().filter_map(|row| {
+            Some(DeviceCounters {
+                device: row.device.ordinal,
+                ..row.counters.clone()?
+            })
+        });
+        sampled.collect()
     }
 
     /// Those that were throttled, by ordinal.

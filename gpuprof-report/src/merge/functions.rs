@@ -1,8 +1,10 @@
 //! One function over several profiles.
 
 use super::activities::Activities;
+use super::counters::CounterTotals;
 use super::devices::Ordinals;
 use super::labels::Labels;
+use super::memory::{add_function_memory, add_pool_memory};
 use super::spread::SpreadTotals;
 use super::totals::{ActivityTotals, SpanTotals, add, add_amount, add_half_width, add_option};
 use crate::profile::{Estimate, Function, FunctionRanks, GpuActivity, GpuSpanStats, Profile};
@@ -21,6 +23,7 @@ pub(super) struct FunctionTotals {
     labels: Labels,
     pub(super) activities: Activities,
     latency: Option<ActivityTotals>,
+    counters: CounterTotals,
     /// Whether a profile that timed calls could not say how long they were idle.
     lacks_idle: bool,
     pub(super) spread: SpreadTotals,
@@ -82,6 +85,8 @@ impl FunctionTotals {
             self.on_device(ordinals.of_model(device)).add(gpu);
         }
         self.labels.add(&function.labels);
+        add_function_memory(&mut self.sums.memory, &function.memory);
+        add_pool_memory(&mut self.sums.pool_memory, &function.pool_memory);
         self.add_activity(function, ordinals);
         match ranks {
             Some((processes, ranks)) => self.spread.add_merged(processes, ranks),
@@ -144,6 +149,9 @@ impl FunctionTotals {
             let totals = self.latency.get_or_insert_default();
             self.activities.estimated |= totals.add(latency);
         }
+        if let Some(counters) = &of.counters {
+            self.counters.add(counters);
+        }
         let sums = &mut self.sums.activity;
         add_option(&mut sums.busy_ns, of.busy_ns);
         add_option(&mut sums.idle_ns, of.idle_ns);
@@ -181,6 +189,7 @@ impl FunctionTotals {
                 api: tables.api,
                 idle_ns: sums.activity.idle_ns.filter(|_| !self.lacks_idle),
                 launch_latency: self.latency.as_ref().map(ActivityTotals::stats),
+                counters: self.counters.values(),
                 ..sums.activity
             },
             ..sums

@@ -20,16 +20,20 @@
 //! ordinal of the first of them. The wall time is the time in which at least one process was
 //! measured.
 //!
+//! Allocations and live memory are summed; a peak is that of the process with the most.
+//!
 //! Findings and suggested commands are about one process and are left out.
 //!
 //! The memory is bounded whatever the profiles hold: a table has at most 65,536 rows, and what is
 //! beyond them is counted as dropped.
 
 mod activities;
+mod counters;
 mod devices;
 mod diagnostics;
 mod functions;
 mod labels;
+mod memory;
 mod rows;
 mod spread;
 mod steps;
@@ -100,6 +104,9 @@ impl Merger {
         self.windows.push(Window::of(profile));
         self.add_facts(profile);
         let ordinals = self.devices.add(profile);
+        memory::add_memory(&mut self.sums.memory, &profile.memory, |device| {
+            ordinals.own(device)
+        });
         let places = self.add_functions(profile, &ordinals);
         let activities =
             self.activities
@@ -119,6 +126,7 @@ impl Merger {
         merged.devices = self.devices.devices();
         merged.gpu_busy = self.devices.busy();
         merged.throttled = self.devices.throttled();
+        merged.counters = self.devices.counters();
         let (functions, places) = self.functions.sorted_by_key(FunctionTotals::order);
         let spreads = functions.iter().enumerate();
         let spreads = spreads.filter_map(|(at, of)| of.spread.finish(at as u32, self.processes));

@@ -8,6 +8,7 @@ use super::diagnostics::UntimedReasons;
 use super::diagnostics::is_zero;
 use super::gpu_activity::GpuActivity;
 use super::label_stats::LabelStats;
+use super::memory::{FunctionMemory, PoolMemory};
 use super::span_stats::{GpuSpanStats, SpanStats};
 use super::word_enums::Precision;
 
@@ -103,6 +104,14 @@ pub struct Function {
     /// it then.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Vec::is_empty"))]
     pub labels: Vec<LabelStats>,
+    /// The memory that it allocated and freed, by kind; empty without CUPTI's memory records. JSON
+    /// omits it then.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Vec::is_empty"))]
+    pub memory: Vec<FunctionMemory>,
+    /// What its calls changed in the stream-ordered pool; `None` if the pool was not asked. JSON
+    /// omits it then.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub pool_memory: Option<PoolMemory>,
     /// What CUPTI recorded during its calls. JSON omits these fields if nothing
     /// was recorded: without CUPTI, or if the function was never called.
     #[cfg_attr(

@@ -4,6 +4,7 @@
 #[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
 
+use super::counters::CounterValues;
 use super::span_stats::Bucket;
 use super::word_enums::{ApiKind, CopyKind};
 
@@ -125,6 +126,10 @@ pub struct KernelStats {
     /// Part of its GPU time during which another kernel ran on the device as well, ns. `None` where
     /// [`GpuBusy::records`](super::GpuBusy::records) is.
     pub concurrent_ns: Option<u64>,
+    /// What the hardware counters measured while it ran; `None` without samples. JSON omits it
+    /// then.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub counters: Option<Box<CounterValues>>,
 }
 
 /// The copies of one direction, or the memsets, on one device.
@@ -217,6 +222,10 @@ pub struct GpuActivity {
     /// CPU time of the very first call of the function, ns; `None` if that was before this window,
     /// or before CUPTI was on.
     pub first_call_ns: Option<u64>,
+    /// What the hardware counters measured while the function's own kernels ran; `None` without
+    /// samples. JSON omits it then.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub counters: Option<Box<CounterValues>>,
 }
 
 #[cfg(feature = "serde")]

@@ -11,11 +11,14 @@
 //! │  ├─ gpu, gpu_by_device     GpuSpanStats: event-to-event times on the function's stream
 //! │  ├─ untimed                UntimedReasons: why calls have no GPU time
 //! │  ├─ labels                 LabelStats: the calls with each label (`label = EXPR`)
-//! │  └─ kernels, copies, api,  GpuActivity: what CUPTI recorded during its calls
-//! │     busy_ns, idle_ns, …
+//! │  ├─ kernels, copies, api,  GpuActivity: what CUPTI recorded during its calls
+//! │  │  busy_ns, idle_ns, …
+//! │  └─ memory, pool_memory    FunctionMemory, PoolMemory: what it allocated and freed
 //! ├─ tree                      TreeNode: one per call path, by parent
 //! ├─ kernels, copies, api      KernelStats, CopyStats, ApiStats of the whole program
 //! ├─ cupti, throttled          Cupti, Throttle: how complete the records are; GPU clocks
+//! ├─ counters                  DeviceCounters: how hardware counters were sampled
+//! ├─ memory                    Memory: what the program allocated, its peak, and what is live
 //! ├─ findings, commands        Finding, Command: what to improve, and where to look next
 //! ├─ ranks                     Ranks: how merged processes differ
 //! ├─ benchmarks                Benchmark: medians of a run of benchmarks
@@ -75,6 +78,7 @@
 //! ```
 
 mod benchmark;
+mod counters;
 mod device;
 mod diagnostics;
 mod finding;
@@ -82,6 +86,7 @@ mod function;
 mod gpu_activity;
 mod gpu_busy;
 mod label_stats;
+mod memory;
 mod meta;
 mod ranks;
 mod span_stats;
@@ -94,6 +99,7 @@ use serde::{Deserialize, Serialize};
 use crate::schedule::Schedule;
 
 pub use benchmark::{Benchmark, Parameter};
+pub use counters::{CounterMean, CounterValues, DeviceCounters, MIN_COUNTER_SAMPLES};
 pub use device::{Device, PeakRate, Throttle};
 pub use diagnostics::{CudaError, Diagnostics, UntimedReasons};
 pub use finding::{Command, Finding};
@@ -101,11 +107,14 @@ pub use function::{CapturedRuns, Function, NodeActivity, TreeNode};
 pub use gpu_activity::{ApiStats, CopyStats, Cupti, DurationStats, GpuActivity, KernelStats};
 pub use gpu_busy::{BusyRecords, GpuBusy};
 pub use label_stats::{LabelGpuStats, LabelStats, OTHER_LABELS, labelled};
+pub use memory::{FunctionMemory, Memory, MemoryTotals, MemoryUse, PoolMemory};
 pub use meta::{MAX_META_BYTES, MAX_META_PAIRS, MetaPair, limit_meta, parse_meta, set_meta};
 pub use ranks::{FunctionRanks, RankSpread, Ranks};
 pub use span_stats::{Bucket, Estimate, GpuSpanStats, SpanStats};
 pub use step_times::{MAX_SLOWEST_STEPS, MAX_STEP_SERIES, SlowStep, StepTimes};
-pub use word_enums::{ApiKind, CopyKind, FindingRule, Precision, ThrottleReason};
+pub use word_enums::{
+    ApiKind, CopyKind, FindingRule, MemoryKind, MemorySource, Metric, Precision, ThrottleReason,
+};
 
 /// The name and version of the document that a [`Profile`] serializes to.
 pub const SCHEMA: &str = "gpuprof.profile/1";
@@ -170,8 +179,16 @@ pub struct Profile {
     pub copies: Vec<CopyStats>,
     /// The CUDA API functions that the program called, longest total time first.
     pub api: Vec<ApiStats>,
+    /// How the hardware counters of the devices were sampled, by ordinal. JSON omits it if they
+    /// were not.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Vec::is_empty"))]
+    pub counters: Vec<DeviceCounters>,
     /// The devices that ran below their maximum clock.
     pub throttled: Vec<Throttle>,
+    /// The memory that the program allocated; `None` without `GPUPROF_MEMORY=on`. JSON omits it
+    /// then.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub memory: Option<Memory>,
     /// What to improve, largest gain first.
     pub findings: Vec<Finding>,
     /// Command lines of other tools for a closer look; empty without CUPTI.

@@ -56,6 +56,28 @@ macro_rules! words {
 }
 
 words! {
+    /// A kind of memory that a program allocates.
+    MemoryKind {
+        /// Device memory, arrays and static variables of modules included.
+        Device = "device",
+        /// Managed memory, which moves between host and device.
+        Managed = "managed",
+        /// Page-locked host memory.
+        Pinned = "pinned",
+    }
+}
+
+words! {
+    /// Where figures about memory come from.
+    MemorySource {
+        /// CUPTI's records of each allocation and free.
+        Records = "records",
+        /// The counters of the devices' stream-ordered pools.
+        PoolCounters = "pool_counters",
+    }
+}
+
+words! {
     /// The direction of a copy, or a memset, in CUPTI's terms: H is host memory, D device memory,
     /// A a CUDA array, P another device.
     CopyKind {
@@ -159,6 +181,41 @@ words! {
 }
 
 words! {
+    /// What a hardware counter measures.
+    Metric {
+        /// Bytes per second read from device memory.
+        DramRead = "dram_read",
+        /// Bytes per second written to device memory.
+        DramWrite = "dram_write",
+        /// Share of the time that a multiprocessor had a warp, 0 to 1; the mean over all of them.
+        SmActive = "sm_active",
+        /// Share of the time that the tensor cores of a multiprocessor worked, 0 to 1.
+        TensorActive = "tensor_active",
+        /// Instructions over those that the multiprocessors could have executed, 0 to 1.
+        IssueRate = "issue_rate",
+        /// Bytes per second that the device read over PCIe.
+        PcieRead = "pcie_read",
+        /// Bytes per second that the device wrote over PCIe.
+        PcieWrite = "pcie_write",
+        /// Bytes per second received over NVLink.
+        NvlinkReceived = "nvlink_received",
+        /// Bytes per second sent over NVLink.
+        NvlinkSent = "nvlink_sent",
+    }
+}
+
+impl Metric {
+    /// Whether its unit is bytes per second; else it is a share from 0 to 1.
+    #[must_use]
+    pub const fn is_bytes_per_s(self) -> bool {
+        !matches!(
+            self,
+            Self::SmActive | Self::TensorActive | Self::IssueRate | Self::Unknown
+        )
+    }
+}
+
+words! {
     /// The rule that made a finding; docs/findings.md describes each.
     FindingRule {
         /// The device was idle for most of the run.
@@ -195,6 +252,8 @@ words! {
         UnderusedGpu = "underused-gpu",
         /// Far below the peaks of the device.
         BelowRoofline = "below-roofline",
+        /// More bytes moved than stated.
+        MeasuredBytes = "measured-bytes",
         /// A first call that is far slower than the others.
         FirstCall = "first-call",
         /// Durations that differ widely between calls.

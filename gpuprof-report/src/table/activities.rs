@@ -4,6 +4,7 @@
 use std::cmp::Reverse;
 
 use super::columns::{self, ns, share};
+use super::counters;
 use super::function_name::others;
 use super::grid::{Grid, Label};
 use super::hidden::Hidden;
@@ -213,6 +214,18 @@ const COLUMNS: &[Spec] = &[
     ("Grid", 60, |row, _| row.grid()),
     ("Block", 55, |row, _| {
         Some(Quantity::Text(dimensions(row.kernel?.block)).into())
+    }),
+    ("DRAM", 63, |row, _| {
+        counters::dram(row.kernel?.counters.as_ref()?)
+    }),
+    ("Tensor", 46, |row, _| {
+        counters::tensor(row.kernel?.counters.as_ref()?)
+    }),
+    ("SMs", 34, |row, _| {
+        counters::sms(row.kernel?.counters.as_ref()?)
+    }),
+    ("Issue", 47, |row, _| {
+        counters::issue(row.kernel?.counters.as_ref()?)
     }),
     ("Size", 64, |row, _| {
         Some(Quantity::Bytes(row.copies?.bytes).into())

@@ -1,6 +1,7 @@
 //! The call tree with the kernels under their functions: the main table of a report.
 
 use super::columns::{self, BUSY_COLUMNS, SPAN_COLUMNS};
+use super::function_name::UNATTRIBUTED;
 use super::grid::Label;
 use super::header;
 use super::hidden::Hidden;
@@ -9,9 +10,6 @@ use super::options::TableOptions;
 use super::row::Figures;
 use super::tree_rows::{Row, Tree};
 use crate::profile::Profile;
-
-/// Work that was launched outside of any profiled function.
-const UNATTRIBUTED: &str = "(unattributed)";
 
 /// Writes the tree and returns the marks that were drawn.
 pub(super) fn write(

@@ -1,5 +1,6 @@
 //! The columns of the call tree and of the functions.
 
+use super::counters;
 use super::grid::{Grid, Label};
 use super::legend;
 use super::qualifiers::{self, Doubt};
@@ -38,7 +39,13 @@ pub(super) const BUSY_COLUMNS: &[Spec] = &[
     WALL,
     PEAK,
     GB_PER_S,
+    DRAM,
+    DRAM_PEAK,
     TFLOP_PER_S,
+    TENSOR,
+    SMS,
+    ISSUE,
+    BOUND,
     ITEMS_PER_S,
     ("CPU self", 40, |row, _| total(row.cpu_self)),
     ("Span", 20, gpu_total),
@@ -84,6 +91,16 @@ pub(super) const FUNCTION_COLUMNS: &[Spec] = &[
     TFLOP_PER_S,
     ITEMS_PER_S,
     PEAK,
+    DRAM,
+    DRAM_PEAK,
+    DRAM_INTERVAL,
+    DRAM_WRITE,
+    TENSOR,
+    SMS,
+    ISSUE,
+    BOUND,
+    PCIE,
+    NVLINK,
 ];
 
 const CALLS: Spec = ("Calls", 88, |row, _| {
@@ -112,6 +129,33 @@ const PEAK: Spec = ("Peak", 75, |row, _| {
         Limit::Arithmetic(precision) => precision.as_str(),
     };
     Some(Value::from(Quantity::Share(share)).with_suffix(suffix))
+});
+
+// Measured by the hardware counters.
+const DRAM: Spec = ("DRAM", 74, |row, _| counters::dram(row.counters.as_ref()?));
+const DRAM_PEAK: Spec = ("DRAM", 73, |row, _| {
+    let share = Quantity::Share(row.dram_share?);
+    Some(counters::value(row.counters.as_ref()?, share))
+});
+const BOUND: Spec = ("Bound", 60, |row, _| {
+    counters::bound(row.counters.as_ref()?, row.dram_share)
+});
+const DRAM_INTERVAL: Spec = ("DRAM ±", 16, |row, _| {
+    counters::dram_interval(row.counters.as_ref()?)
+});
+const DRAM_WRITE: Spec = ("DRAM write", 17, |row, _| {
+    counters::dram_write(row.counters.as_ref()?)
+});
+const TENSOR: Spec = ("Tensor", 46, |row, _| {
+    counters::tensor(row.counters.as_ref()?)
+});
+const SMS: Spec = ("SMs", 34, |row, _| counters::sms(row.counters.as_ref()?));
+const ISSUE: Spec = ("Issue", 72, |row, _| {
+    counters::issue(row.counters.as_ref()?)
+});
+const PCIE: Spec = ("PCIe", 19, |row, _| counters::pcie(row.counters.as_ref()?));
+const NVLINK: Spec = ("NVLink", 18, |row, _| {
+    counters::nvlink(row.counters.as_ref()?)
 });
 
 pub(super) fn ns(ns: Option<u64>) -> Option<Value> {

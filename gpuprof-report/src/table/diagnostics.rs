@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use std::cmp::Reverse;
 
 use super::budget;
+use super::counters;
 use super::coverage;
 use super::legend::Marks;
 use super::number;
@@ -34,6 +35,8 @@ pub(super) fn write(profile: &Profile, marks: Marks, options: &TableOptions, out
     lines.extend(budget::too_short(profile));
     lines.extend(lost(profile));
     lines.extend(records::losses(profile));
+    lines.extend(counters::lines(profile, options.full));
+    lines.extend(counters::cached(profile));
     lines.extend(errors(profile));
     for note in &profile.diagnostics.notes {
         lines.push(labelled(

@@ -5,6 +5,9 @@ use std::collections::{HashMap, HashSet};
 use crate::profile::{Function, Profile};
 use crate::sanitize;
 
+/// What happened outside of any profiled function.
+pub(super) const UNATTRIBUTED: &str = "(unattributed)";
+
 /// The names that several functions have which ran.
 #[derive(Default)]
 pub(super) struct RepeatedNames<'a>(HashSet<&'a str>);

@@ -1,5 +1,6 @@
 //! The lines above a report: what ran, on what, for how long, and how busy the GPU was.
 
+use super::memory_lines;
 use super::number;
 use super::options::TableOptions;
 use super::row;
@@ -17,6 +18,7 @@ pub(super) fn write(profile: &Profile, options: &TableOptions, out: &mut String)
     let mut lines = vec![run(profile)];
     lines.extend(time_by_kind(profile));
     lines.extend(idle(profile));
+    lines.extend(memory_lines::header(profile));
     if let Some(steps) = &profile.schedule {
         let mut words = Words::default();
         words.add_one(PLAIN, scheduled(steps));

@@ -49,7 +49,11 @@ impl Hidden {
         if lacks_calls && !profile.api.is_empty() {
             words.add(
                 DIM,
-                "GPUPROF_CUPTI=full adds allocations and frees to the API calls.",
+                match profile.memory {
+                    // It records these calls.
+                    Some(_) => "GPUPROF_CUPTI=full adds look-ups of kernels to the API calls.",
+                    None => "GPUPROF_CUPTI=full adds allocations and frees to the API calls.",
+                },
             );
         }
         let counted = |n: usize, one: &str, many: &str| match n {

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
+use super::counters::{self, SHARED_SAMPLES};
 use super::number;
 use super::qualifiers::{
     self, DIVIDED, Doubt, ESTIMATED, NEAR_FLOOR, OVERLAPPING, PARTIAL, RowMark,
@@ -35,6 +36,8 @@ pub(super) struct Marks {
     pub(super) doubt: Doubt,
     /// [`INSIDE`].
     pub(super) inside: bool,
+    /// [`SHARED_SAMPLES`].
+    shared_samples: bool,
 }
 
 impl Marks {
@@ -58,6 +61,7 @@ impl Marks {
             divided: has(DIVIDED),
         });
         self.inside |= has(INSIDE);
+        self.shared_samples |= has(SHARED_SAMPLES);
     }
 
     /// The marks of both.
@@ -68,6 +72,7 @@ impl Marks {
             near_floor: self.near_floor || other.near_floor,
             doubt: self.doubt.and(other.doubt),
             inside: self.inside || other.inside,
+            shared_samples: self.shared_samples || other.shared_samples,
         }
     }
 
@@ -82,6 +87,7 @@ impl Marks {
             self.doubt.overlapping.then(overlapping),
             self.doubt.divided.then(|| divided(profile)),
             self.inside.then(inside),
+            self.shared_samples.then(counters::shared_samples),
         ];
         lines.into_iter().flatten()
     }

@@ -1,8 +1,8 @@
 //! The report: what ran, what to do first, and where the time went.
 //!
 //! In the order of the text: `header`, `look_first`, `call_tree`, `functions` (full reports only),
-//! `activities`, `ranks` (merged profiles only), `diagnostics` with `coverage`, `legend`, `budget`
-//! and `records`, `hidden`, `commands`.
+//! `activities`, `memory` with `memory_lines`, `ranks` (merged profiles only), `diagnostics` with
+//! `coverage`, `legend`, `budget`, `counters` and `records`, `hidden`, `commands`.
 //! `row` computes the values of a row and `qualifiers` how far they can be trusted, `tree_rows` and
 //! `kept_rows` walk the call tree, `columns` lists the columns, `quantity` chooses their units,
 //! `number` formats numbers, `grid` aligns cells and fits them to the terminal. `page_parts` gives
@@ -13,6 +13,7 @@ mod budget;
 mod call_tree;
 mod columns;
 mod commands;
+mod counters;
 mod coverage;
 mod diagnostics;
 mod function_name;
@@ -24,6 +25,8 @@ mod kept_rows;
 mod label_rows;
 mod legend;
 mod look_first;
+mod memory;
+mod memory_lines;
 mod number;
 mod options;
 #[cfg(feature = "html")]
@@ -41,6 +44,8 @@ use std::io::{self, Write};
 
 #[cfg(feature = "findings")]
 pub(crate) use number::prefixed_rate;
+#[cfg(feature = "analysis")]
+pub(crate) use number::size;
 #[cfg(any(feature = "findings", feature = "analysis"))]
 pub(crate) use number::{count, duration};
 
@@ -82,6 +87,7 @@ fn text(profile: &Profile, options: &TableOptions) -> String {
         marks = marks.and(functions::write(profile, options, &mut hidden, &mut text));
     }
     activities::write(profile, options, &mut hidden, &mut text);
+    memory::write(profile, options, &mut hidden, &mut text);
     ranks::write(profile, options, &mut hidden, &mut text);
     diagnostics::write(profile, marks, options, &mut text);
     hidden.write(profile, options, &mut text);

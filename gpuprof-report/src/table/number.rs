@@ -87,6 +87,18 @@ pub(crate) fn count(n: u64) -> Number {
     Number::new((thousands(u128::from(n)), String::new()), "")
 }
 
+/// A size in bytes, as B, kB, MB, GB or TB.
+pub(crate) fn size(bytes: u64) -> Number {
+    let value = bytes as f64;
+    let units = [(1e3, "kB"), (1e6, "MB"), (1e9, "GB"), (1e12, "TB")];
+    if bytes < 1_000 {
+        return Number::new((bytes.to_string(), String::new()), "B");
+    }
+    let fits = |(scale, _): &(f64, &str)| (value / scale).round() < 1e3;
+    let (scale, unit) = units.into_iter().find(fits).unwrap_or((1e12, "TB"));
+    Number::new(significant(value / scale), unit)
+}
+
 /// A share as a percentage with one decimal and no unit; `None` where it is not a number.
 pub(crate) fn percent(share: f64) -> Option<Number> {
     let value = share * 100.0;

@@ -9,7 +9,9 @@ use super::options::TableOptions;
 use super::qualifiers::RowMark;
 use super::quantity::{self, Headed, Quantity, Value};
 use super::row::{self, Figures};
-use super::{activities, call_tree, diagnostics, functions, has_run, header, tree_rows};
+use super::{
+    activities, call_tree, diagnostics, functions, has_run, header, memory, memory_lines, tree_rows,
+};
 use crate::profile::{CopyStats, NodeActivity, Profile, TreeNode};
 
 /// A table with all of its rows.
@@ -123,6 +125,12 @@ pub(crate) fn api_calls(profile: &Profile) -> PageTable {
     page(names, Vec::new(), columns)
 }
 
+/// What each function allocated and freed; no row unless memory was recorded.
+pub(crate) fn memory(profile: &Profile) -> PageTable {
+    let (names, columns) = memory::all(profile);
+    page(names, Vec::new(), columns)
+}
+
 /// The lines above the tables: program, devices and busy time; then kinds of work, idle time and
 /// the schedule, as far as there are any.
 pub(crate) fn header(profile: &Profile) -> Vec<String> {
@@ -174,6 +182,9 @@ pub(crate) fn remarks(profile: &Profile) -> Vec<String> {
         &mut unused,
     ));
     let mut text = String::new();
+    for words in memory_lines::remarks(profile) {
+        words.write(&mut text, false, None, 0);
+    }
     diagnostics::write(profile, marks, &options, &mut text);
     // A page hides nothing.
     Hidden::default().write(profile, &options, &mut text);

@@ -16,6 +16,8 @@ pub(super) enum Quantity {
     Share(f64),
     /// A size, bytes.
     Bytes(u64),
+    /// A sum of sizes, bytes. All of a table have one unit, so that they can be subtracted.
+    TotalBytes(u64),
     /// A rate, bytes per second.
     BytesPerS(f64),
     /// A rate, floating-point operations per second.
@@ -128,7 +130,7 @@ const MAX_TOTAL: f64 = 1e4;
 fn unit_of(quantities: &[&Quantity]) -> Option<(Unit, usize)> {
     let units = match quantities.first()? {
         Quantity::Ns(_) | Quantity::TotalNs(_) => DURATIONS,
-        Quantity::Bytes(_) => SIZES,
+        Quantity::Bytes(_) | Quantity::TotalBytes(_) => SIZES,
         Quantity::BytesPerS(_) => BYTES_PER_S,
         Quantity::FlopsPerS(_) => FLOPS_PER_S,
         Quantity::ItemsPerS(_) => ITEMS_PER_S,
@@ -140,7 +142,8 @@ fn unit_of(quantities: &[&Quantity]) -> Option<(Unit, usize)> {
     let largest = sorted.last().copied().unwrap_or(0.0);
     let mut positive = sorted.iter().filter(|value| **value > 0.0);
     let smallest = positive.next().copied().unwrap_or(0.0);
-    if matches!(quantities.first(), Some(Quantity::TotalNs(_))) {
+    let is_total = |q: &&Quantity| matches!(q, Quantity::TotalNs(_) | Quantity::TotalBytes(_));
+    if quantities.first().is_some_and(is_total) {
         let fits = |unit: &&Unit| (largest / unit.scale * 10.0).round() < MAX_TOTAL * 10.0;
         let unit = units.iter().find(fits).or(units.last()).copied()?;
         return Some(unit.with_digits(smallest));
@@ -158,9 +161,11 @@ fn unit_of(quantities: &[&Quantity]) -> Option<(Unit, usize)> {
 /// The value in the base unit of its kind.
 pub(super) fn base_value(quantity: &Quantity) -> Option<f64> {
     match quantity {
-        Quantity::Ns(n) | Quantity::TotalNs(n) | Quantity::Bytes(n) | Quantity::Count(n) => {
-            Some(*n as f64)
-        }
+        Quantity::Ns(n)
+        | Quantity::TotalNs(n)
+        | Quantity::Bytes(n)
+        | Quantity::TotalBytes(n)
+        | Quantity::Count(n) => Some(*n as f64),
         Quantity::BytesPerS(x)
         | Quantity::FlopsPerS(x)
         | Quantity::ItemsPerS(x)
@@ -183,13 +188,17 @@ pub(super) fn headed<'a>(
     specs: impl IntoIterator<Item = (&'a str, u8, Vec<Option<Value>>)>,
 ) -> Vec<Headed> {
     let specs: Vec<_> = specs.into_iter().collect();
-    let all = specs.iter().flat_map(|(_, _, values)| quantities(values));
-    let calls: Vec<&Quantity> = all.filter(|q| matches!(q, Quantity::Ns(_))).collect();
-    let of_calls = unit_of(&calls);
+    let unit_of_all = |is_one: fn(&Quantity) -> bool| {
+        let all = specs.iter().flat_map(|(_, _, values)| quantities(values));
+        unit_of(&all.filter(|q| is_one(q)).collect::<Vec<_>>())
+    };
+    let of_calls = unit_of_all(|q| matches!(q, Quantity::Ns(_)));
+    let of_totals = unit_of_all(|q| matches!(q, Quantity::TotalBytes(_)));
     let columns = specs.into_iter().map(|(heading, rank, values)| {
         let own: Vec<&Quantity> = quantities(&values).collect();
         let unit = match own.first() {
             Some(Quantity::Ns(_)) => of_calls,
+            Some(Quantity::TotalBytes(_)) => of_totals,
             _ => unit_of(&own),
         };
         let is_share = own.iter().any(|q| matches!(q, Quantity::Share(_)));

@@ -2,8 +2,9 @@
 
 use std::cmp::{Ordering, Reverse};
 
+use super::counters;
 use super::qualifiers::Doubt;
-use crate::profile::{Device, Function, GpuSpanStats, Precision, Profile, TreeNode};
+use crate::profile::{CounterValues, Device, Function, GpuSpanStats, Precision, Profile, TreeNode};
 use crate::settings::Sort;
 
 /// Which of a device's peaks a share is of.
@@ -50,6 +51,10 @@ pub(super) struct Figures {
     pub(super) items_per_s: Option<f64>,
     /// The larger of the bandwidth share and the arithmetic share, 1 being the peak.
     pub(super) peak: Option<(f64, Limit)>,
+    /// What the hardware counters measured while its kernels ran.
+    pub(super) counters: Option<CounterValues>,
+    /// Measured bandwidth of device memory, 1 being the peak.
+    pub(super) dram_share: Option<f64>,
 }
 
 impl Figures {
@@ -73,6 +78,12 @@ impl Figures {
         row.busy = function.activity.busy_ns;
         row.busy_avg = mean(row.busy, function.activity.busy_calls);
         row.idle = idle_share(function.activity.idle_ns, row.busy);
+        if let Some(counters) = function.activity.counters.as_deref() {
+            let kernels = function.activity.kernels.iter();
+            let devices_of = kernels.map(|kernel| kernel.device);
+            row.dram_share = counters::dram_share(counters, devices_of, devices);
+            row.counters = Some(counters.clone());
+        }
         row.wall_avg = function.wall.as_ref().map(|wall| wall.mean_ns);
         // Replays, which may be all that ran in a window, have no time on the CPU.
         let called = function.calls > 0;

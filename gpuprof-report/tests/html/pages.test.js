@@ -422,6 +422,39 @@ test('the time line is walked by keyboard and read as a table', () =>
     assert.equal(await page.evaluate(() => window.broken), undefined);
   }));
 
+test('memory is a table of its own, largest allocations first', () =>
+  withPage('memory', async (page) => {
+    await tab(page, 'Memory').click();
+    assert.deepEqual((await names(page)).slice(0, 2),
+      ['<digits::Adam<f32> as digits::Optimizer>::update', 'digits::Net::forward']);
+    assert.equal(await sorted(page, 'Allocated('), 'descending');
+    const managed = (await names(page)).indexOf('digits::Net::forward [managed]');
+    assert.ok((await cells(page, managed)).includes('-8.00'));
+    assert.match(await page.locator('#remarks').textContent(), /1 free of 8.00 MB/);
+    assert.match(await page.locator('main').textContent(), /Memory: peak 205 MB/);
+  }));
+
+test('a page without memory has no such table', () => withPage('04_train_digits', async (page) => {
+  assert.equal(await tab(page, 'Memory').count(), 0);
+}));
+
+test('the time line shows live memory with its peak', () =>
+  withPage('memory-track', async (page) => {
+    const { width, height } = await timeLine(page).boundingBox();
+    // The row of memory is the last one; its highest value is as high as the row.
+    const place = (y) => ({ position: { x: width * 0.2, y: height - y } });
+    await timeLine(page).hover(place(15));
+    const lines = await page.locator('.time-line .tip div').allTextContents();
+    assert.deepEqual(lines, ['live device memory (bytes)', 'counter · GPU 0 · NVIDIA H200', '205 MB',
+      'for 7.00 ms, at 2.00 ms']);
+    await timeLine(page).focus();
+    // Rows are walked by keyboard through it.
+    for (let row = 0; row < 4; row += 1) await page.keyboard.press('ArrowDown');
+    assert.match(await chosen(page), /^live device memory \(bytes\) · counter/);
+    await page.getByText('The longest events in view as a table').click();
+    assert.match(await page.locator('#time-line .scroll').textContent(), /live device memory/);
+  }));
+
 test('an event of the time line opens its function or kernel', () =>
   withPage('time-line', async (page) => {
     const opened = async (name) => {

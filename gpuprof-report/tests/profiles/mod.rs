@@ -12,6 +12,7 @@ mod kernels;
 mod large;
 mod layers;
 mod markup;
+mod memory;
 mod shared_stream;
 mod steps;
 mod sweeps;
@@ -24,6 +25,7 @@ pub(crate) use kernels::{convolution, digits};
 pub(crate) use large::{deep, large};
 pub(crate) use layers::layers;
 pub(crate) use markup::{MARKUP, with_markup};
+pub(crate) use memory::{with_memory, with_memory_track, with_pool_memory};
 pub(crate) use shared_stream::shared_stream;
 pub(crate) use steps::with_steps;
 pub(crate) use sweeps::{

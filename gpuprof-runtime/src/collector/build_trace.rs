@@ -5,26 +5,27 @@ use std::time::Duration;
 use rustc_hash::FxHashMap;
 
 use super::Collector;
-use crate::clock::{self, Scale};
+use super::memory_tracks::MemoryTracks;
+use super::trace_clocks::{HostClock, clock_error_ns, gpu_time};
+use crate::clock;
 use crate::cupti;
 use crate::recorder::{Event, Recorded, RecordedEvent};
 use crate::site::Site;
 use crate::stats::path_ids::{CallPath, ROOT};
 use gpuprof_report::profile::labelled;
 use gpuprof_report::trace::{
-    Activity, ActivityKind, ApiCall, ClockMap, CpuSpan, Gap, GpuSpan, Moment, Trace, TraceStream,
-    TraceThread,
+    Activity, ActivityKind, ApiCall, ClockMap, CounterTrack, CpuSpan, Gap, GpuSpan, Moment, Trace,
+    TraceStream, TraceThread,
 };
 
 /// Clocks of GPUs and hosts drift apart by 10 to 100 ppm.
 const MAX_DRIFT_PPM: u32 = 200;
-/// Times of a GPU clock may be before its zero.
-const GPU_ZERO: i64 = 1 << 62;
-
 impl Collector {
     /// The time line of the last recording, without what only the session knows of the process.
     /// `None` if there is none, or a lock was not free within `limit`.
     pub(crate) fn trace(&self, limit: Duration) -> Option<Trace> {
+        // Records that wait for earlier ones belong to the time line too.
+        self.cupti.live_memory(limit)?;
         let recorded = self.recorder.recorded(limit)?;
         let names = self.cupti.recorded_names(limit)?;
         let paths = self.paths.try_lock_for(limit)?.list().to_vec();
@@ -40,6 +41,12 @@ impl Collector {
             builder.add(&mut trace, event);
         }
         trace.gaps = builder.gaps(&recorded.lost);
+        trace.counters = builder.counters();
+        // Recording goes on to the end of the process, whoever asked for it.
+        if self.settings(limit).is_some_and(|settings| settings.memory) {
+            let tracks = std::mem::take(&mut builder.memory).into_tracks();
+            trace.counters.extend(tracks);
+        }
         trace.names = builder.names.list;
         trace.cpu_spans.sort_by_key(|span| span.start_ns);
         trace.gpu_spans.sort_by_key(|span| span.start_ns);
@@ -49,33 +56,9 @@ impl Collector {
     }
 }
 
-/// By how much the moments of GPU clocks may be wrong, ns; `None` if there are none.
-fn clock_error_ns(recorded: &Recorded) -> Option<u64> {
-    let anchors = recorded.anchors.iter().flat_map(|(_, anchors)| anchors);
-    anchors.map(|anchor| anchor.error_ns).max()
-}
-
-/// Clock ticks to ns since the Unix epoch: by one moment, and the rate of all reports. The system
-/// may set its own clock meanwhile.
-#[derive(Clone, Copy)]
-struct HostClock {
-    began: Moment,
-    scale: Scale,
-}
-
-impl HostClock {
-    fn convert(&self, ticks: u64) -> u64 {
-        let Moment { from, to } = self.began;
-        match ticks.checked_sub(from) {
-            Some(since) => to.saturating_add(self.scale.ns(since)),
-            None => to.saturating_sub(self.scale.ns(from - ticks)),
-        }
-    }
-}
-
 struct Builder<'a> {
     host: HostClock,
-    /// The same of the clocks of contexts, by number, of times since [`GPU_ZERO`].
+    /// The same of the clocks of contexts, by number, of times since the zero of [`gpu_time`].
     gpu: FxHashMap<u32, ClockMap>,
     /// The same of CUPTI's clock.
     cupti: ClockMap,
@@ -92,6 +75,7 @@ struct Builder<'a> {
     sites: &'a [&'static Site],
     /// Streams of GPU spans come before those of CUPTI.
     first_queue: u32,
+    memory: MemoryTracks,
     /// Events of the GPU whose time is not known.
     unplaced: u64,
 }
@@ -161,6 +145,7 @@ impl<'a> Builder<'a> {
             paths,
             sites,
             first_queue: recorded.streams.len() as u32,
+            memory: MemoryTracks::default(),
             unplaced: 0,
         }
     }
@@ -280,6 +265,18 @@ impl<'a> Builder<'a> {
                 call.is_runtime = is_runtime;
                 trace.api_calls.push(call);
             }
+            Event::Memory {
+                kind,
+                device,
+                time_ns,
+                live_bytes,
+            } => {
+                let time_ns = self.cupti.convert(time_ns);
+                if self.was_on(time_ns) {
+                    let sample = (self.since_base(time_ns), live_bytes);
+                    self.memory.add(kind, device, sample);
+                }
+            }
         }
     }
 
@@ -343,6 +340,31 @@ impl<'a> Builder<'a> {
         name
     }
 
+    /// One track for each sampled metric of each device.
+    fn counters(&self) -> Vec<CounterTrack> {
+        let mut devices: Vec<_> = self.recorded.samples.iter().collect();
+        devices.sort_by_key(|(device, _)| **device);
+        let mut tracks = Vec::new();
+        for (device, samples) in devices {
+            for metric in cupti::SampledMetric::all() {
+                let rates = samples.iter().filter_map(|sample| {
+                    let start_ns = self.cupti.convert(sample.start);
+                    self.was_on(start_ns).then_some(())?;
+                    Some((self.since_base(start_ns), metric.mean(sample)?))
+                });
+                let mut track = CounterTrack::default();
+                track.samples = rates.collect();
+                if track.samples.is_empty() {
+                    continue;
+                }
+                track.device = Some(*device);
+                metric.track_name().clone_into(&mut track.name);
+                tracks.push(track);
+            }
+        }
+        tracks
+    }
+
     fn gaps(&self, lost: &[crate::recorder::LostEvents]) -> Vec<Gap> {
         let gap = |thread, (started, ended), events| {
             let mut gap = Gap::default();
@@ -367,9 +389,4 @@ fn thread(thread: &crate::recorder::RecordedThread) -> TraceThread {
     let mut listed = TraceThread::default();
     (listed.tid, listed.name) = (thread.tid, thread.name.clone());
     listed
-}
-
-/// A time of a GPU clock without a sign.
-fn gpu_time(ns: i64) -> u64 {
-    ns.saturating_add(GPU_ZERO).max(0).unsigned_abs()
 }

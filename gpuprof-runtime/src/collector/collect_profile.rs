@@ -23,6 +23,10 @@ use crate::stats::profile_inputs::ProfileInputs;
 use gpuprof_report::findings;
 use gpuprof_report::profile::{CudaError, Profile, ScheduleSteps};
 
+/// The note of a run that asks for counters alone.
+const COUNTERS_WITHOUT_CUPTI: &str = "hardware counters are not sampled (GPUPROF_COUNTERS): set \
+    GPUPROF_CUPTI=on too, whose records say which kernels ran";
+
 /// The note for a program in which the CUDA driver shut down before the report was made.
 const DRIVER_ENDED: &str =
     "the CUDA driver shut down before the program ended: from then on nothing was timed on the GPU";
@@ -137,6 +141,8 @@ impl Collector {
         let entries = inventory::iter::<Entry>.into_iter().map(|entry| entry.0);
         let names = cupti::KernelNames::new(&tables, &symbols);
         let scale = clock::scale();
+        let of_cupti = runs_cupti.then_some(&tables);
+        let (memory, memory_by_site) = self.memory(settings, of_cupti, (&paths, &sites), limit)?;
         let mut inputs = ProfileInputs {
             never_called: entries
                 .filter(|site| {
@@ -155,11 +161,13 @@ impl Collector {
             scale,
             wall_ns: scale.ns(wall_ticks),
             gpu,
-            cupti: runs_cupti.then(|| cupti::recorded_activity(&tables, &names, &paths)),
+            cupti: runs_cupti
+                .then(|| cupti::recorded_activity(&tables, &names, &paths, memory_by_site)),
         };
         let mut profile = build_profile::profile(&mut inputs);
         profile.started_at = humantime::format_rfc3339_millis(began_at).to_string();
         profile.schedule = schedule;
+        profile.memory = memory;
         profile.steps = steps.times(scale);
         let diagnostics = &mut profile.diagnostics;
         diagnostics.sampling =
@@ -169,9 +177,19 @@ impl Collector {
         diagnostics.stalled_ns = inputs.scale.ns(inputs.totals.stalled_ticks);
         diagnostics.dropped += self.calls_after_thread_exit.load(Relaxed);
         self.add_gpu_diagnostics(&mut profile, limit);
+        if settings.is_some_and(|settings| settings.counters && !settings.asks_for_cupti()) {
+            profile
+                .diagnostics
+                .notes
+                .push(COUNTERS_WITHOUT_CUPTI.into());
+        }
         let settings = settings.filter(|settings| settings.asks_for_cupti() && measures);
         if let Some(settings) = settings {
             profile.diagnostics.notes.extend(cupti::notes());
+            profile
+                .diagnostics
+                .notes
+                .extend(cupti::pm_sampling::notes());
             profile.diagnostics.notes.extend(self.cupti.note());
             profile.cupti = cupti::counts().map(|counts| counts.since(&since));
             if let Some(cupti) = &mut profile.cupti {

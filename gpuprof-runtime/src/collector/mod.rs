@@ -8,9 +8,12 @@ pub(crate) mod collect_profile;
 mod cycles;
 mod default_stream;
 mod first_stream;
+mod memory_profile;
+mod memory_tracks;
 mod schedule_position;
 mod step_clock;
 mod threads;
+mod trace_clocks;
 mod window;
 mod window_totals;
 
@@ -33,7 +36,7 @@ use crate::gpu::Timing;
 use crate::nvml;
 use crate::os::fork;
 use crate::recorder::Recorder;
-use crate::settings::Settings;
+use crate::settings::{Mode, Settings};
 use crate::site::{Entry, Site, SiteFlags};
 use crate::stats::late_results::LatePolicy;
 use crate::stats::path_ids::CallPaths;
@@ -109,6 +112,9 @@ impl Collector {
             Some(limit) => self.recorder.start(limit),
             None => self.recorder.stop(),
         }
+        let has_records = settings.asks_for_cupti() && cupti::records_memory();
+        let is_on = settings.memory && settings.mode == Mode::On;
+        self.gpu.pools.watch(is_on && !has_records);
         window.state = WindowState::Open(settings);
         self.begin_window(&mut window);
         self.apply_flags(&window);
@@ -118,6 +124,7 @@ impl Collector {
     pub(crate) fn stop(&self) {
         let mut window = self.window.lock();
         window.state = WindowState::Closed;
+        self.gpu.pools.watch(false);
         self.recorder.stop();
         window.began = None;
         window.steps = StepClock::default();
@@ -266,6 +273,7 @@ impl Collector {
 
     /// Waits until the GPU times of all ended calls are read, at most `limit`.
     pub(crate) fn wait(&self, limit: Duration) {
-        self.gpu.wait(limit);
+        let settings = self.settings(limit);
+        self.gpu.wait(limit, settings.is_some_and(|of| of.memory));
     }
 }

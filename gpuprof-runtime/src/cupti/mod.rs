@@ -9,13 +9,17 @@ mod collect;
 
 pub(crate) use {
     attribution::kernel_names::{KernelNames, full_name},
+    attribution::memory_profile::{self, MemoryBySite},
     attribution::recorded_activities::RecordedNames,
     attribution::shared_attribution::Attribution,
     attribution::symbol_table::SymbolTable,
     attribution::to_profile::{recorded_activity, write_to_profile},
     attribution::window_tables::WindowTables,
-    collect::collection::{CollectionCounts, counts, drain, drain_last, notes, record_all_calls},
+    collect::collection::{
+        CollectionCounts, counts, drain, drain_last, notes, record_optional, records_memory,
+    },
     collect::lifecycle::{clock_moments, is_running},
+    collect::pm_sampling::{self, metrics::SampledMetric},
 };
 
 /// The direction of a recorded copy.

@@ -8,6 +8,7 @@ use crate::gpu::driver::handles::Stream;
 use crate::gpu::events::span::SpanKey;
 use crate::gpu::events::thread_stream::ThreadStream;
 use crate::gpu::frame_stack::FrameToken;
+use crate::gpu::pool_memory::PoolUse;
 use crate::gpu::stream::span_streams::{SpanStream, SpanStreams};
 use crate::stats::ended_call::GpuOutcome;
 use crate::stats::path_ids::ROOT;
@@ -34,6 +35,8 @@ pub(crate) struct OpenSpan {
     pub(super) inherited_at: Option<u64>,
     /// The host time from then to its end event.
     pub(super) host_ticks: Option<u64>,
+    /// How much of its device's pool was in use at its start, if that is watched.
+    pub(super) pool: Option<PoolUse>,
     /// Its event pairs are of the share for async calls.
     pub(super) is_async: bool,
     /// The thread on which the last poll ended, and how many untimed calls had begun there.
@@ -76,6 +79,7 @@ impl OpenSpan {
             thread: None,
             inherited_at: None,
             host_ticks: None,
+            pool: None,
             is_async: false,
             paused: None,
             has_untimed_between: false,
@@ -88,6 +92,7 @@ impl OpenSpan {
         self.state = State::None;
         self.decision = None;
         (self.inherited_at, self.host_ticks) = (None, None);
+        self.pool = None;
         self.is_async = false;
         self.thread = None;
         self.lender = None;

@@ -77,6 +77,11 @@ impl GpuThread {
         })
     }
 
+    /// Whether no open call has decided whether to be timed.
+    pub(super) fn is_outermost(&self) -> bool {
+        self.decision_around().is_none()
+    }
+
     fn decision_around(&self) -> Option<Decision> {
         self.frames.gpu().rev().find_map(|(_, open)| open.decision)
     }

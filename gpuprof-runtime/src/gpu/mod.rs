@@ -8,6 +8,8 @@ pub(crate) mod frame_stack;
 mod gpu_thread;
 #[cfg(all(test, loom))]
 mod loom_tests;
+pub(crate) mod pool_memory;
+mod pool_readings;
 mod recent_costs;
 mod resolver;
 mod span_timing;

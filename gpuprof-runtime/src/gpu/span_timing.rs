@@ -123,6 +123,9 @@ impl Timing {
             Ok(()) => {
                 open.thread = Some(thread.id);
                 thread.costs.doing = Doing::Recording;
+                if self.pools.is_watched() {
+                    self.read_pool_at_start(thread, open);
+                }
             }
             Err(_) => open.end_async(),
         }
@@ -144,6 +147,9 @@ impl Timing {
         match record_end(thread, &mut open, epoch) {
             Ok(()) => {
                 thread.costs.doing = Doing::Recording;
+                if open.pool.is_some() {
+                    self.read_pool_at_end(&mut open);
+                }
                 Ok(open)
             }
             Err(outcome) => {

@@ -16,6 +16,7 @@ use crate::gpu::events::local_streams::LocalStream;
 use crate::gpu::events::pool::Context;
 use crate::gpu::events::pools::Contexts;
 use crate::gpu::events::thread_stream::{Message, ThreadStream};
+use crate::gpu::pool_memory::{PoolTotals, Pools};
 use crate::gpu::resolver::event_overhead::Probes;
 use crate::gpu::resolver::handshake::SleepFlag;
 use crate::recorder::Recorder;
@@ -56,6 +57,7 @@ pub(crate) struct Timing {
     /// Event overheads being measured.
     pub(super) probes: Probes,
     pub(super) recorder: Arc<Recorder>,
+    pub(crate) pools: Pools,
 }
 
 impl Timing {
@@ -77,6 +79,7 @@ impl Timing {
             refused: AtomicBool::new(false),
             probes: Probes::new(),
             recorder,
+            pools: Pools::default(),
         }
     }
 
@@ -122,7 +125,9 @@ impl Timing {
     /// What is resolved of the current window, and late of the one kept; `None` when the lock is
     /// not to be had within `limit`.
     pub(crate) fn stats(&self, limit: Duration) -> Option<(GpuTotals, GpuTotals)> {
-        Some(self.totals().try_lock_for(limit)?.clone().into_totals())
+        let pools = self.pools.totals(limit)?;
+        let totals = self.totals().try_lock_for(limit)?.clone().into_totals();
+        Some(with_pools(totals, pools))
     }
 
     /// Begins the next window. Returns the GPU totals of the window that ends, and what has arrived
@@ -130,7 +135,9 @@ impl Timing {
     pub(crate) fn next_window(&self, policy: LatePolicy) -> (GpuTotals, GpuTotals) {
         // The epoch moves under the resolver's lock, so that no result of the new window is lost.
         let mut totals = self.totals().lock();
-        totals.next_window(crate::stats::window_epoch::begin_next(), policy)
+        let epoch = crate::stats::window_epoch::begin_next();
+        let pools = self.pools.next_window(epoch, policy);
+        with_pools(totals.next_window(epoch, policy), pools)
     }
 
     /// Clears the counts of failed driver calls, except of failures whose effect lasts.
@@ -150,4 +157,13 @@ impl Timing {
     pub(crate) fn floor_ns(&self, limit: Duration) -> Option<u64> {
         self.contexts.floor_ns(limit)
     }
+}
+
+/// The totals of a window and late ones, each with what was read of the pools.
+fn with_pools(
+    (mut current, mut late): (GpuTotals, GpuTotals),
+    (pools, late_pools): (PoolTotals, PoolTotals),
+) -> (GpuTotals, GpuTotals) {
+    (current.pool_memory, late.pool_memory) = (pools, late_pools);
+    (current, late)
 }

@@ -63,6 +63,15 @@ pub(crate) enum Event {
         is_runtime: bool,
         cbid: u32,
     },
+    /// How much memory is live from now on.
+    Memory {
+        /// Number of its kind among all.
+        kind: u32,
+        /// `None` for host memory.
+        device: Option<u32>,
+        time_ns: u64,
+        live_bytes: u64,
+    },
 }
 
 /// The words of one event.
@@ -136,6 +145,15 @@ impl Event {
                 let ids = pair(correlation, cbid);
                 let head = head(Tag::Api, thread, is_runtime.into());
                 Words::Four([head, start_ns, end_ns, ids])
+            }
+            Self::Memory {
+                kind,
+                device,
+                time_ns,
+                live_bytes,
+            } => {
+                let device = device.map_or(0, |device| device.saturating_add(1));
+                Words::Four([head(Tag::Memory, kind, device), time_ns, live_bytes, 0])
             }
         }
     }
@@ -214,6 +232,12 @@ impl Entry {
                 is_runtime: high != 0,
                 cbid: low,
             },
+            Tag::Memory => Event::Memory {
+                kind: small,
+                device: high.checked_sub(1),
+                time_ns: first,
+                live_bytes: second,
+            },
         }))
     }
 }
@@ -229,10 +253,11 @@ enum Tag {
     Kernel,
     Copy,
     Api,
+    Memory,
 }
 
 impl Tag {
-    const ALL: [Self; 7] = [
+    const ALL: [Self; 8] = [
         Self::Thread,
         Self::ShortCall,
         Self::Call,
@@ -240,6 +265,7 @@ impl Tag {
         Self::Kernel,
         Self::Copy,
         Self::Api,
+        Self::Memory,
     ];
 }
 
@@ -275,7 +301,15 @@ mod tests {
             call,
         };
         let long = u64::from(u32::MAX) + 1;
+        let memory = |device| Event::Memory {
+            kind: 2,
+            device,
+            time_ns: end_ns,
+            live_bytes: u64::MAX,
+        };
         let events = [
+            memory(None),
+            memory(Some(7)),
             call(MAX_SMALL, 0, 0),
             call(1, long - 1, 0),
             call(1, long, 0),

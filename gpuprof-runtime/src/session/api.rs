@@ -45,7 +45,13 @@ pub(super) fn start(settings: Arc<Settings>) {
             if cupti::start(&collector().cupti, poll_clocks) {
                 exit::register_after_cupti();
             }
-            cupti::record_all_calls(settings.cupti == CuptiMode::Full);
+            cupti::record_optional(settings.cupti == CuptiMode::Full, settings.memory);
+            if settings.counters {
+                cupti::pm_sampling::request();
+                for device in collector().gpu.devices(LOCK_LIMIT) {
+                    cupti::pm_sampling::start_device(device.ordinal);
+                }
+            }
         }
     }
     collector::set_on_first_stream(exit::register_after_cuda);

@@ -132,6 +132,25 @@ impl SessionBuilder {
         self
     }
 
+    /// Whether the hardware counters of the GPU are sampled; default no. It needs
+    /// [`cupti`](Self::cupti). Sampling starts with the first session that asks for it and then
+    /// runs for the rest of the process. If it is unavailable, a note in the profile's diagnostics
+    /// says why.
+    pub fn counters(mut self, counters: bool) -> Self {
+        self.settings.counters = counters;
+        self
+    }
+
+    /// Whether the profile says which functions allocate and free device and pinned memory, the
+    /// most that was live at once, and what is live; default false. With [`cupti`](Self::cupti) it
+    /// has each allocation, otherwise the counters of the stream-ordered pool. CUPTI's memory
+    /// records begin with the first session that asks for them and go on for the rest of the
+    /// process, because memory outlives a session.
+    pub fn memory(mut self, on: bool) -> Self {
+        self.settings.memory = on;
+        self
+    }
+
     /// The order of rows in the report that is written if the process ends during the session.
     pub fn sort(mut self, sort: Sort) -> Self {
         self.settings.sort = sort;

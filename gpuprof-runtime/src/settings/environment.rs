@@ -55,10 +55,13 @@ pub(crate) fn from_env(
 }
 
 fn unknown(name: &str) -> String {
-    let names = VARIABLES.map(|variable| variable.name).join(", ");
+    let ends = VARIABLES.iter();
+    let ends = ends.filter_map(|variable| variable.name.strip_prefix("GPUPROF_"));
+    let ends: Vec<&str> = ends.collect();
     format!(
-        "{} is no setting of gpuprof; these are: {names}",
-        shown_name(name)
+        "{} is no setting of gpuprof; these are GPUPROF, and GPUPROF_ with {}",
+        shown_name(name),
+        ends.join(", ")
     )
 }
 
@@ -107,6 +110,8 @@ impl Settings {
                 };
             }
             Setting::Cupti => self.cupti = cupti(value).ok_or_else(wrong)?,
+            Setting::Counters => self.counters = switch(value).ok_or_else(wrong)?,
+            Setting::Memory => self.memory = switch(value).ok_or_else(wrong)?,
             // Read when CUPTI starts, for sessions of the program as well.
             Setting::CuptiLibrary => {}
             // Read when a profile is taken, for sessions of the program as well.

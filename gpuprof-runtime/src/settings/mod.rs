@@ -35,6 +35,10 @@ pub(crate) struct Settings {
     /// Time between rewrites of the JSON files.
     pub(crate) checkpoint: Option<Duration>,
     pub(crate) cupti: CuptiMode,
+    /// Whether hardware counters are sampled, if CUPTI is on.
+    pub(crate) counters: bool,
+    /// Whether allocations and frees are recorded.
+    pub(crate) memory: bool,
     /// Events that the time line keeps.
     pub(crate) trace_limit: usize,
 }
@@ -53,6 +57,8 @@ impl Default for Settings {
             signals: false,
             checkpoint: None,
             cupti: CuptiMode::Off,
+            counters: false,
+            memory: false,
             trace_limit: TRACE_LIMIT,
         }
     }

@@ -6,14 +6,14 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::durations::{Durations, Ns};
 use super::ended_call::{StatedWork, UntimedReason};
 use super::gpu_time_rollup::CallTreeNode;
-use super::gpu_totals::GpuPathTotals;
+use super::gpu_totals::{GpuPathTotals, add_pool_memory};
 use super::host_path_totals::HostPathTotals;
 use super::profile_inputs::{CuptiActivity, ProfileInputs};
 use super::sampling_estimates::{RatioEstimate, SiteSample};
 use crate::site::Site;
 use gpuprof_report::histogram::Histogram;
 use gpuprof_report::profile::{
-    Estimate, Function, GpuActivity, GpuSpanStats, SpanStats, UntimedReasons,
+    Estimate, Function, GpuActivity, GpuSpanStats, PoolMemory, SpanStats, UntimedReasons,
 };
 
 /// A function that was never called.
@@ -107,7 +107,24 @@ pub(super) fn function(
     function.has_stream = all.counts.with_stream() > 0;
     function.activity = gpu_activity(inputs, id, gpu.as_ref().filter(|_| has_idle));
     function.gpu = gpu;
+    let memory = inputs
+        .cupti
+        .as_ref()
+        .and_then(|all| all.memory.get(&Some(id)));
+    function.memory = memory.cloned().unwrap_or_default();
+    function.pool_memory = pool_memory(inputs, id);
     function
+}
+
+/// What a function's calls changed in the stream-ordered pools, over all its paths.
+fn pool_memory(inputs: &ProfileInputs<'_>, site: u32) -> Option<PoolMemory> {
+    let pools = inputs.gpu.pool_memory.iter();
+    let is_of_site =
+        |path: &u32| (inputs.paths.get(*path as usize)).is_some_and(|p| p.site == site);
+    let of_site = pools.filter(|(path, _)| is_of_site(path));
+    let mut sum = None;
+    of_site.for_each(|(_, more)| add_pool_memory(sum.get_or_insert_default(), more));
+    sum
 }
 
 /// A function's activity by CUPTI's records. Idle time is the part of the GPU span that it leaves.

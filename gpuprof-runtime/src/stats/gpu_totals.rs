@@ -8,6 +8,7 @@ use super::ended_call::StatedWork;
 use super::path_ids::ROOT;
 use super::sampling_estimates::{ClusterSums, SamplingDraw};
 use gpuprof_report::histogram::Histogram;
+use gpuprof_report::profile::PoolMemory;
 
 /// GPU times of one path on one device. Under sampling each call counts with its weight, except in
 /// the fields that say unweighted.
@@ -86,6 +87,14 @@ impl SummedTime {
     }
 }
 
+/// Adds what calls changed in the pools.
+pub(crate) fn add_pool_memory(sum: &mut PoolMemory, more: &PoolMemory) {
+    sum.calls += more.calls;
+    sum.grown_bytes += more.grown_bytes;
+    sum.shrunk_bytes += more.shrunk_bytes;
+    sum.peak_growth_bytes += more.peak_growth_bytes;
+}
+
 /// By (site, device).
 pub(crate) type SummedTimes = FxHashMap<(u32, u32), SummedTime>;
 
@@ -154,6 +163,8 @@ pub(crate) struct GpuTotals {
     pub(crate) clusters: ClusterSums,
     /// The same for the time that is nested in no timed span.
     pub(crate) busy_clusters: ClusterSums,
+    /// By path: what its calls changed in the stream-ordered pools.
+    pub(crate) pool_memory: FxHashMap<u32, PoolMemory>,
 }
 
 impl GpuTotals {
@@ -209,6 +220,9 @@ impl GpuTotals {
 
     /// Adds the totals of another window.
     pub(crate) fn merge(&mut self, other: &Self) {
+        for (path, more) in &other.pool_memory {
+            add_pool_memory(self.pool_memory.entry(*path).or_default(), more);
+        }
         for (key, more) in &other.nodes {
             let node = self.nodes.entry(*key).or_default();
             node.times.merge(&more.times);

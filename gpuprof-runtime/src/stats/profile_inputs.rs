@@ -8,7 +8,7 @@ use super::path_ids::CallPath;
 use crate::clock::Scale;
 use crate::site::Site;
 use crate::site::labels::LabelNumber;
-use gpuprof_report::profile::GpuActivity;
+use gpuprof_report::profile::{FunctionMemory, GpuActivity};
 
 /// The counters of one window, and what identifies their functions and call paths.
 pub(crate) struct ProfileInputs<'a> {
@@ -36,6 +36,8 @@ pub(crate) struct ProfileInputs<'a> {
 pub(crate) struct RecordedActivity {
     /// By site.
     pub(crate) functions: FxHashMap<u32, CuptiActivity>,
+    /// By site; empty unless memory is recorded.
+    pub(crate) memory: FxHashMap<Option<u32>, Vec<FunctionMemory>>,
     pub(crate) paths: FxHashMap<u32, PathActivity>,
     /// What graphs replayed; an enclosing captured path comes before the nested ones.
     pub(crate) replayed: Vec<ReplayedPath>,

@@ -7,12 +7,16 @@ mod busy_time;
 mod call_paths;
 mod correlation_ids;
 mod counted_losses;
+mod counters;
 mod device_time;
 mod devices;
 mod graph_objects;
 mod graphs;
 mod labels;
 mod late_records;
+mod memory;
+mod memory_at_exit;
+mod no_counters;
 mod record_collection;
 mod record_order;
 mod unavailable;
@@ -34,8 +38,12 @@ fn main() -> ExitCode {
         graphs::MODULE,
         labels::MODULE,
         late_records::MODULE,
+        memory::MODULE,
+        memory_at_exit::MODULE,
         correlation_ids::MODULE,
         counted_losses::MODULE,
+        counters::MODULE,
+        no_counters::MODULE,
         record_order::MODULE,
         unavailable::MODULE,
         windows::MODULE,

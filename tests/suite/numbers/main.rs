@@ -4,6 +4,7 @@ mod busy_devices;
 mod event_pairs;
 mod labels;
 mod nesting;
+mod pool_memory;
 mod random_programs;
 mod recursion;
 mod statistics;
@@ -17,6 +18,7 @@ fn main() -> ExitCode {
         event_pairs::MODULE,
         labels::MODULE,
         nesting::MODULE,
+        pool_memory::MODULE,
         random_programs::MODULE,
         recursion::MODULE,
         statistics::MODULE,

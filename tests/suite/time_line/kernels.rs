@@ -15,6 +15,7 @@ pub(crate) const MODULE: Module = Module::new(
         a_kernel_is_linked_to_its_launch_and_its_function,
         copies_have_their_size_and_direction,
         what_no_function_launched_is_there_too,
+        live_memory_is_a_counter_of_its_device,
     ]],
 );
 
@@ -108,4 +109,39 @@ fn what_no_function_launched_is_there_too() {
         (kernel.function, kernel.end_ns - kernel.start_ns),
         (None, 3_000)
     );
+}
+
+#[gpu_profile]
+fn allocates(t: &Tier) {
+    let large = t.gpu.stream.alloc_zeros::<u8>(3_000).expect("memory");
+    t.cpu(2_000);
+    drop(large);
+}
+
+fn live_memory_is_a_counter_of_its_device() {
+    let t = tier();
+    t.cpu(1_000);
+    let outputs = [Output::Trace("/dev/null".into())];
+    let session = builder().memory(true).outputs(outputs).start();
+    let session = session.expect("no other session is open");
+    let kept = t.gpu.stream.alloc_zeros::<u8>(500).expect("memory");
+    t.cpu(1_000);
+    allocates(&t);
+    let trace = finish(&t, session);
+    let [track] = trace.counters.as_slice() else {
+        panic!("{:?}", trace.counters);
+    };
+    assert_eq!(track.name, "live device memory (bytes)");
+    assert_eq!(track.device, Some(0));
+    let began = calls(&trace, "allocates")[0].start_ns;
+    let samples = track.samples.iter();
+    let samples: Vec<_> = samples
+        .map(|(time, bytes)| (*time as i64 - began as i64, *bytes))
+        .collect();
+    assert_eq!(samples, [(-1_000, 500.0), (0, 3_500.0), (2_000, 500.0)]);
+    drop(kept);
+    // Without memory there is no such track.
+    let session = recorded(&t);
+    allocates(&t);
+    assert_eq!(finish(&t, session).counters, []);
 }

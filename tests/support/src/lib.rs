@@ -21,6 +21,7 @@ pub mod profile_consistency;
 pub mod profile_lookups;
 pub mod program;
 pub mod report_text;
+pub mod sampled_world;
 mod simulated_world;
 pub mod suite;
 mod two_threads;

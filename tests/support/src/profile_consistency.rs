@@ -1,7 +1,8 @@
 //! What is true of every profile.
 
 use gpuprof::profile::{
-    Function, GpuSpanStats, KernelStats, LabelStats, SpanStats, UntimedReasons,
+    Function, FunctionMemory, GpuSpanStats, KernelStats, LabelStats, MemoryTotals, SpanStats,
+    UntimedReasons,
 };
 use gpuprof::{Profile, Sampling};
 
@@ -14,6 +15,7 @@ pub fn assert_consistent(profile: &Profile) {
     activities_add_up(profile);
     devices_add_up(profile);
     diagnostics_add_up(profile);
+    memory_adds_up(profile);
 }
 
 fn functions_add_up(profile: &Profile, f: &Function) {
@@ -264,4 +266,39 @@ fn diagnostics_add_up(profile: &Profile) {
         diagnostics.timed_calls + diagnostics.captured_calls + diagnostics.untimed.sum()
     );
     assert_eq!(diagnostics.dropped, 0, "calls were dropped");
+}
+
+fn memory_adds_up(profile: &Profile) {
+    let Some(memory) = &profile.memory else {
+        assert!(
+            profile
+                .functions
+                .iter()
+                .all(|f| f.memory.is_empty() && f.pool_memory.is_none())
+        );
+        return;
+    };
+    let functions = profile.functions.iter().flat_map(|f| &f.memory);
+    let of_functions: Vec<&FunctionMemory> = functions.chain(&memory.outside).collect();
+    for of in &memory.uses {
+        assert!(of.peak_bytes >= of.live_bytes, "{of:?}");
+    }
+    for kind in of_functions.iter().map(|of| of.kind) {
+        let uses = || memory.uses.iter().filter(|of| of.kind == kind);
+        let own = || of_functions.iter().filter(|of| of.kind == kind);
+        let (mut all, mut exclusive) = (MemoryTotals::default(), MemoryTotals::default());
+        uses().for_each(|of| all.add(&of.totals));
+        own().for_each(|of| exclusive.add(&of.exclusive));
+        assert_eq!(exclusive, all, "{kind}: own memory");
+        let live: u64 = own().map(|of| of.live_bytes).sum();
+        let all: u64 = uses().map(|of| of.live_bytes).sum();
+        assert!(live <= all, "{kind}: {live} B of {all} B are live");
+    }
+    for of in of_functions {
+        let (all, own) = (of.inclusive, of.exclusive);
+        assert!(
+            all.allocated_bytes >= own.allocated_bytes && all.frees >= own.frees,
+            "{of:?}"
+        );
+    }
 }

@@ -4,6 +4,7 @@ mod formats;
 mod gate;
 #[cfg(feature = "html")]
 mod html;
+mod memory;
 mod noise;
 mod simulated_runs;
 mod warnings;

@@ -8,6 +8,7 @@ mod host;
 mod kernels;
 mod limits;
 mod loading;
+mod measured;
 mod memory;
 mod nsight_commands;
 mod overlap;

@@ -3,7 +3,9 @@
 use fastrand::Rng;
 
 use super::*;
-use crate::profile::{ApiKind, CopyKind, Throttle, ThrottleReason};
+use crate::profile::{
+    ApiKind, CopyKind, CounterMean, CounterValues, Metric, Throttle, ThrottleReason,
+};
 
 /// Mostly small, sometimes 0, sometimes as large as it gets.
 fn number(rng: &mut Rng) -> u64 {
@@ -104,9 +106,28 @@ fn random_function(rng: &mut Rng) -> Function {
         launches: number(rng),
         work_streams: rng.u32(..3),
         first_call_ns: maybe(rng, number),
+        counters: maybe(rng, random_counters),
         ..GpuActivity::default()
     };
     random
+}
+
+fn random_counters(rng: &mut Rng) -> Box<CounterValues> {
+    let mut means = Vec::new();
+    for &metric in Metric::ALL {
+        let unit = if metric.is_bytes_per_s() { 5e12 } else { 1.0 };
+        means.push(CounterMean {
+            metric,
+            mean: rng.f64() * unit,
+            ci95: rng.f64(),
+        });
+    }
+    Box::new(CounterValues {
+        samples: number(rng),
+        sampled_ns: number(rng),
+        is_divided: rng.bool(),
+        means,
+    })
 }
 
 fn random_busy(rng: &mut Rng, device: u32) -> GpuBusy {

@@ -10,6 +10,10 @@ function startText(start) {
 }
 
 function eventLines(one) {
+  if (one.row.isCounter) {
+    return [one.name, `counter · ${one.row.group}`, counterText(one),
+      `for ${duration(one.length)}, ${startText(one.start)}`];
+  }
   const rate = one.length > 0 ? `, ${significant(one.size / one.length)} GB/s` : '';
   return [one.name, `${EVENT_KINDS[one.kind]} · ${one.row.group} · ${one.row.name}`,
     `${duration(one.length)}, ${startText(one.start)}`,

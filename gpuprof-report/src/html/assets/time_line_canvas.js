@@ -8,7 +8,8 @@ const LANES_AT_ONCE = 12;
 const TICK_DISTANCE = 90;
 const TEXT_FONT = '11px system-ui, sans-serif';
 
-const EVENT_KINDS = ['function', 'API call', 'kernel', 'copy', 'GPU span', 'missing'];
+const EVENT_KINDS = ['function', 'API call', 'kernel', 'copy', 'GPU span', 'missing', 'counter'];
+const COUNTER_HEIGHT = 3 * LANE_HEIGHT;
 
 // Rows with their events as objects, in the order of their starts.
 function timeLineRows({ rows, texts, details }) {
@@ -23,7 +24,10 @@ function timeLineRows({ rows, texts, details }) {
       };
     });
     const lanes = made.events.reduce((most, { depth }) => Math.max(most, depth + 1), 1);
-    made.lanes = Math.min(lanes, LANES_AT_ONCE);
+    made.lanes = row.is_counter ? COUNTER_HEIGHT / LANE_HEIGHT : Math.min(lanes, LANES_AT_ONCE);
+    // A counter is as high as its largest value.
+    made.largest = row.is_counter ? Math.max(...made.events.map(({ size }) => size)) : 0;
+    made.isCounter = Boolean(row.is_counter);
     made.isCut = lanes > LANES_AT_ONCE;
     return made;
   });
@@ -42,7 +46,7 @@ function placeRows(rows) {
 function eventAt(rows, view, width, x, y) {
   const row = rows.find(({ top, lanes }) => y >= top && y < top + ROW_HEAD + lanes * LANE_HEIGHT);
   if (!row) return null;
-  const depth = Math.floor((y - row.top - ROW_HEAD) / LANE_HEIGHT);
+  const depth = row.isCounter ? 0 : Math.floor((y - row.top - ROW_HEAD) / LANE_HEIGHT);
   const at = view.from + (x / width) * view.length;
   // Events of less than a pixel are drawn with one.
   const reach = (1.5 / width) * view.length;
@@ -53,7 +57,7 @@ function eventAt(rows, view, width, x, y) {
 
 function eventColour({ kind, name }) {
   if (kind === 0 || kind === 4) return colourClass(name);
-  return ['', 'all', 'kernel', 'copy', '', 'hit'][kind];
+  return ['', 'all', 'kernel', 'copy', '', 'hit', 'all'][kind];
 }
 
 // A name as far as there is room: in full, its last part, or its beginning.
@@ -85,7 +89,23 @@ function drawAxis(context, view, width, height, colours) {
   }
 }
 
+// The value of a counter with its unit, which ends its name in brackets.
+function counterText({ name, size }) {
+  const [, unit] = name.match(/\(([^()]*)\)$/) ?? [null, ''];
+  return unit === 'bytes' ? bytes(size) : `${significant(size)} ${unit}`.trim();
+}
+
+function drawValue(context, one, left, right, colours) {
+  const height = one.row.largest > 0 ? (one.size / one.row.largest) * (COUNTER_HEIGHT - 1) : 0;
+  context.fillStyle = colours('all');
+  context.fillRect(left, one.row.top + ROW_HEAD + COUNTER_HEIGHT - 1 - height, right - left, height);
+}
+
 function drawEvent(context, one, left, right, colours) {
+  if (one.row.isCounter) {
+    drawValue(context, one, left, right, colours);
+    return;
+  }
   const top = one.row.top + ROW_HEAD + one.depth * LANE_HEIGHT;
   context.fillStyle = colours(eventColour(one));
   context.fillRect(left, top, right - left, LANE_HEIGHT - 1);
@@ -97,7 +117,9 @@ function drawEvent(context, one, left, right, colours) {
 
 function drawRow(context, row, view, width, colours) {
   context.fillStyle = colours('dim');
-  context.fillText(`${row.group} · ${row.name}${row.isCut ? ` · ${LANES_AT_ONCE} levels` : ''}`, 3,
+  const most = row.isCounter ? ` · at most ${counterText({ name: row.name, size: row.largest })}` : '';
+  const cut = row.isCut ? ` · ${LANES_AT_ONCE} levels` : '';
+  context.fillText(`${row.group} · ${row.name}${most}${cut}`, 3,
     row.top + ROW_HEAD / 2);
   const drawn = new Array(row.lanes).fill(null);
   const x = (ns) => ((ns - view.from) / view.length) * width;
@@ -105,9 +127,9 @@ function drawRow(context, row, view, width, colours) {
     if (one.depth >= row.lanes || one.end < view.from || one.start > view.from + view.length) continue;
     const left = Math.max(-2, x(one.start));
     const right = Math.min(width + 2, Math.max(left + 1, x(one.end) - 0.5));
-    // Of many events within a pixel the longest is seen.
+    // Of many events within a pixel the longest is seen, of values all.
     const last = drawn[one.depth];
-    if (last && left < last.left + 1 && one.length <= last.length) continue;
+    if (!row.isCounter && last && left < last.left + 1 && one.length <= last.length) continue;
     drawn[one.depth] = { left, length: one.length };
     drawEvent(context, one, left, right, colours);
   }
@@ -121,7 +143,7 @@ function outline(context, one, view, width, colours) {
   context.strokeStyle = colours('focus');
   context.lineWidth = 2;
   context.strokeRect(left, one.row.top + ROW_HEAD + one.depth * LANE_HEIGHT, right - left,
-    LANE_HEIGHT - 1);
+    (one.row.isCounter ? COUNTER_HEIGHT : LANE_HEIGHT) - 1);
 }
 
 function drawRows(canvas, rows, view, chosen) {

@@ -2,4 +2,5 @@
 
 pub(crate) mod arbitrary;
 mod exact;
+mod memory;
 mod ranks;

@@ -11,10 +11,12 @@ use super::capture_intervals::Captures;
 use super::correlated_call::CorrelatedCall;
 use super::cuda_calls::CudaCalls;
 use super::graph_replays::{self, GraphReplays};
+use super::memory_totals::MemoryRecording;
 use super::orphans::Orphans;
 use super::recorded_activities::{ActivityRecorder, RecordedNames};
 use super::row_keys::KernelKey;
 use super::row_totals::ReplayKey;
+use super::sampled_devices::{SampledDevices, add_joined};
 use super::symbol_table::SymbolTable;
 use super::window_history::{RecordedWindows, WindowHistory, site_of_call};
 use super::window_tables::WindowTables;
@@ -25,14 +27,16 @@ use crate::stats::late_results::LatePolicy;
 
 #[derive(Debug, Default)]
 pub(crate) struct Correlator {
-    calls: CudaCalls,
+    pub(super) calls: CudaCalls,
     orphans: Orphans,
     pub(crate) windows: WindowHistory,
     captures: Captures,
     graphs: GraphReplays,
     pub(crate) symbols: SymbolTable,
     recorded: RecordedWindows,
-    time_line: ActivityRecorder,
+    samples: SampledDevices,
+    pub(super) time_line: ActivityRecorder,
+    pub(super) memory: MemoryRecording,
 }
 
 /// Everything that was attributed so far.
@@ -195,7 +199,7 @@ impl Correlator {
     }
 
     /// The tables of the window that was open at `time`.
-    fn tables_at(&mut self, time: u64) -> Option<&mut WindowTables> {
+    pub(super) fn tables_at(&mut self, time: u64) -> Option<&mut WindowTables> {
         let epoch = self.windows.at(time)?;
         self.recorded.tables(epoch)
     }
@@ -209,7 +213,9 @@ impl Correlator {
         let epoch = self.windows.at(launched_at)?;
         let symbol = self.symbols.intern(activity);
         self.time_line.add_activity(activity, &cause, symbol);
-        self.recorded.add(epoch, cause, activity, symbol)
+        let kernel = self.recorded.add(epoch, cause, activity, symbol);
+        self.sample_activity(activity.span(), epoch, kernel);
+        kernel
     }
 
     pub(crate) fn end_call(&mut self, ended: EndedCall) {
@@ -317,9 +323,13 @@ impl Correlator {
         epoch: u32,
         policy: LatePolicy,
     ) -> (WindowTables, WindowTables) {
+        self.count_all_memory();
         if matches!(policy, LatePolicy::KeepCurrent) {
             self.record_all();
         }
+        let (windows, recorded) = (&self.windows, &mut self.recorded);
+        self.samples
+            .join_all(|device, joined| add_joined(windows, recorded, device, joined));
         self.recorded.next_window(epoch, policy)
     }
 
@@ -327,6 +337,10 @@ impl Correlator {
     /// accepts records.
     pub(crate) fn attributed(&self) -> Attributed {
         let (mut recorded, mut symbols) = (self.recorded.clone(), self.symbols.clone());
+        let mut samples = self.samples.clone();
+        samples.join_all(|device, joined| {
+            add_joined(&self.windows, &mut recorded, device, joined);
+        });
         recorded.close_all();
         for known in self.calls.values() {
             if let Some(epoch) = self.windows.at(known.launched_at)
@@ -354,5 +368,6 @@ impl Correlator {
     }
 }
 
+mod samples;
 #[cfg(test)]
 mod tests;

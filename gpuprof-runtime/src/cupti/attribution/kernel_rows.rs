@@ -71,6 +71,7 @@ fn kernel_stats(
     kernel.occupancy = None;
     kernel.streams = totals.streams.count();
     kernel.concurrent_ns = tables.device_times(device).map(|_| totals.concurrent_ns);
+    kernel.counters = totals.samples.as_ref().and_then(|samples| samples.values());
     kernel
 }
 

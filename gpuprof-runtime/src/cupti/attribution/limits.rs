@@ -47,6 +47,12 @@ pub(crate) const MAX_COPY_ROWS: usize = 1 << 16;
 /// Pairs of a captured call path and a launching one.
 pub(crate) const MAX_REPLAY_ROWS: usize = 1 << 16;
 
+/// Live allocations by address: 12 MiB. Beyond it, live memory is not that of a function.
+pub(crate) const MAX_LIVE_ALLOCATIONS: usize = 1 << 18;
+
+/// Memory records that wait for earlier ones: 6 MiB. Beyond it, the earlier half is counted.
+pub(crate) const MAX_PENDING_MEMORY: usize = 1 << 16;
+
 /// Profiled calls in which graph nodes were captured: 16 MiB. Beyond it, calls whose nodes were not
 /// launched lately are forgotten.
 pub(crate) const MAX_CAPTURED_CALLS: usize = 1 << 18;
@@ -62,6 +68,16 @@ pub(crate) const MAX_CAPTURE_MARKS: usize = 4_096;
 
 /// Begins and ends of windows. Work launched before the oldest belongs to no window.
 pub(crate) const MAX_WINDOW_CHANGES: usize = 4_096;
+
+/// Samples of a device's hardware counters that wait for the records of what ran meanwhile: 6 MiB.
+/// Beyond it, the earlier half is joined; at 50 µs that is what is older than 1.6 s.
+pub(crate) const MAX_PENDING_SAMPLES: usize = 1 << 16;
+
+/// Activities that wait for samples: 14 MiB. Beyond it, the earlier half gets none.
+pub(crate) const MAX_PENDING_SAMPLED_ACTIVITIES: usize = 1 << 18;
+
+/// Samples of a device on the time line: 6 MiB. Beyond it, two neighbours become one.
+pub(crate) const MAX_RECORDED_SAMPLES: usize = 1 << 16;
 
 /// CUDA calls after which one is forgotten in any case: correlation ids have 32 bits, and are given
 /// anew.

@@ -5,8 +5,12 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::activity_path::Cause;
-use crate::cupti::collect::record::{Activity, ApiEvent, CopyKind};
+use super::limits::MAX_RECORDED_SAMPLES;
+use super::live_memory::MemoryChange;
+use crate::cupti::collect::pm_sampling::metrics::Sample;
+use crate::cupti::collect::record::{Activity, ApiEvent, CopyKind, MemorySpace};
 use crate::recorder::{Event, Recorder, Writer};
+use gpuprof_report::profile::MemoryKind;
 
 /// Kernels with their launch shapes that are told apart; of others the shape is omitted.
 const MAX_SHAPES: usize = 1 << 16;
@@ -30,11 +34,13 @@ pub(crate) struct Queue {
     pub(crate) stream: u32,
 }
 
-/// What the numbers in recorded events stand for.
+/// What the numbers in recorded events stand for, and what is recorded beside them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RecordedNames {
     pub(crate) shapes: Vec<KernelShape>,
     pub(crate) queues: Vec<Queue>,
+    /// Samples of the hardware counters, by device, in order of time.
+    pub(crate) samples: FxHashMap<u32, Vec<Sample>>,
 }
 
 /// The directions of copies, by number.
@@ -87,6 +93,33 @@ impl ActivityRecorder {
             correlation: api.correlation,
             is_runtime: api.function.is_runtime,
             cbid: api.function.cbid,
+        };
+        self.writer.push(recorder, &event);
+    }
+
+    pub(super) fn add_sample(&mut self, device: u32, sample: Sample) {
+        let recorder = self.recorder.as_ref();
+        if recorder.is_some_and(|recorder| recorder.takes_gpu_events()) {
+            let samples = self.names.samples.entry(device).or_default();
+            samples.push(sample);
+            if samples.len() > MAX_RECORDED_SAMPLES {
+                *samples = samples.chunks(2).map(Sample::sum).collect();
+            }
+        }
+    }
+
+    /// What is live in a space from `time` on.
+    pub(super) fn add_memory(&mut self, time_ns: u64, change: &MemoryChange) {
+        let Some(recorder) = self.recorder.as_ref().filter(|all| all.takes_gpu_events()) else {
+            return;
+        };
+        let MemorySpace { kind, device } = change.space;
+        let kinds = MemoryKind::ALL.iter();
+        let event = Event::Memory {
+            kind: kinds.take_while(|other| **other != kind).count() as u32,
+            device,
+            time_ns,
+            live_bytes: change.live_bytes,
         };
         self.writer.push(recorder, &event);
     }

@@ -31,7 +31,7 @@ pub(super) fn replays_by_label(
 }
 
 /// The sites of a path, from the innermost.
-fn upward(paths: &[CallPath], path: u32) -> impl Iterator<Item = u32> {
+pub(super) fn upward(paths: &[CallPath], path: u32) -> impl Iterator<Item = u32> {
     let mut next = path;
     std::iter::from_fn(move || {
         let path = paths.get(next as usize).filter(|_| next != ROOT)?;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
+use super::sample_sums::RowSamples;
 use crate::stats::durations::Durations;
 use gpuprof_report::profile::DurationStats;
 use gpuprof_report::sparse_histogram::SparseHistogram;
@@ -100,6 +101,8 @@ pub(crate) struct KernelTotals {
     pub(crate) streams: StreamIds,
     /// Of the kernels that are finished: while another one ran on the device.
     pub(crate) concurrent_ns: u64,
+    /// Of the hardware counters.
+    pub(crate) samples: Option<Box<RowSamples>>,
 }
 
 impl KernelTotals {
@@ -120,6 +123,9 @@ impl KernelTotals {
         shapes.for_each(|(shape, ns)| self.add_shape(*shape, *ns));
         self.streams.merge(&other.streams);
         self.concurrent_ns += other.concurrent_ns;
+        if let Some(samples) = &other.samples {
+            self.samples.get_or_insert_default().merge(samples);
+        }
     }
 }
 

@@ -11,13 +11,17 @@ use std::time::Duration;
 use parking_lot::{Mutex, MutexGuard};
 
 use super::correlator::{Attributed, Correlator};
+use super::live_memory::LiveMemorySummary;
 use super::recorded_activities::RecordedNames;
 use super::symbol_table::SymbolTable;
 use super::window_tables::WindowTables;
 use crate::cupti::call_stack::EndedCall;
+use crate::cupti::collect::pm_sampling::metrics::Sample;
 use crate::cupti::collect::reader::Sink;
 use crate::cupti::collect::reader_queue::BoundedQueue;
-use crate::cupti::collect::record::{Activity, ApiEvent, CallPosition, CapturedCall, NodeEvent};
+use crate::cupti::collect::record::{
+    Activity, ApiEvent, CallPosition, CapturedCall, MemoryRecord, NodeEvent,
+};
 use crate::cupti::collect::{graph_nodes, lifecycle};
 use crate::recorder::Recorder;
 use crate::stats::late_results::LatePolicy;
@@ -102,7 +106,15 @@ impl Attribution {
     pub(crate) fn attributed(&self, limit: Duration) -> Option<Attributed> {
         let mut correlator = self.correlator.try_lock_for(limit)?;
         self.take_ended_calls(&mut correlator);
+        correlator.count_all_memory();
         Some(correlator.attributed())
+    }
+
+    /// The live memory of the process; `None` if the lock was held for longer than `limit`.
+    pub(crate) fn live_memory(&self, limit: Duration) -> Option<LiveMemorySummary> {
+        let mut correlator = self.correlator.try_lock_for(limit)?;
+        correlator.count_all_memory();
+        Some(correlator.live_memory())
     }
 
     /// The kernel symbols of all tables, and what the numbers in events of the time line stand for;
@@ -129,6 +141,10 @@ impl Sink for &'static Attribution {
         self.correlator.lock().add_activity(activity);
     }
 
+    fn on_memory(&mut self, record: MemoryRecord) {
+        self.correlator.lock().add_memory(record);
+    }
+
     fn on_api_event(&mut self, event: ApiEvent) {
         self.correlator.lock().add_api_record(event);
     }
@@ -139,6 +155,10 @@ impl Sink for &'static Attribution {
 
     fn on_captured_call(&mut self, call: CapturedCall) {
         self.correlator.lock().add_captured_call(call);
+    }
+
+    fn on_sample(&mut self, device: u32, sample: Sample) {
+        self.correlator.lock().add_sample(device, sample);
     }
 
     fn on_buffers_read(&mut self) {

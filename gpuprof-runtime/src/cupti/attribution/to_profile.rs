@@ -9,12 +9,15 @@ use rustc_hash::FxHashMap;
 use super::activity_path::ActivityPath;
 use super::api_rows::api_rows;
 use super::busy_rows;
+use super::device_samples;
 use super::kernel_names::{KernelNames, OTHER_KERNELS};
 use super::kernel_rows::{self, SharedRow};
 use super::limits::{MAX_KERNEL_ROWS, MAX_REPLAY_ROWS};
+use super::memory_profile::MemoryBySite;
 use super::replay_rows;
 use super::row_keys::{CopyRow, KernelRow};
 use super::row_totals::{ApiTotals, CallTotals, CopyTotals, DurationTotals, duration_stats};
+use super::sample_sums::RowSamples;
 use super::tree_rows;
 use super::window_tables::WindowTables;
 use super::wrong_streams;
@@ -30,9 +33,11 @@ pub(crate) fn recorded_activity(
     tables: &WindowTables,
     names: &KernelNames<'_>,
     paths: &[CallPath],
+    memory: MemoryBySite,
 ) -> RecordedActivity {
     RecordedActivity {
         functions: activity_by_site(tables, names, paths),
+        memory,
         paths: tree_rows::activity_by_path(tables),
         replayed: replay_rows::replayed_paths(tables, paths),
     }
@@ -112,6 +117,15 @@ fn activity_by_site(
     for (site, totals) in api {
         sites.entry(site).or_default().activity.api = api_rows(totals);
     }
+    let mut samples: FxHashMap<u32, RowSamples> = FxHashMap::default();
+    for (path, of_path) in &tables.path_samples {
+        if let Some(path) = paths.get(*path as usize) {
+            samples.entry(path.site).or_default().merge(of_path);
+        }
+    }
+    for (site, samples) in samples {
+        sites.entry(site).or_default().activity.counters = samples.values();
+    }
     for (site, entry) in &mut sites {
         let activity = &mut entry.activity;
         activity.busy_ns = activity.busy_ns.or(Some(0));
@@ -145,6 +159,7 @@ pub(crate) fn write_to_profile(
     let (copy_rows, copies): (Vec<CopyRow>, _) = copies.into_iter().unzip();
     (profile.kernels, profile.copies) = (kernels, copies);
     busy_rows::write(profile, tables);
+    profile.counters = device_samples::to_profile(&tables.device_samples);
     tree_rows::write_activities(profile, tables, paths, (&kernel_rows, &copy_rows));
     let api = tables.api.iter();
     profile.api = api_rows(api.map(|((_, function), totals)| (*function, totals)));
@@ -309,7 +324,7 @@ mod tests {
     #[test]
     #[cfg(feature = "cupti")]
     fn a_kernel_has_one_name_in_all_functions_whatever_arrives_first() {
-        use super::recorded_activity;
+        use super::{MemoryBySite, recorded_activity};
         use crate::site::labels::LabelNumber;
         use crate::stats::path_ids::CallPath;
 
@@ -326,7 +341,7 @@ mod tests {
             };
             let names = KernelNames::new(&tables, &symbols);
             let paths = [path(0), path(10), path(11)];
-            let activity = recorded_activity(&tables, &names, &paths);
+            let activity = recorded_activity(&tables, &names, &paths, MemoryBySite::default());
             let name_of = |site| &activity.functions[&site].activity.kernels[0].name;
             let found = [name_of(10), name_of(11)];
             assert_eq!(found, order.map(|kernel| ["gemm<64>", "gemm<128>"][kernel]));

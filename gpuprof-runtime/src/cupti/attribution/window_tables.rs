@@ -10,18 +10,21 @@ use rustc_hash::FxHashMap;
 
 use super::activity_path::{ActivityPath, Cause};
 use super::call_activity::{ActivityInterval, CallActivity};
+use super::device_samples::DeviceSamples;
 use super::device_sweep::{DeviceTimes, RowTime, TimedActivity};
 use super::device_timeline::DeviceTimeline;
 use super::limits::{MAX_COPY_ROWS, MAX_KERNEL_ROWS, MAX_REPLAY_ROWS};
+use super::memory_totals::PathMemory;
 use super::open_calls::Added;
 use super::row_keys::{CopyKey, KernelKey, RowKey};
 use super::row_totals::{
     ApiTotals, CallTotals, CopyTotals, KernelTotals, LaunchShape, ReplayKey, ReplayTotals,
     merge_kernel,
 };
+use super::sample_sums::RowSamples;
 use crate::cupti::call_stack::EndedCall;
 use crate::cupti::collect::record::{
-    ActivitySpan, ApiFunction, ApiRecord, CopyKind, CopyRecord, KernelRecord,
+    ActivitySpan, ApiFunction, ApiRecord, CopyKind, CopyRecord, KernelRecord, MemorySpace,
 };
 
 #[derive(Clone, Debug, Default)]
@@ -34,10 +37,16 @@ pub(crate) struct WindowTables {
     /// By call path.
     pub(crate) calls: FxHashMap<u32, CallTotals>,
     pub(crate) replays: FxHashMap<ReplayKey, ReplayTotals>,
+    /// By call path and space.
+    pub(crate) memory: FxHashMap<(u32, MemorySpace), PathMemory>,
     /// Replays of captured calls beyond [`MAX_REPLAY_ROWS`].
     pub(crate) dropped_replays: u64,
     /// By device.
     timelines: FxHashMap<u32, DeviceTimeline>,
+    /// By call path, of the kernels launched there.
+    pub(crate) path_samples: FxHashMap<u32, RowSamples>,
+    /// By device.
+    pub(crate) device_samples: FxHashMap<u32, DeviceSamples>,
     /// CUDA calls whose activities have not arrived.
     pub(crate) unfinished: u64,
     /// CUDA calls that were counted as unfinished when their window ended, and whose activities
@@ -92,7 +101,7 @@ impl WindowTables {
         key
     }
 
-    fn kernel(&mut self, key: KernelKey) -> &mut KernelTotals {
+    pub(super) fn kernel(&mut self, key: KernelKey) -> &mut KernelTotals {
         Arc::make_mut(self.kernels.entry(key).or_default())
     }
 
@@ -291,8 +300,20 @@ impl WindowTables {
             self.add_replays(*key, totals);
         }
         self.dropped_replays += other.dropped_replays;
+        for (key, totals) in &other.memory {
+            self.memory.entry(*key).or_default().merge(totals);
+        }
         self.unattributed_graph_nodes += other.unattributed_graph_nodes;
         self.forgotten_captures += other.forgotten_captures;
+        for (path, samples) in &other.path_samples {
+            self.path_samples.entry(*path).or_default().merge(samples);
+        }
+        for (device, samples) in &other.device_samples {
+            self.device_samples
+                .entry(*device)
+                .or_default()
+                .merge(samples);
+        }
     }
 }
 

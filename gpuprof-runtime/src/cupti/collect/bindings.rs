@@ -34,6 +34,8 @@ pub(crate) mod kind {
     pub(crate) const CONCURRENT_KERNEL: u32 = 10;
     /// Copies between devices.
     pub(crate) const MEMCPY2: u32 = 22;
+    /// One record for an allocation and one for its free, each with its call.
+    pub(crate) const MEMORY2: u32 = 49;
 }
 
 /// `CUPTI_CB_DOMAIN_DRIVER_API`.

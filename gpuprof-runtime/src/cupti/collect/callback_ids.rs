@@ -34,10 +34,24 @@ pub(crate) enum Purpose {
     EndCapture,
 }
 
+/// Calls that are recorded together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CallGroup {
+    /// In every process that runs CUPTI.
+    Always,
+    /// Allocations and frees, on request.
+    Memory,
+    /// Look-ups of kernels, on request.
+    Lookups,
+}
+
 impl Purpose {
-    /// Whether its calls are recorded only on request.
-    pub(crate) fn is_optional(self) -> bool {
-        matches!(self, Self::Alloc | Self::Free | Self::Lookup)
+    fn group(self) -> CallGroup {
+        match self {
+            Self::Alloc | Self::Free => CallGroup::Memory,
+            Self::Lookup => CallGroup::Lookups,
+            _ => CallGroup::Always,
+        }
     }
 
     /// Its kind in the profile.
@@ -174,13 +188,12 @@ impl ApiFunction {
     }
 }
 
-/// The ids of the driver or runtime functions that are always recorded, or of those that are
-/// recorded on request.
-pub(crate) fn recorded(is_runtime: bool, optional: bool) -> impl Iterator<Item = u32> {
+/// The ids of the driver or runtime functions of a group.
+pub(crate) fn of_group(is_runtime: bool, group: CallGroup) -> impl Iterator<Item = u32> {
     let ids = if is_runtime { RUNTIME } else { DRIVER };
     let chosen = ids
         .iter()
-        .filter(move |(purpose, _)| purpose.is_optional() == optional);
+        .filter(move |(purpose, _)| purpose.group() == group);
     let listed = chosen.flat_map(|(_, listed)| listed.iter());
     listed.filter_map(|id| u32::try_from(*id).ok())
 }
@@ -208,7 +221,11 @@ fn without_version(name: &str) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    use super::{ApiFunction, DRIVER_LAUNCH, Purpose, RUNTIME_LAUNCH, plain_name, recorded};
+    use super::{
+        ApiFunction, CallGroup, DRIVER_LAUNCH, Purpose, RUNTIME_LAUNCH, of_group, plain_name,
+    };
+
+    const GROUPS: [CallGroup; 3] = [CallGroup::Always, CallGroup::Memory, CallGroup::Lookups];
 
     #[test]
     fn calls_of_gpuprof_are_not_recorded() {
@@ -220,8 +237,8 @@ mod tests {
             304, 323, 324, 499, 118, 119, 441, 120, 123, 325, 541, UNKNOWN,
         ] {
             assert_eq!(driver(cbid).purpose(), None, "{cbid}");
-            for optional in [false, true] {
-                assert!(recorded(false, optional).all(|id| id != cbid), "{cbid}");
+            for group in GROUPS {
+                assert!(of_group(false, group).all(|id| id != cbid), "{cbid}");
             }
         }
     }
@@ -236,15 +253,15 @@ mod tests {
         assert_eq!(runtime.purpose(), Some(Purpose::Launch));
         // The same id is another function in each of the two.
         assert_eq!(driver(RUNTIME_LAUNCH).purpose(), None);
-        for optional in [false, true] {
-            assert!(recorded(true, optional).all(|cbid| {
+        for group in GROUPS {
+            assert!(of_group(true, group).all(|cbid| {
                 let function = ApiFunction {
                     is_runtime: true,
                     cbid,
                 };
                 function
                     .purpose()
-                    .is_some_and(|purpose| purpose.is_optional() == optional)
+                    .is_some_and(|purpose| purpose.group() == group)
             }));
         }
     }

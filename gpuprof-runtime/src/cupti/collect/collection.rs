@@ -12,11 +12,11 @@ use super::bindings::{
     node_callback,
 };
 use super::callback_clock::CallbackClock;
-use super::callback_ids::{self, DRIVER_LAUNCH, RUNTIME_LAUNCH};
+use super::callback_ids::{self, CallGroup, DRIVER_LAUNCH, RUNTIME_LAUNCH};
 use super::kernel_symbol::STACK_BYTES;
 use super::library::{CallError, CuptiLibrary};
 use super::lifecycle::{self, Subscription};
-use super::optional_calls::OptionalCalls;
+use super::optional_calls::{MemoryRecords, OptionalCalls};
 use super::reader::{DrainRequests, Reader, RecordCounters, Sink};
 use super::record::ApiFunction;
 use super::unavailable_reason::Unavailable;
@@ -80,14 +80,21 @@ pub(crate) fn start(sink: Box<dyn Sink>, poll_clocks: fn()) -> bool {
     has_started
 }
 
-/// Records the optional CUDA calls too, or no longer.
-pub(crate) fn record_all_calls(all: bool) {
+/// Records the optional CUDA calls too, or no longer; with `memory`, also allocations and frees,
+/// from now on.
+pub(crate) fn record_optional(all: bool, memory: bool) {
     if let Some(subscription) = lifecycle::subscription() {
         subscription
             .optional_calls
             .lock()
-            .record(all, subscription.library);
+            .record(all, memory, subscription.library);
     }
+}
+
+/// Whether CUPTI records allocations and frees.
+pub(crate) fn records_memory() -> bool {
+    let subscription = lifecycle::subscription();
+    subscription.is_some_and(|all| all.optional_calls.lock().memory() == MemoryRecords::On)
 }
 
 /// Waits at most `limit` until everything that CUPTI has finished was passed to the sink; returns
@@ -140,7 +147,17 @@ pub(crate) fn notes() -> Vec<String> {
         )
     });
     let no_graph_nodes = (!subscription.reports_graph_nodes).then(|| NO_GRAPH_NODES.to_owned());
-    lines.chain(no_graph_nodes).collect()
+    let memory = subscription.optional_calls.lock().memory();
+    let no_memory = match memory {
+        MemoryRecords::Refused(CallError { call, status }) => {
+            let name = library.status_name(status);
+            Some(format!(
+                "allocations and frees are not recorded: {call} failed with {status} ({name})"
+            ))
+        }
+        MemoryRecords::Off | MemoryRecords::On => None,
+    };
+    lines.chain(no_graph_nodes).chain(no_memory).collect()
 }
 
 /// The name of a CUDA function; `None` if CUPTI does not run.
@@ -220,7 +237,7 @@ fn enable_callbacks(library: &CuptiLibrary, subscriber: Subscriber) -> Result<()
         (false, DOMAIN_DRIVER, DRIVER_LAUNCH),
         (true, DOMAIN_RUNTIME, RUNTIME_LAUNCH),
     ] {
-        for cbid in callback_ids::recorded(is_runtime, false) {
+        for cbid in callback_ids::of_group(is_runtime, CallGroup::Always) {
             let result = library.enable_callback(1, subscriber, domain, cbid);
             // A version may lack newer calls, but every version has launches.
             if cbid == launch {

@@ -4,7 +4,10 @@
 //! are counted here; missing functions and failed name lookups are not.
 
 use std::error::Error;
-use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ffi::{CStr, OsStr, c_char, c_int, c_void};
+use std::mem::ManuallyDrop;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 
 use gpuprof_report::libcupti_paths::{self, Candidate};
 use libloading::os::unix::{Library, RTLD_LAZY, RTLD_LOCAL, Symbol};
@@ -111,6 +114,8 @@ struct FailureCount {
 
 /// An open libcupti of a supported version.
 pub(crate) struct CuptiLibrary {
+    /// Never unloaded: CUPTI starts threads and registers exit handlers of its own.
+    library: ManuallyDrop<Library>,
     functions: Functions,
     /// `cuptiGetVersion`.
     pub(crate) version: u32,
@@ -124,9 +129,8 @@ impl CuptiLibrary {
     pub(crate) fn open() -> Result<Self, Unavailable> {
         let (library, name) = find_library()?;
         let (functions, missing) = Functions::load(&library);
-        // Never unloaded: CUPTI starts threads and registers exit handlers of its own.
-        std::mem::forget(library);
         let mut cupti = Self {
+            library: ManuallyDrop::new(library),
             functions,
             version: 0,
             name,
@@ -146,6 +150,32 @@ impl CuptiLibrary {
         }
         cupti.version = version;
         Ok(cupti)
+    }
+
+    /// A function that not every version has.
+    ///
+    /// # Safety
+    /// `F` must be a function pointer type that fits the symbol.
+    pub(crate) unsafe fn symbol<F: Copy>(&self, name: &str) -> Option<F> {
+        // SAFETY: the caller upholds the contract.
+        unsafe { load_symbol(&self.library, name) }
+    }
+
+    /// The folder that it was loaded from.
+    pub(crate) fn folder(&self) -> Option<PathBuf> {
+        let address = self.functions.get_version? as *const c_void;
+        // SAFETY: all fields are integers and raw pointers, for which zero is a value.
+        let mut info: libc::Dl_info = unsafe { std::mem::zeroed() };
+        // SAFETY: the address is that of a function, and `info` is valid for a write.
+        let found = unsafe { libc::dladdr(address, &raw mut info) } != 0;
+        if !found || info.dli_fname.is_null() {
+            return None;
+        }
+        // SAFETY: after success it is the path of a library that stays loaded.
+        let path = unsafe { CStr::from_ptr(info.dli_fname) };
+        let path = Path::new(OsStr::from_bytes(path.to_bytes()));
+        // A symlink may be in another folder than what it points to.
+        Some(path.canonicalize().ok()?.parent()?.to_owned())
     }
 
     /// Whether it can say which graph node a callback is about.
@@ -211,10 +241,14 @@ impl CuptiLibrary {
     #[cold]
     fn count_failure(&self, error: CallError) {
         // Failed name lookups are not counted: names are needed only for display or after a failure
-        // already counted. Nor are callbacks: a version may lack newer calls.
+        // already counted. Nor are callbacks: a version may lack newer calls. A kind of activity
+        // that is refused is reported by whoever enables it.
         if matches!(
             error.call,
-            "cuptiGetResultString" | "cuptiGetCallbackName" | "cuptiEnableCallback"
+            "cuptiGetResultString"
+                | "cuptiGetCallbackName"
+                | "cuptiEnableCallback"
+                | "cuptiActivityEnable"
         ) {
             return;
         }

@@ -17,6 +17,7 @@ mod library;
 pub(crate) mod lifecycle;
 mod optional_calls;
 mod parse_record;
+pub(crate) mod pm_sampling;
 pub(crate) mod reader;
 pub(crate) mod reader_queue;
 pub(crate) mod record;

@@ -1,35 +1,67 @@
-//! The CUDA calls that are recorded on request: their callbacks are enabled for windows that ask
-//! for them.
+//! The CUDA calls and records that are collected on request.
 
-use super::bindings::{DOMAIN_DRIVER, DOMAIN_RUNTIME, Subscriber};
-use super::callback_ids;
-use super::library::CuptiLibrary;
+use super::bindings::{DOMAIN_DRIVER, DOMAIN_RUNTIME, Subscriber, kind};
+use super::callback_ids::{self, CallGroup};
+use super::library::{CallError, CuptiLibrary};
 
-/// Whether the optional calls are recorded.
+/// What is collected beside what always is.
 pub(crate) struct OptionalCalls {
     /// The subscriber's handle.
     subscriber: usize,
-    are_recorded: bool,
+    records_memory_calls: bool,
+    records_lookups: bool,
+    memory: MemoryRecords,
+}
+
+/// Whether CUPTI records allocations and frees.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum MemoryRecords {
+    Off,
+    /// To the end of the process: memory that is allocated now may be freed at any time.
+    On,
+    Refused(CallError),
 }
 
 impl OptionalCalls {
     pub(super) fn new(subscriber: Subscriber) -> Self {
         Self {
             subscriber: subscriber as usize,
-            are_recorded: false,
+            records_memory_calls: false,
+            records_lookups: false,
+            memory: MemoryRecords::Off,
         }
     }
 
-    pub(super) fn record(&mut self, are_recorded: bool, library: &CuptiLibrary) {
-        if self.are_recorded == are_recorded {
-            return;
+    pub(super) fn memory(&self) -> MemoryRecords {
+        self.memory
+    }
+
+    /// Records all optional calls or, with `memory`, the records of memory with their calls.
+    pub(super) fn record(&mut self, all: bool, memory: bool, library: &CuptiLibrary) {
+        // Calls first: a record whose call is unknown belongs to no function.
+        let records_memory = all || memory || self.memory == MemoryRecords::On;
+        if records_memory != self.records_memory_calls {
+            self.records_memory_calls = records_memory;
+            self.enable(CallGroup::Memory, records_memory, library);
         }
-        self.are_recorded = are_recorded;
+        if all != self.records_lookups {
+            self.records_lookups = all;
+            self.enable(CallGroup::Lookups, all, library);
+        }
+        if memory && self.memory == MemoryRecords::Off {
+            self.memory = match library.enable(kind::MEMORY2) {
+                Ok(()) => MemoryRecords::On,
+                Err(error) => MemoryRecords::Refused(error),
+            };
+        }
+    }
+
+    fn enable(&self, group: CallGroup, is_enabled: bool, library: &CuptiLibrary) {
         let subscriber = self.subscriber as Subscriber;
         for (is_runtime, domain) in [(false, DOMAIN_DRIVER), (true, DOMAIN_RUNTIME)] {
-            for cbid in callback_ids::recorded(is_runtime, true) {
+            for cbid in callback_ids::of_group(is_runtime, group) {
                 // Fails if this version lacks the call.
-                let _ = library.enable_callback(are_recorded.into(), subscriber, domain, cbid);
+                let _ = library.enable_callback(is_enabled.into(), subscriber, domain, cbid);
             }
         }
     }

@@ -6,11 +6,18 @@
 
 use super::bindings::kind;
 use super::kernel_symbol::KernelSymbol;
-use super::record::{Activity, ActivitySpan, CopyKind, CopyRecord, KernelRecord};
+use super::record::{
+    Activity, ActivitySpan, CopyKind, CopyRecord, KernelRecord, MemoryOperation, MemoryRecord,
+    MemorySpace,
+};
+use gpuprof_report::profile::MemoryKind;
 
 #[derive(Debug, PartialEq)]
 pub(crate) enum Parsed {
     Activity(Activity),
+    Memory(MemoryRecord),
+    /// A field has a value that no version of CUPTI so far defines.
+    Undefined,
     /// The kind of record is not read, or the record is truncated.
     Skipped,
     /// A time stamp is 0: the activity was unfinished, or CUPTI could not stamp it.
@@ -30,6 +37,7 @@ pub(crate) fn parse(bytes: &[u8], symbol_at: impl FnOnce(usize) -> KernelSymbol)
         kind::MEMCPY => copy(bytes, 44, 64),
         kind::MEMCPY2 => copy(bytes, 60, 72),
         kind::MEMSET => memset(bytes),
+        kind::MEMORY2 => return memory(bytes).unwrap_or(Parsed::Skipped),
         _ => return Parsed::Skipped,
     };
     let stamps = u64_at(bytes, 16).zip(u64_at(bytes, 24));
@@ -92,6 +100,43 @@ fn memset(bytes: &[u8]) -> Option<Activity> {
         is_pageable: u16_at(bytes, 50)? == u16::from(PAGEABLE),
         is_async: u16_at(bytes, 48)? & u16::from(ASYNC) != 0,
     }))
+}
+
+/// `CUpti_ActivityMemory3` and later; `None` if it is truncated.
+fn memory(bytes: &[u8]) -> Option<Parsed> {
+    let (operation, kind) = (u32_at(bytes, 4)?, u32_at(bytes, 8)?);
+    let device = u32_at(bytes, 52)?;
+    let record = |operation, kind| {
+        let has_device = kind != MemoryKind::Pinned;
+        Some(MemoryRecord {
+            operation,
+            space: MemorySpace {
+                kind,
+                device: has_device.then_some(device),
+            },
+            correlation: u32_at(bytes, 12)?,
+            address: u64_at(bytes, 16)?,
+            bytes: u64_at(bytes, 24)?,
+            time: u64_at(bytes, 32)?,
+        })
+    };
+    let operation = match operation {
+        1 => MemoryOperation::Allocate,
+        2 => MemoryOperation::Free,
+        _ => return Some(Parsed::Undefined),
+    };
+    // `CUpti_ActivityMemoryKind`: pinned; device, array, static; managed, static.
+    let kind = match kind {
+        2 => MemoryKind::Pinned,
+        3 | 4 | 6 => MemoryKind::Device,
+        5 | 7 => MemoryKind::Managed,
+        _ => return Some(Parsed::Undefined),
+    };
+    let record = record(operation, kind)?;
+    Some(match record.time {
+        0 => Parsed::Unstamped,
+        _ => Parsed::Memory(record),
+    })
 }
 
 /// `CUPTI_ACTIVITY_MEMORY_KIND_PAGEABLE`.

@@ -17,8 +17,9 @@ use super::callback_events::{CallbackEvent, ReturnedCall};
 use super::kernel_symbols::KernelSymbols;
 use super::library::CuptiLibrary;
 use super::parse_record::{Parsed, parse};
+use super::pm_sampling::{self, metrics::Sample};
 use super::reader_queue::CALLBACK_EVENTS;
-use super::record::{Activity, ApiEvent, CapturedCall, NodeEvent};
+use super::record::{Activity, ApiEvent, CapturedCall, MemoryRecord, NodeEvent};
 use crate::gpu::Driver;
 
 /// How often CUPTI is asked for finished records if nobody waits for them. It returns full buffers
@@ -35,9 +36,12 @@ const CLOCK_POLL_PERIOD: Duration = Duration::from_secs(1);
 /// Receives what was read, on the reader thread.
 pub(crate) trait Sink: Send {
     fn on_activity(&mut self, activity: Activity);
+    fn on_memory(&mut self, record: MemoryRecord);
     fn on_api_event(&mut self, event: ApiEvent);
     fn on_node_event(&mut self, event: NodeEvent);
     fn on_captured_call(&mut self, call: CapturedCall);
+    /// Of a device's hardware counters.
+    fn on_sample(&mut self, device: u32, sample: Sample);
     /// Every buffer that CUPTI had returned was read.
     fn on_buffers_read(&mut self);
 }
@@ -46,7 +50,7 @@ pub(crate) trait Sink: Send {
 #[derive(Debug, Default)]
 pub(crate) struct RecordCounters {
     pub(crate) records: AtomicU64,
-    /// Records with impossible time stamps.
+    /// Records with impossible time stamps or with values that CUPTI does not define.
     pub(crate) invalid: AtomicU64,
     pub(crate) dropped: AtomicU64,
 }
@@ -182,6 +186,7 @@ impl Reader {
         if is_last {
             // Also buffers with unfinished records, because their finished ones would be lost.
             self.flush_and_read(FLUSH_FORCED);
+            pm_sampling::stop();
         }
         self.last_read = Instant::now();
         let mut state = self.requests.state.lock();
@@ -227,6 +232,8 @@ impl Reader {
         if result.is_ok() {
             self.counters.dropped.fetch_add(dropped as u64, Relaxed);
         }
+        let sink = &mut self.sink;
+        pm_sampling::poll(&mut |device, sample| sink.on_sample(device, sample));
         self.sink.on_buffers_read();
     }
 
@@ -313,9 +320,13 @@ impl Reader {
                 self.counters.records.fetch_add(1, Relaxed);
                 self.sink.on_activity(activity);
             }
+            Parsed::Memory(record) => {
+                self.counters.records.fetch_add(1, Relaxed);
+                self.sink.on_memory(record);
+            }
             // A forced flush returns unfinished records, which are no errors.
             Parsed::Unstamped if is_forced => {}
-            Parsed::Unstamped | Parsed::Reversed => {
+            Parsed::Unstamped | Parsed::Reversed | Parsed::Undefined => {
                 self.counters.invalid.fetch_add(1, Relaxed);
             }
             Parsed::Skipped => {}

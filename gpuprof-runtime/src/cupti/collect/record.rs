@@ -4,6 +4,7 @@
 //! Times are ns of CUPTI's clock.
 
 use super::kernel_symbol::KernelSymbol;
+use gpuprof_report::profile::MemoryKind;
 
 /// A kernel, copy or memset that ran on the GPU.
 #[derive(Clone, Debug, PartialEq)]
@@ -58,6 +59,31 @@ pub(crate) struct CopyRecord {
     pub(crate) is_pageable: bool,
     /// The CUDA call may return before the copy is done.
     pub(crate) is_async: bool,
+}
+
+/// One allocation or free.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct MemoryRecord {
+    pub(crate) operation: MemoryOperation,
+    pub(crate) space: MemorySpace,
+    pub(crate) address: u64,
+    pub(crate) bytes: u64,
+    pub(crate) time: u64,
+    pub(crate) correlation: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum MemoryOperation {
+    Allocate,
+    Free,
+}
+
+/// Where memory is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct MemorySpace {
+    pub(crate) kind: MemoryKind,
+    /// `None` for host memory, which belongs to no device.
+    pub(crate) device: Option<u32>,
 }
 
 /// Direction of a copy: `CUpti_ActivityMemcpyKind`, and memset.

@@ -23,6 +23,8 @@ handle! {
     Stream;
     /// `CUevent`.
     Event;
+    /// `CUmemoryPool`.
+    MemPool;
 }
 
 impl Stream {

@@ -3,6 +3,7 @@
 
 use std::sync::{Arc, Weak};
 
+use crate::cupti::pm_sampling;
 use crate::gpu::driver::handles;
 use crate::gpu::driver::table::{Driver, Failed};
 use crate::gpu::events::pool::{Context, Life};
@@ -190,6 +191,7 @@ impl Timing {
                 return Ok(Arc::clone(known));
             }
             let context = self.contexts.of(driver, life, stream)?;
+            pm_sampling::start_device(context.device);
             let owner = owner.map(Arc::downgrade);
             Ok(self.keep_stream(thread, stream.handle(), context, owner))
         });

@@ -5,10 +5,12 @@
 //! tools run it as well.
 
 mod bare_cupti;
+mod counters;
 mod exit_and_other_tools;
 mod graph_costs;
 mod graph_nodes;
 mod late_records;
+mod memory;
 mod nsight_compute;
 mod nsight_tools;
 mod occupancy;
@@ -41,6 +43,12 @@ pub(crate) const CHECKS: &[Check] = &[
         run: nsight_compute::run,
     },
     Check {
+        name: "counters",
+        promise: "Hardware counters agree with Nsight Compute's.",
+        limit: Duration::from_secs(300),
+        run: counters::run,
+    },
+    Check {
         name: "kernels-limits",
         promise: "Theoretical occupancy equals the driver's.",
         limit: Duration::from_secs(60),
@@ -71,6 +79,12 @@ pub(crate) const CHECKS: &[Check] = &[
         run: exit_and_other_tools::run,
     },
     Check {
+        name: "memory",
+        promise: "Allocations and frees have exact counts and bytes, by function and kind.",
+        limit: Duration::from_secs(60),
+        run: memory::run,
+    },
+    Check {
         name: "kernels-cost",
         promise: "gpuprof with CUPTI costs no more than Nsight Systems.",
         limit: Duration::from_secs(300),
@@ -94,8 +108,10 @@ pub(crate) const PROGRAMS: &[TestProgram] = &[
     (graph_nodes::NAME, graph_nodes::run_program),
     (timed_streams::NAME, timed_streams::run_program),
     (late_records::NAME, late_records::run_program),
+    (memory::NAME, memory::run_program),
     (graph_costs::NAME, graph_costs::run_program),
     (token_costs::NAME, token_costs::run_program),
+    (counters::NAME, counters::run_program),
 ];
 
 /// Time limit per process.
@@ -103,8 +119,17 @@ const LIMIT: Duration = Duration::from_secs(60);
 
 /// What a test program prints on its last line, with CUPTI on.
 fn run_with_cupti<T: DeserializeOwned>(name: &str, run_mode: &RunMode) -> Result<T, String> {
+    run_with(name, run_mode, &[("GPUPROF_CUPTI", "on")])
+}
+
+/// What a test program prints on its last line, with these settings.
+fn run_with<T: DeserializeOwned>(
+    name: &str,
+    run_mode: &RunMode,
+    settings: &[(&str, &str)],
+) -> Result<T, String> {
     let mut command = runner::own_command(&["program", name], run_mode)?;
-    command.env("GPUPROF_CUPTI", "on");
+    command.envs(settings.iter().copied());
     command.env("GPUPROF_REPORT", "none");
     let ended = process::run(command, LIMIT).map_err(|error| error.to_string())?;
     if let Some(trouble) = ended.failure() {

@@ -157,6 +157,10 @@ pub enum ActivityKind {
         dynamic_shared: u32,
         /// Local memory of a thread, in bytes.
         local: u32,
+        /// Device memory that the launch moves, in bytes.
+        dram_bytes: u64,
+        /// How long its arithmetic takes at the device's peak rates, in ns.
+        arithmetic_ns: u64,
     },
     /// A copy.
     Copy {

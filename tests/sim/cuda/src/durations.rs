@@ -141,9 +141,7 @@ impl Durations {
 /// "Roofline", 2009).
 fn roofline(work: Work) -> u64 {
     let memory = work.bytes / device::PEAK_BYTES_PER_NS;
-    let single = work.f32_flops / device::PEAK_F32_PER_NS;
-    let double = work.f64_flops / device::PEAK_F64_PER_NS;
-    (START_NS + memory.max(single).max(double)).round() as u64
+    (START_NS + memory.max(work.arithmetic_ns())).round() as u64
 }
 
 #[cfg(test)]

@@ -142,6 +142,7 @@ impl State {
         Some(match operation {
             Operation::Launch(launch) => {
                 let resources = self.resources(launch.kernel.name);
+                let work = launch.work();
                 ActivityKind::Kernel {
                     name: KernelName::new(launch.kernel.name),
                     grid: launch.grid,
@@ -150,6 +151,8 @@ impl State {
                     static_shared: resources.static_shared,
                     dynamic_shared: launch.shared,
                     local: resources.local,
+                    dram_bytes: work.bytes as u64,
+                    arithmetic_ns: work.arithmetic_ns() as u64,
                 }
             }
             Operation::Upload {

@@ -109,6 +109,7 @@ impl State {
         if recorded && self.enabled.has(kinds::EXTERNAL_CORRELATION) {
             self.push_external_ids(correlation, &mut records);
         }
+        self.sampling.add_activities(call.activities());
         let cause = Cause {
             correlation,
             asynchronous: call.is_asynchronous,

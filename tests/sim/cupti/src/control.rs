@@ -5,6 +5,7 @@ use std::ffi::{CString, c_char};
 
 use libloading::os::unix::Library;
 
+use crate::counter_model::KernelCounters;
 use crate::function_names::NAMES;
 use crate::record_sizes::Version;
 
@@ -76,6 +77,9 @@ functions! {
     launch_per_thread = b"simcupti_launch_per_thread": extern "C" fn(bool),
     split_copies = b"simcupti_split_copies": extern "C" fn(bool),
     set_correlation = b"simcupti_set_correlation": extern "C" fn(u32),
+    set_counters = b"simcupti_set_counters": extern "C" fn(*const c_char, &KernelCounters) -> bool,
+    set_metrics_per_pass = b"simcupti_set_metrics_per_pass": extern "C" fn(usize),
+    set_other_process = b"simcupti_set_other_process": extern "C" fn(f64),
     reset = b"simcupti_reset": extern "C" fn(),
 }
 
@@ -185,6 +189,24 @@ impl Cupti {
     /// 2³² − 1 comes 1.
     pub fn set_correlation(self, last: u32) {
         (self.0.set_correlation)(last);
+    }
+
+    /// Sets what each launch of a kernel adds to the hardware counters.
+    ///
+    /// # Panics
+    /// If `kernel` holds a NUL.
+    pub fn set_counters(self, kernel: &str, counters: KernelCounters) {
+        (self.0.set_counters)(text(kernel).as_ptr(), &counters);
+    }
+
+    /// Sets how many metrics fit into one pass; without, all do.
+    pub fn set_metrics_per_pass(self, metrics: usize) {
+        (self.0.set_metrics_per_pass)(metrics);
+    }
+
+    /// Lets another process read so many bytes of device memory per ns, all the time.
+    pub fn set_other_process(self, bytes_per_ns: f64) {
+        (self.0.set_other_process)(bytes_per_ns);
     }
 
     /// Resets everything except the version to the state after loading: no subscriber, nothing

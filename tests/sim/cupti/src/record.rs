@@ -128,6 +128,7 @@ impl Record {
             static_shared,
             dynamic_shared,
             local,
+            ..
         } = activity.kind
         else {
             return;

@@ -11,12 +11,16 @@ pub(crate) struct Code(pub(crate) u32);
 
 impl Code {
     pub(crate) const INVALID_PARAMETER: Code = Code(1);
+    pub(crate) const INVALID_DEVICE: Code = Code(2);
+    pub(crate) const INVALID_OPERATION: Code = Code(7);
     pub(crate) const MAX_LIMIT_REACHED: Code = Code(12);
     pub(crate) const NOT_COMPATIBLE: Code = Code(14);
     pub(crate) const NOT_INITIALIZED: Code = Code(15);
+    pub(crate) const INVALID_METRIC_NAME: Code = Code(17);
     pub(crate) const QUEUE_EMPTY: Code = Code(18);
     pub(crate) const INVALID_KIND: Code = Code(21);
     pub(crate) const MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED: Code = Code(39);
+    pub(crate) const INVALID_CHIP_NAME: Code = Code(46);
     pub(crate) const UNKNOWN: Code = Code(999);
 }
 

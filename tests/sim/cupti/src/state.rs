@@ -10,6 +10,8 @@ use crate::abi::{Callback, Complete, Request, User};
 use crate::control::{Order, Stamps};
 use crate::held_buffers::Buffers;
 use crate::kinds::Enabled;
+use crate::pm_sampling::Sampling;
+use crate::profiler_host::Hosts;
 use crate::record_sizes::Version;
 
 pub(crate) struct State {
@@ -33,6 +35,8 @@ pub(crate) struct State {
     /// The period of automatic flushes, in ns of the driver's clock; 0 for none.
     pub(crate) period: u64,
     pub(crate) last_flush: u64,
+    pub(crate) hosts: Hosts,
+    pub(crate) sampling: Sampling,
 }
 
 /// Deviations from the normal behaviour that a test has asked for.
@@ -99,6 +103,8 @@ impl State {
             correlation: 0,
             period: 0,
             last_flush: 0,
+            hosts: Hosts::new(),
+            sampling: Sampling::new(),
         }
     }
 }

@@ -5,7 +5,10 @@ use crate::cupti::attribution::limits::{
 use crate::cupti::collect::callback_ids::DRIVER_LAUNCH;
 use crate::cupti::collect::record::{
     Activity, ActivitySpan, ApiFunction, ApiRecord, CallPosition, CopyKind, CopyRecord,
+    MemoryOperation, MemoryRecord, MemorySpace,
 };
+use crate::stats::late_results::LatePolicy;
+use gpuprof_report::profile::MemoryKind;
 
 const MANY: u32 = 300_000;
 
@@ -159,4 +162,41 @@ fn a_call_that_others_overtook_takes_no_newer_ones_along() {
     others.for_each(|id| correlator.add_activity(copy(id)));
     let attributed = correlator.attributed().current;
     assert_eq!((attributed.unattributed, attributed.unfinished), (0, 1));
+}
+
+#[test]
+fn memory_that_waits_for_earlier_records_counts_in_the_window_that_ends() {
+    let mut correlator = with_window();
+    correlator.add_api_record(profiled_launch(1));
+    let space = MemorySpace {
+        kind: MemoryKind::Device,
+        device: Some(0),
+    };
+    correlator.add_memory(MemoryRecord {
+        operation: MemoryOperation::Allocate,
+        space,
+        address: 1,
+        bytes: 70,
+        time: 10,
+        correlation: 1,
+    });
+    let (ended, _) = correlator.next_window(1, LatePolicy::KeepCurrent);
+    assert_eq!(ended.memory.len(), 1);
+    let (memory, live) = (ended.memory.values().next(), correlator.live_memory());
+    assert_eq!(memory.map(|of| of.totals.allocated_bytes), Some(70));
+    assert_eq!((live.records_without_call, live.late_records), (0, 0));
+    // That of an unknown call is outside any function, and counted.
+    let unknown = MemoryRecord {
+        operation: MemoryOperation::Free,
+        space,
+        address: 1,
+        bytes: 70,
+        time: 5,
+        correlation: 999,
+    };
+    correlator.add_memory(unknown);
+    correlator.count_all_memory();
+    let live = correlator.live_memory();
+    assert_eq!((live.records_without_call, live.late_records), (1, 1));
+    assert!(live.by_path.is_empty());
 }

@@ -3,7 +3,11 @@
 
 use super::{Parsed, parse};
 use crate::cupti::collect::kernel_symbol::KernelSymbol;
-use crate::cupti::collect::record::{Activity, ActivitySpan, CopyKind, CopyRecord, KernelRecord};
+use crate::cupti::collect::record::{
+    Activity, ActivitySpan, CopyKind, CopyRecord, KernelRecord, MemoryOperation, MemoryRecord,
+    MemorySpace,
+};
+use gpuprof_report::profile::MemoryKind;
 
 /// Record sizes in bytes.
 struct Layout {
@@ -215,4 +219,67 @@ fn unknown_kinds_and_truncated_records_are_skipped() {
             "{length}"
         );
     }
+}
+
+/// `CUpti_ActivityMemory3` and `CUpti_ActivityMemory4`.
+const MEMORY_SIZES: [usize; 2] = [120, 128];
+
+fn memory(size: usize, operation: u32, kind: u32) -> Bytes {
+    Bytes::new(size, 49)
+        .u32(4, operation)
+        .u32(8, kind)
+        .u32(12, SPAN.correlation)
+        .u64(16, 0x7f00_0000_1000)
+        .u64(24, 4_096)
+        .u64(32, SPAN.start)
+        .u32(52, 1)
+}
+
+#[test]
+fn allocations_and_frees_of_every_version_are_decoded() {
+    use MemoryKind::{Device, Managed, Pinned};
+
+    let kinds = [
+        (2, Pinned),
+        (3, Device),
+        (4, Device),
+        (5, Managed),
+        (6, Device),
+        (7, Managed),
+    ];
+    let operations = [(1, MemoryOperation::Allocate), (2, MemoryOperation::Free)];
+    for size in MEMORY_SIZES {
+        for (number, kind) in kinds {
+            for (code, operation) in operations {
+                let expected = MemoryRecord {
+                    operation,
+                    space: MemorySpace {
+                        kind,
+                        device: (kind != Pinned).then_some(1),
+                    },
+                    address: 0x7f00_0000_1000,
+                    bytes: 4_096,
+                    time: SPAN.start,
+                    correlation: SPAN.correlation,
+                };
+                let parsed = memory(size, code, number).parsed();
+                assert_eq!(parsed, Parsed::Memory(expected), "{number} {code}");
+            }
+        }
+    }
+}
+
+#[test]
+fn memory_that_cupti_does_not_define_is_none() {
+    let parsed = |operation, kind| memory(128, operation, kind).parsed();
+    for (operation, kind) in [(0, 3), (3, 3), (1, 0), (1, 1), (1, 8), (u32::MAX, u32::MAX)] {
+        assert_eq!(
+            parsed(operation, kind),
+            Parsed::Undefined,
+            "{operation} {kind}"
+        );
+    }
+    assert_eq!(memory(128, 1, 3).u64(32, 0).parsed(), Parsed::Unstamped);
+    let truncated = Bytes(memory(128, 1, 3).0[..55].to_vec());
+    assert_eq!(truncated.parsed(), Parsed::Skipped);
 }

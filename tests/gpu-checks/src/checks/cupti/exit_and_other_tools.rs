@@ -93,7 +93,7 @@ fn under(
     command.env("GPUPROF_REPORT", "none");
     let report = std::env::temp_dir().join(format!("gpu-checks-{}", std::process::id()));
     let traced = match tool {
-        "ncu" => nsight_tools::under_ncu(path, &command),
+        "ncu" => nsight_tools::under_ncu(path, &command, nsight_tools::DURATION),
         _ => nsight_tools::under_nsys(path, &command, &report, &[]),
     };
     let profile = printed(traced).map_err(|error| format!("{tool}: {error}"))?;

@@ -72,7 +72,10 @@ fn beside(ncu: &std::path::Path, name: &str, program: Program<'_>) -> Result<Vec
     }
     let mut traced = program()?;
     traced.env("GPUPROF", "off");
-    let traced = process::run(nsight_tools::under_ncu(ncu, &traced), LIMIT);
+    let traced = process::run(
+        nsight_tools::under_ncu(ncu, &traced, nsight_tools::DURATION),
+        LIMIT,
+    );
     let traced = traced.map_err(|error| error.to_string())?;
     if let Some(trouble) = traced.failure() {
         let why = format!("ncu: {trouble}: {}", traced.tail());

@@ -11,7 +11,7 @@ use crate::process;
 /// Where the CUDA toolkit installs its tools.
 const USUAL: &str = "/usr/local/cuda/bin";
 
-/// Launches and their mean time in ns, by kernel symbol.
+/// Launches and the mean of a metric, by kernel symbol.
 pub(super) type Seen = BTreeMap<String, (u64, f64)>;
 
 /// A tool's path: from the variable that names it, from PATH, or the usual place.
@@ -25,8 +25,11 @@ pub(super) fn find(tool: &str) -> Option<PathBuf> {
     places.find(|place| place.is_file())
 }
 
+/// The metric of kernels' durations, ns.
+pub(super) const DURATION: &str = "gpu__time_duration.sum";
+
 /// `command` under Nsight Compute, which measures each kernel separately.
-pub(super) fn under_ncu(ncu: &Path, command: &Command) -> Command {
+pub(super) fn under_ncu(ncu: &Path, command: &Command, metric: &str) -> Command {
     let mut tool = Command::new(ncu);
     process::clear_settings(&mut tool);
     tool.args([
@@ -36,7 +39,7 @@ pub(super) fn under_ncu(ncu: &Path, command: &Command) -> Command {
         "--print-kernel-base",
         "mangled",
     ])
-    .args(["--metrics", "gpu__time_duration.sum"])
+    .args(["--metrics", metric])
     .args(["--clock-control", "none", "--cache-control", "none"]);
     with(tool, command)
 }
@@ -84,13 +87,13 @@ pub(super) fn launches(csv: &str) -> Result<Seen, String> {
     let mut seen = Seen::new();
     for line in lines {
         let field = |index: usize| line.get(index).copied().unwrap_or_default();
-        let ns: f64 = field(value)
+        let number: f64 = field(value)
             .replace(',', "")
             .parse()
-            .map_err(|_| format!("no duration: {}", field(value)))?;
+            .map_err(|_| format!("no number: {}", field(value)))?;
         let (count, total) = seen.entry(field(kernel).to_owned()).or_default();
         *count += 1;
-        *total += ns;
+        *total += number;
     }
     for (count, mean) in seen.values_mut() {
         *mean /= *count as f64;

@@ -26,13 +26,15 @@ enum Method {
     Off,
     On,
     Cupti,
+    Counters,
     Nsys,
 }
 
-const METHODS: [(Method, &str); 4] = [
+const METHODS: [(Method, &str); 5] = [
     (Method::Off, "off"),
     (Method::On, "on"),
     (Method::Cupti, "on, with CUPTI"),
+    (Method::Counters, "on, with CUPTI and hardware counters"),
     (Method::Nsys, "off, under nsys -t cuda"),
 ];
 
@@ -150,6 +152,10 @@ fn set(mut command: Command, method: Method, nsys: Option<&Path>) -> Command {
     match (method, nsys) {
         (Method::Cupti, _) => command
             .env("GPUPROF_CUPTI", "on")
+            .env_remove("GPUPROF_SAMPLE"),
+        (Method::Counters, _) => command
+            .env("GPUPROF_CUPTI", "on")
+            .env("GPUPROF_COUNTERS", "on")
             .env_remove("GPUPROF_SAMPLE"),
         (Method::On, _) => &mut command,
         (Method::Off | Method::Nsys, _) => command.env("GPUPROF", "off"),

@@ -1,5 +1,6 @@
 //! A kernel launch: the kernel's signature, its arguments, and how a kernel reaches memory.
 
+use crate::device;
 use crate::result_codes::{Answer, Code};
 
 /// Returns the host address of `len` bytes at a device address, or ILLEGAL_ADDRESS outside every
@@ -41,6 +42,14 @@ pub(crate) struct Work {
     pub(crate) f64_flops: f64,
     /// A fixed duration in ns, which replaces the duration that the work takes.
     pub(crate) ns: Option<u64>,
+}
+
+impl Work {
+    /// How long the arithmetic takes at the device's peak rates, in ns.
+    pub(crate) fn arithmetic_ns(&self) -> f64 {
+        let single = self.f32_flops / device::PEAK_F32_PER_NS;
+        single.max(self.f64_flops / device::PEAK_F64_PER_NS)
+    }
 }
 
 impl Launch {

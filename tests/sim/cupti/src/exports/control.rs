@@ -4,6 +4,7 @@
 
 use crate::abi::Text;
 use crate::control::{Order, Stamps};
+use crate::counter_model::KernelCounters;
 use crate::function_names::Symbol;
 use crate::record_sizes::Version;
 use crate::state::State;
@@ -78,6 +79,23 @@ control_functions! {
 
     fn simcupti_set_correlation(last: u32) {
         state::lock().correlation = last;
+    }
+
+    /// False for a name that is not UTF-8.
+    fn simcupti_set_counters(kernel: Text, counters: &KernelCounters) -> bool {
+        let Some(kernel) = kernel.get() else {
+            return false;
+        };
+        state::lock().sampling.model.set(kernel, *counters);
+        true
+    }
+
+    fn simcupti_set_metrics_per_pass(metrics: usize) {
+        state::lock().hosts.metrics_per_pass = Some(metrics);
+    }
+
+    fn simcupti_set_other_process(bytes_per_ns: f64) {
+        state::lock().sampling.model.other_process = bytes_per_ns;
     }
 
     /// Resets everything except the version. The client's buffers are not returned.

@@ -1,0 +1,71 @@
+//! The rule that compares stated bytes with those that the hardware counters measured.
+
+use super::candidate::{About, Candidate};
+use super::enough_kernel_time::is_rated;
+use super::facts::Facts;
+use super::measured::Measured;
+use super::profile_facts::{kernel_ns, scaled, sum};
+use super::rule::Rule;
+#[cfg(feature = "findings-page")]
+use super::rule::RulePage;
+use super::thresholds::{BUSY_BANDWIDTH, MEASURED_RATIO};
+#[cfg(feature = "findings-page")]
+use super::thresholds::{KERNEL_SHARE_OF_FUNCTION, RATED_CALLS, RATED_MEAN, RATED_SHARE};
+use super::wording;
+use crate::profile::FindingRule;
+
+pub(super) static MEASURED_BYTES: Rule = Rule {
+    id: FindingRule::MeasuredBytes,
+    find: measured_bytes,
+    #[cfg(feature = "findings-page")]
+    page: RulePage {
+        title: "More memory traffic than stated",
+        when: "With GPUPROF_COUNTERS=on: the kernels of a function that states its bytes move \
+               several times as many to and from device memory, and keep the memory busy. Where \
+               caches serve most of the accesses, fewer bytes are moved than stated, which is no \
+               finding.",
+        gain: "The time of its kernels minus the part that the stated bytes are of the measured \
+               ones.",
+        advice: "Let neighbouring threads access neighbouring addresses (a 32-byte sector is \
+                 moved for each 4 bytes of a strided access), load what is used again into shared \
+                 memory, and look for spilled registers. Or the stated bytes are wrong.",
+        thresholds: &[
+            &MEASURED_RATIO,
+            &BUSY_BANDWIDTH,
+            &RATED_SHARE,
+            &RATED_CALLS,
+            &RATED_MEAN,
+            &KERNEL_SHARE_OF_FUNCTION,
+        ],
+    },
+};
+
+fn measured_bytes(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
+    let found = facts.functions().filter_map(|(at, function)| {
+        let measured = Measured::of_function(facts, function)?;
+        let kernels = &function.activity.kernels;
+        let calls = function.activity.busy_calls as f64 / function.calls.max(1) as f64;
+        let seconds = kernel_ns(kernels) as f64 / 1e9;
+        let stated = function.bytes? * calls / seconds;
+        let moved = function.activity.counters.as_ref()?.dram_bytes_per_s()?;
+        let ratio = moved / stated;
+        let is_much = ratio.is_finite()
+            && MEASURED_RATIO.reached(ratio)
+            && BUSY_BANDWIDTH.reached(measured.memory);
+        if !is_much || !is_rated(facts, function) {
+            return None;
+        }
+        let evidence = format!(
+            "{ratio:.1} times the stated bytes: memory at {} of its bandwidth, {} of GPU time",
+            wording::share(measured.memory),
+            wording::percent(kernel_ns(kernels), facts.activity_ns),
+        );
+        let advice = "let neighbouring threads read neighbouring addresses; reuse from shared \
+                      memory";
+        let device_ns = sum(kernels, |kernel| facts.device_ns(kernel));
+        let gain = scaled(device_ns, 1.0 - 1.0 / ratio);
+        let text = (evidence, advice);
+        Some(rule.candidate(facts, About::KernelsOfFunction, Some(at), gain, text))
+    });
+    found.collect()
+}

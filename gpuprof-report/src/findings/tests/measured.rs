@@ -1,0 +1,95 @@
+//! Rules that hardware counters make more exact.
+
+use super::*;
+use crate::profile::{CounterMean, CounterValues, Metric};
+
+/// What was sampled: the share of the H200's bandwidth, of the instructions, and of the tensor
+/// cores.
+fn counters(memory: f64, issue: f64, tensor: f64) -> CounterValues {
+    let mean = |metric, mean| CounterMean {
+        metric,
+        mean,
+        ci95: 0.0,
+    };
+    CounterValues {
+        samples: 1_000,
+        sampled_ns: 50 * MS,
+        is_divided: false,
+        means: vec![
+            mean(Metric::DramRead, memory * 4.814e12),
+            mean(Metric::DramWrite, 0.0),
+            mean(Metric::IssueRate, issue),
+            mean(Metric::TensorActive, tensor),
+        ],
+    }
+}
+
+/// Ten kernels of 8 ms that move `bytes` each by what is stated.
+fn sampled(counters: CounterValues, bytes: Option<f64>) -> Profile {
+    let kernels = [kernel("update", 10, 8 * MS)];
+    let update = function("update", 10, 8 * MS).kernels(kernels);
+    one(update.states(bytes, None), |function| {
+        function.activity.counters = Some(Box::new(counters));
+    })
+}
+
+#[test]
+fn a_function_that_keeps_nothing_busy_is_below_the_roofline_by_measurement() {
+    let finding = the("below-roofline", &sampled(counters(0.12, 0.2, 0.0), None));
+    assert_eq!(
+        finding.evidence,
+        "measured 12 % of bandwidth, 20 % of issue rate, 0 % of the tensor rate: 89 % of GPU time"
+    );
+    assert_eq!(finding.gain_ns, 64 * MS, "at the instructions' peak");
+    for busy in [
+        counters(0.31, 0.0, 0.0),
+        counters(0.0, 0.31, 0.0),
+        counters(0.0, 0.0, 0.31),
+    ] {
+        assert!(!speaks("below-roofline", &sampled(busy, None)));
+    }
+    let divided = CounterValues {
+        is_divided: true,
+        ..counters(0.01, 0.01, 0.0)
+    };
+    assert!(!speaks("below-roofline", &sampled(divided, None)));
+}
+
+#[test]
+fn more_bytes_than_stated_are_reported_where_the_memory_is_busy() {
+    // 8 ms at 80 % of the bandwidth are 30.8 GB.
+    let profile = |stated: f64| sampled(counters(0.8, 0.1, 0.0), Some(stated));
+    let finding = the("measured-bytes", &profile(7.7e9));
+    assert_eq!(
+        finding.evidence,
+        "4.0 times the stated bytes: memory at 80 % of its bandwidth, 89 % of GPU time"
+    );
+    assert_eq!(finding.gain_ns / MS, 60, "three quarters");
+    assert!(!speaks("measured-bytes", &profile(20e9)), "some borders");
+    assert!(!speaks("measured-bytes", &profile(90e9)), "cached");
+    let idle = sampled(counters(0.4, 0.1, 0.0), Some(1e9));
+    assert!(!speaks("measured-bytes", &idle), "the memory is not busy");
+    assert!(!speaks(
+        "measured-bytes",
+        &sampled(counters(0.8, 0.1, 0.0), None)
+    ));
+}
+
+#[test]
+fn whether_a_product_uses_tensor_cores_is_measured_and_not_guessed() {
+    let product = |name: &str, tensor: f64| {
+        let mut kernel = kernel(name, 10, 8 * MS);
+        kernel.counters = Some(Box::new(counters(0.4, 0.4, tensor)));
+        let mut profile = one(function("multiply", 10, 8 * MS).kernels([kernel]), |_| ());
+        profile.devices[0].compute_capability = "9.0".into();
+        profile
+    };
+    let is_found = |name, tensor| speaks("no-tensor-cores", &product(name, tensor));
+    assert!(is_found("my_gemm", 0.0));
+    assert!(is_found("ampere_s16816gemm_bf16_128x64_ldg8_f2f_tn", 0.005));
+    assert!(
+        !is_found("ampere_sgemm_128x64_nn", 0.4),
+        "the name is wrong"
+    );
+    assert!(!is_found("softmax", 0.0));
+}

@@ -1,0 +1,223 @@
+//! What the hardware counters measured: columns beside what a function states, and lines that say
+//! how they were sampled.
+
+use std::borrow::Cow;
+
+use super::number;
+use super::quantity::{Quantity, Value};
+use super::words::{BOLD, DIM, NAMES, PLAIN, WARN, Words, labelled};
+use crate::profile::{CounterMean, CounterValues, Device, DeviceCounters, Metric, Profile};
+use crate::sanitize;
+
+/// Before a value from samples in which other kernels ran.
+pub(super) const SHARED_SAMPLES: &str = "≈";
+
+/// The share of sampled time without samples, or too late, from which on the default report has a
+/// line.
+const MUCH_MISSING: f64 = 0.01;
+/// The share of the traffic that nothing of the program caused from which on it has a line.
+const MUCH_UNATTRIBUTED: f64 = 0.05;
+
+/// Bytes per second to and from device memory.
+pub(super) fn dram(counters: &CounterValues) -> Option<Value> {
+    rate(counters, &[Metric::DramRead, Metric::DramWrite])
+}
+
+pub(super) fn tensor(counters: &CounterValues) -> Option<Value> {
+    share(counters, Metric::TensorActive)
+}
+
+pub(super) fn sms(counters: &CounterValues) -> Option<Value> {
+    share(counters, Metric::SmActive)
+}
+
+pub(super) fn issue(counters: &CounterValues) -> Option<Value> {
+    share(counters, Metric::IssueRate)
+}
+
+/// From which share of a peak on a kernel is bound by it: below it in all of them, Nsight Compute
+/// speaks of latency (Kernel Profiling Guide, GPU Speed Of Light Throughput).
+const BOUND_SHARE: f64 = 0.6;
+
+/// What limits the kernels: the memory bandwidth, the arithmetic units, or neither.
+pub(super) fn bound(counters: &CounterValues, dram_share: Option<f64>) -> Option<Value> {
+    let (memory, issue) = (dram_share?, counters.mean(Metric::IssueRate)?);
+    let arithmetic = issue.max(counters.mean(Metric::TensorActive).unwrap_or(0.0));
+    let bound = match memory.max(arithmetic) >= BOUND_SHARE {
+        true if memory >= arithmetic => "memory",
+        true => "compute",
+        false => "latency",
+    };
+    Some(value(counters, Quantity::Text(bound.to_owned())))
+}
+
+fn share(counters: &CounterValues, metric: Metric) -> Option<Value> {
+    let share = counters.mean(metric)?;
+    Some(value(counters, Quantity::Share(share)))
+}
+
+fn rate(counters: &CounterValues, metrics: &[Metric]) -> Option<Value> {
+    let rates = metrics.iter().map(|metric| counters.mean(*metric));
+    let rate = rates.sum::<Option<f64>>()?;
+    Some(value(counters, Quantity::BytesPerS(rate)))
+}
+
+/// Half the width of the 95 % interval of [`dram`].
+pub(super) fn dram_interval(counters: &CounterValues) -> Option<Value> {
+    let width = |metric| Some(mean(counters, metric)?.ci95);
+    let width = width(Metric::DramRead)?.hypot(width(Metric::DramWrite)?);
+    Some(Quantity::BytesPerS(width).into())
+}
+
+pub(super) fn dram_write(counters: &CounterValues) -> Option<Value> {
+    rate(counters, &[Metric::DramWrite])
+}
+
+pub(super) fn pcie(counters: &CounterValues) -> Option<Value> {
+    rate(counters, &[Metric::PcieRead, Metric::PcieWrite])
+}
+
+pub(super) fn nvlink(counters: &CounterValues) -> Option<Value> {
+    rate(counters, &[Metric::NvlinkReceived, Metric::NvlinkSent])
+}
+
+fn mean(counters: &CounterValues, metric: Metric) -> Option<&CounterMean> {
+    counters.means.iter().find(|mean| mean.metric == metric)
+}
+
+pub(super) fn value(counters: &CounterValues, quantity: Quantity) -> Value {
+    let mark = if counters.is_divided {
+        SHARED_SAMPLES
+    } else {
+        ""
+    };
+    Value::from(quantity).marked(mark)
+}
+
+/// The measured share of the peak bandwidth, where all devices that ran kernels have the same one.
+pub(super) fn dram_share(
+    counters: &CounterValues,
+    kernel_devices: impl Iterator<Item = u32>,
+    devices: &[Device],
+) -> Option<f64> {
+    let mut peaks = kernel_devices.map(|ordinal| {
+        let mut devices = devices.iter();
+        devices
+            .find(|device| device.ordinal == ordinal)?
+            .peak_bytes_per_s
+    });
+    let first = peaks.next()??;
+    let has_one = peaks.all(|peak| peak == Some(first));
+    let share = counters.dram_bytes_per_s()? / first as f64;
+    (has_one && share.is_finite()).then_some(share)
+}
+
+/// Functions that state several times the bytes that their kernels moved: caches served the others,
+/// and the share of the peak is not that of the memory.
+pub(super) fn cached(profile: &Profile) -> Option<Words> {
+    let functions = profile.functions.iter();
+    let cached: Vec<_> = functions
+        .filter_map(|function| {
+            let gpu = function.gpu.as_ref()?;
+            let stated = gpu.timed_bytes? / gpu.timed_ns as f64 * 1e9;
+            let measured = function.activity.counters.as_ref()?.dram_bytes_per_s()?;
+            let ratio = stated / measured;
+            let is_cached = ratio.is_finite() && ratio >= CACHED_RATIO;
+            let name = sanitize::name(&function.name);
+            is_cached.then(|| Cow::Owned(format!("{name} {ratio:.1} ×")))
+        })
+        .collect();
+    let mut words = Words::default();
+    words.add(BOLD, "more bytes stated than memory moved:");
+    (!cached.is_empty()).then(|| {
+        words.add_list(cached, NAMES).then(".");
+        words.add(
+            DIM,
+            "Caches served the rest, so that their share of the peak bandwidth is none of memory.",
+        );
+        words
+    })
+}
+
+/// Stated over measured bytes, from which on caches serve most accesses.
+const CACHED_RATIO: f64 = 2.0;
+
+/// What stands for [`SHARED_SAMPLES`].
+pub(super) fn shared_samples() -> Words {
+    labelled(
+        WARN,
+        SHARED_SAMPLES,
+        "other functions ran in the same samples of the hardware counters, which are divided in \
+         proportion to the time of each",
+    )
+}
+
+/// How the counters were sampled, one line for each device. The default report has only those
+/// whose values are to be read with care.
+pub(super) fn lines(profile: &Profile, full: bool) -> impl Iterator<Item = Words> {
+    let devices = profile.counters.iter();
+    let shown = devices.filter(move |device| full || is_doubtful(device) || device.samples == 0);
+    shown.map(move |device| line(device, full))
+}
+
+fn is_doubtful(device: &DeviceCounters) -> bool {
+    let missing = device.gap_ns.saturating_add(device.late_ns) as f64;
+    let traffic = device.dram_bytes.unwrap_or(0) as f64;
+    missing > MUCH_MISSING * device.sampled_ns as f64
+        || device.unattributed_dram_bytes as f64 > MUCH_UNATTRIBUTED * traffic
+        || device.overflows > 0
+}
+
+fn line(device: &DeviceCounters, full: bool) -> Words {
+    let mut words = Words::default();
+    let style = if is_doubtful(device) { WARN } else { BOLD };
+    let chip = sanitize::short(&device.chip, 40);
+    words
+        .add(
+            style,
+            &format!("hardware counters of GPU {} ({chip}):", device.device),
+        )
+        .add_one(
+            PLAIN,
+            format!("{} samples", number::count(device.samples).text()),
+        )
+        .add(PLAIN, "of")
+        .add_one(PLAIN, number::duration(device.interval_ns).text());
+    if let Some(bytes) = device.dram_bytes.filter(|bytes| *bytes > 0) {
+        let share = device.unattributed_dram_bytes as f64 / bytes as f64;
+        let share = number::percent(share).map_or_else(String::new, |share| share.text());
+        words.then(";").add(
+            PLAIN,
+            &format!(
+                "{share} % of the memory traffic came while nothing of this program ran, and is \
+                 not attributed (counters are of the whole device)"
+            ),
+        );
+    }
+    let losses = [
+        (device.gap_ns, "without samples"),
+        (device.late_ns, "of kernels and copies came too late"),
+    ];
+    for (ns, what) in losses.into_iter().filter(|(ns, _)| *ns > 0) {
+        words
+            .then(";")
+            .add_one(PLAIN, number::duration(ns).text())
+            .add(PLAIN, what);
+    }
+    if device.overflows > 0 {
+        words.then(";").add(
+            PLAIN,
+            &format!(
+                "the interval was doubled {}x, because samples came too fast",
+                device.overflows
+            ),
+        );
+    }
+    if full && !device.omitted.is_empty() {
+        let omitted: Vec<&str> = device.omitted.iter().map(|of| of.as_str()).collect();
+        words
+            .then(";")
+            .add(PLAIN, &format!("not sampled: {}", omitted.join(", ")));
+    }
+    words
+}

@@ -1,0 +1,204 @@
+//! What each function allocated and freed, and what is live of it.
+
+use std::cmp::Reverse;
+
+use super::function_name::{RepeatedNames, UNATTRIBUTED, others};
+use super::grid::{Grid, Label};
+use super::hidden::Hidden;
+use super::memory_lines::{explained, losses};
+use super::number::total;
+use super::options::TableOptions;
+#[cfg(feature = "html")]
+use super::quantity::Headed;
+use super::quantity::{self, Quantity, Value};
+use crate::profile::{FunctionMemory, MemoryKind, MemoryTotals, PoolMemory, Profile};
+
+/// Memory of one kind of a function, or the sum of what a limit cut.
+#[derive(Default)]
+struct Row {
+    label: Label,
+    /// `None` in a sum, since nested functions would count several times.
+    inclusive: Option<MemoryTotals>,
+    own: Option<FunctionMemory>,
+    pool: Option<PoolMemory>,
+}
+
+impl Row {
+    fn new(name: String, memory: &FunctionMemory) -> Self {
+        let name = match memory.kind {
+            MemoryKind::Device => name,
+            kind => format!("{name} [{kind}]"),
+        };
+        Self {
+            label: Label {
+                name,
+                ..Label::default()
+            },
+            inclusive: Some(memory.inclusive),
+            own: Some(*memory),
+            pool: None,
+        }
+    }
+
+    fn of_pool(name: String, pool: PoolMemory) -> Self {
+        Self {
+            label: Label {
+                name,
+                ..Label::default()
+            },
+            pool: Some(pool),
+            ..Self::default()
+        }
+    }
+
+    /// The functions that allocated most first, then those with most that is live.
+    fn of_profile(profile: &Profile) -> Vec<Self> {
+        let Some(memory) = &profile.memory else {
+            return Vec::new();
+        };
+        let names = RepeatedNames::of(profile);
+        let mut rows: Vec<Self> = Vec::new();
+        for function in &profile.functions {
+            let of_kind = |memory| Self::new(names.shown(function), memory);
+            rows.extend(function.memory.iter().map(of_kind));
+            let of_pool = |pool| Self::of_pool(names.shown(function), pool);
+            rows.extend(function.pool_memory.map(of_pool));
+        }
+        let outside = memory.outside.iter();
+        rows.extend(outside.map(|memory| Self::new(UNATTRIBUTED.to_owned(), memory)));
+        rows.sort_by(|a, b| {
+            let key = |row: &Self| {
+                let allocated = row.inclusive.map_or(0, |totals| totals.allocated_bytes);
+                let grown = row.pool.map_or(0, |pool| pool.grown_bytes);
+                let live = row.own.map_or(0, |own| own.live_bytes);
+                Reverse((allocated.max(grown), live))
+            };
+            (key(a), &a.label.name).cmp(&(key(b), &b.label.name))
+        });
+        rows
+    }
+
+    /// All but the first `limit` rows as one.
+    fn limited(mut rows: Vec<Self>, limit: usize) -> Vec<Self> {
+        let cut = rows.split_off(limit.min(rows.len()));
+        if !cut.is_empty() {
+            let sum = |field: fn(&FunctionMemory) -> u64| {
+                total(cut.iter().filter_map(|row| row.own.as_ref()).map(field))
+            };
+            let mut own = FunctionMemory::default();
+            own.exclusive.allocated_bytes = sum(|own| own.exclusive.allocated_bytes);
+            own.live_allocations = sum(|own| own.live_allocations);
+            own.live_bytes = sum(|own| own.live_bytes);
+            own.peak_growth_bytes = sum(|own| own.peak_growth_bytes);
+            rows.push(Self {
+                label: Label::secondary("", others(cut.len())),
+                own: cut.iter().any(|row| row.own.is_some()).then_some(own),
+                ..Self::default()
+            });
+        }
+        rows
+    }
+
+    fn count(&self, field: fn(&MemoryTotals) -> u64) -> Option<Value> {
+        Some(Quantity::Count(field(self.inclusive.as_ref()?)).into())
+    }
+
+    fn bytes(&self, field: fn(&MemoryTotals) -> u64) -> Option<Value> {
+        Some(Quantity::TotalBytes(field(self.inclusive.as_ref()?)).into())
+    }
+
+    fn own(&self, field: fn(&FunctionMemory) -> u64) -> Option<Value> {
+        Some(Quantity::Bytes(field(self.own.as_ref()?)).into())
+    }
+
+    /// Allocated less freed; by a pool, grown less shrunk.
+    fn net(&self) -> Option<Value> {
+        let (more, less) = match (&self.inclusive, &self.pool) {
+            (Some(totals), _) => (totals.allocated_bytes, totals.freed_bytes),
+            (None, Some(pool)) => (pool.grown_bytes, pool.shrunk_bytes),
+            (None, None) => return None,
+        };
+        let net = Value::from(Quantity::TotalBytes(more.abs_diff(less)));
+        Some(net.marked(if more < less { "-" } else { "" }))
+    }
+
+    fn peak_growth(&self) -> Option<Value> {
+        let of_pool = self.pool.map(|pool| pool.peak_growth_bytes);
+        let bytes = self.own.map(|own| own.peak_growth_bytes).or(of_pool)?;
+        Some(Quantity::Bytes(bytes).into())
+    }
+}
+
+/// Heading, rank (the smallest is dropped first) and the cell made of a row.
+type Spec = (&'static str, u8, fn(&Row) -> Option<Value>);
+
+const COLUMNS: &[Spec] = &[
+    ("Calls", 60, |row| {
+        Some(Quantity::Count(row.pool?.calls).into())
+    }),
+    ("Allocs", 88, |row| row.count(|of| of.allocations)),
+    ("Allocated", 100, |row| row.bytes(|of| of.allocated_bytes)),
+    ("Frees", 60, |row| row.count(|of| of.frees)),
+    ("Freed", 85, |row| row.bytes(|of| of.freed_bytes)),
+    ("Grown", 90, |row| {
+        Some(Quantity::TotalBytes(row.pool?.grown_bytes).into())
+    }),
+    ("Shrunk", 85, |row| {
+        Some(Quantity::TotalBytes(row.pool?.shrunk_bytes).into())
+    }),
+    ("Net", 90, Row::net),
+    ("Self", 55, |row| {
+        let own = row.own.as_ref()?;
+        Some(Quantity::TotalBytes(own.exclusive.allocated_bytes).into())
+    }),
+    ("Live", 95, |row| row.own(|own| own.live_bytes)),
+    ("Live allocs", 50, |row| {
+        Some(Quantity::Count(row.own.as_ref()?.live_allocations).into())
+    }),
+    ("Peak growth", 70, Row::peak_growth),
+];
+
+/// Writes the table and what its figures are of; nothing unless memory was recorded.
+pub(super) fn write(
+    profile: &Profile,
+    options: &TableOptions,
+    hidden: &mut Hidden,
+    out: &mut String,
+) {
+    let Some(memory) = &profile.memory else {
+        return;
+    };
+    let rows = Row::of_profile(profile);
+    if !rows.is_empty() {
+        let limit = options.activity_limit();
+        hidden.rows += rows.len().saturating_sub(limit);
+        let rows = Row::limited(rows, limit);
+        let grid = Grid {
+            title: "Memory".to_owned(),
+            columns: quantity::columns(values(&rows)),
+            labels: rows.iter().map(|row| row.label.clone()).collect(),
+        };
+        hidden.columns += grid.draw(options, out).dropped;
+    }
+    explained(memory.source).write(out, options.color, options.width, 2);
+    if let Some(losses) = losses(memory) {
+        losses.write(out, options.color, options.width, 2);
+    }
+    out.push('\n');
+}
+
+/// The names of all rows, and their columns.
+#[cfg(feature = "html")]
+pub(super) fn all(profile: &Profile) -> (Vec<String>, Vec<Headed>) {
+    let rows = Row::of_profile(profile);
+    let columns = quantity::headed(values(&rows));
+    let names = rows.into_iter().map(|row| row.label.name);
+    (names.collect(), columns)
+}
+
+fn values(rows: &[Row]) -> impl Iterator<Item = (&'static str, u8, Vec<Option<Value>>)> {
+    COLUMNS.iter().map(move |(heading, rank, cell)| {
+        let values = rows.iter().map(cell);
+        (*heading, *rank, values.collect())
+    })
+}

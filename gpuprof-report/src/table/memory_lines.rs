@@ -1,0 +1,132 @@
+//! The lines about memory: its peak above the report, and what the figures are of below the table.
+
+use super::number;
+use super::words::{DIM, PLAIN, WARN, Words};
+use crate::profile::{Memory, MemoryKind, MemorySource, Profile};
+use crate::sanitize;
+
+/// The lines below the table.
+#[cfg(feature = "html")]
+pub(super) fn remarks(profile: &Profile) -> Vec<Words> {
+    let memory = profile.memory.iter();
+    memory
+        .flat_map(|memory| std::iter::once(explained(memory.source)).chain(losses(memory)))
+        .collect()
+}
+
+/// What the figures are of, and what they cannot have.
+pub(super) fn explained(source: MemorySource) -> Words {
+    let mut words = Words::default();
+    words.add(
+        DIM,
+        match source {
+            MemorySource::PoolCounters => {
+                "Memory by the counters of the stream-ordered pool (CudaStream::alloc), asked at \
+                 the start and the end of timed outermost calls; other threads' allocations in \
+                 between are included. Allocations by other calls, pinned memory and what is live \
+                 by function are not in them: GPUPROF_CUPTI=on records each allocation."
+            }
+            _ => {
+                "Memory: nested functions are included in Allocated, Freed and Net, and not in \
+                 Self, Live and Peak growth. Live is what the process has not freed, by the \
+                 function that allocated it; memory in statics is always live. Not recorded: \
+                 memory that a pool of a framework hands out without a CUDA call, cuMemCreate, \
+                 and what was allocated before recording began."
+            }
+        },
+    );
+    words
+}
+
+/// What is missing or inexact.
+pub(super) fn losses(memory: &Memory) -> Option<Words> {
+    let size = |bytes| number::size(bytes).text();
+    let frees = match memory.unknown_frees {
+        1 => "free of",
+        _ => "frees of",
+    };
+    let losses = [
+        (
+            memory.unknown_frees,
+            format!(
+                "{frees} {} whose allocation was not recorded",
+                size(memory.unknown_freed_bytes)
+            ),
+        ),
+        (
+            memory.missed_frees,
+            "frees that were not recorded".to_owned(),
+        ),
+        (
+            memory.untracked_allocations,
+            format!(
+                "live allocations of {} beyond the table, missing from the functions' live \
+                 memory",
+                size(memory.untracked_bytes)
+            ),
+        ),
+        (
+            memory.late_records,
+            "records late: the peak may be inexact".to_owned(),
+        ),
+        (
+            memory.records_without_call,
+            "records of unknown calls, counted as outside any profiled function".to_owned(),
+        ),
+    ];
+    let mut losses = losses.iter().filter(|(count, _)| *count > 0).peekable();
+    losses.peek()?;
+    let mut words = Words::default();
+    words.add(WARN, "memory:");
+    while let Some((count, what)) = losses.next() {
+        words
+            .add_one(WARN, number::count(*count).text())
+            .add(PLAIN, what);
+        if losses.peek().is_some() {
+            words.then(",");
+        }
+    }
+    Some(words)
+}
+
+/// The most that was live at once and what is live, for the lines above the report.
+pub(super) fn header(profile: &Profile) -> Option<Words> {
+    let memory = profile.memory.as_ref()?;
+    let several = memory.uses.iter().filter(|of| of.device.is_some()).count() > 1;
+    let mut words = Words::default();
+    words.add(DIM, "Memory:");
+    let mut uses = memory.uses.iter().peekable();
+    uses.peek()?;
+    while let Some(of) = uses.next() {
+        if let Some(device) = of.device.filter(|_| several) {
+            words.add_one(PLAIN, format!("GPU {device}"));
+        }
+        if of.kind != MemoryKind::Device {
+            words.add(PLAIN, of.kind.as_str());
+        }
+        let peak = number::size(of.peak_bytes).text();
+        words.add_one(PLAIN, format!("peak {peak}"));
+        let mut devices = profile.devices.iter();
+        let device = devices.find(|device| Some(device.ordinal) == of.device);
+        if let Some(limit) = device.and_then(|device| device.memory_bytes) {
+            let limit = number::size(limit).text();
+            words.add_one(PLAIN, format!("of {limit}"));
+        }
+        if let Some(name) = &of.peak_function {
+            let name = sanitize::name(name);
+            words.add_one(PLAIN, format!("in {name}"));
+        }
+        let live = number::size(of.live_bytes).text();
+        words.then(",").add_one(PLAIN, format!("live {live}"));
+        if let Some(reserved) = of.reserved_bytes {
+            let reserved = number::size(reserved).text();
+            words
+                .then(",")
+                .add_one(PLAIN, format!("reserved {reserved}"));
+        }
+        if uses.peek().is_some() {
+            words.then(";");
+        }
+    }
+    Some(words)
+}

@@ -1,0 +1,71 @@
+//! The table of memory, and the line above the report.
+
+mod profiles;
+
+use gpuprof_report::profile::{Device, Profile};
+use profiles::{digits, options, report, with_memory, with_pool_memory};
+
+/// With the memory of the device.
+fn on_device(mut profile: Profile) -> Profile {
+    let device = profile.devices.first_mut().unwrap();
+    device.memory_bytes = Some(141_000_000_000);
+    profile
+}
+
+fn memory_part(text: &str) -> String {
+    let lines = text.lines().skip_while(|line| !line.starts_with("Memory "));
+    let lines: Vec<&str> = lines.take_while(|line| !line.is_empty()).collect();
+    let header = text.lines().find(|line| line.starts_with("Memory:"));
+    format!("{}\n\n{}\n", header.unwrap_or("none"), lines.join("\n"))
+}
+
+#[test]
+fn functions_have_what_they_allocated_freed_and_left() {
+    let profile = on_device(with_memory(digits()));
+    for width in [Some(80), Some(200), None] {
+        let name = width.map_or("pipe".to_owned(), |width| width.to_string());
+        let text = report(&profile, &options(width));
+        insta::assert_snapshot!(format!("memory_{name}"), memory_part(&text));
+    }
+}
+
+#[test]
+fn the_counters_of_a_pool_say_what_they_cannot_see() {
+    let profile = on_device(with_pool_memory(digits()));
+    let text = report(&profile, &options(120));
+    insta::assert_snapshot!("memory_of_a_pool", memory_part(&text));
+}
+
+#[test]
+fn what_the_limit_cuts_is_summed_without_nested_functions() {
+    let mut limited = options(200);
+    limited.limit = std::num::NonZeroUsize::new(3);
+    let text = report(&with_memory(digits()), &limited);
+    insta::assert_snapshot!("memory_limit_1", memory_part(&text));
+}
+
+#[test]
+fn several_devices_are_told_apart() {
+    let mut profile = on_device(with_memory(digits()));
+    let memory = profile.memory.as_mut().unwrap();
+    let mut other = memory.uses[0].clone();
+    other.device = Some(1);
+    memory.uses.insert(1, other);
+    let mut device = Device::default();
+    (device.ordinal, device.memory_bytes) = (1, Some(80_000_000_000));
+    profile.devices.push(device);
+    let text = report(&profile, &options(400));
+    let line = text
+        .lines()
+        .find(|line| line.starts_with("Memory:"))
+        .unwrap();
+    assert!(line.contains("GPU 0 peak 205 MB of 141 GB"), "{line}");
+    assert!(line.contains("GPU 1 peak 205 MB of 80.0 GB"), "{line}");
+    assert!(line.contains("pinned peak 64.0 MB, live 64.0 MB"), "{line}");
+}
+
+#[test]
+fn a_profile_without_memory_does_not_mention_it() {
+    let text = report(&digits(), &options(None));
+    assert!(!text.contains("Memory"), "{text}");
+}

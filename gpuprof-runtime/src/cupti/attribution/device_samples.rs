@@ -1,0 +1,67 @@
+//! The samples of a device in one window, and what a profile says of them.
+
+use gpuprof_report::profile::DeviceCounters;
+use rustc_hash::FxHashMap;
+
+use crate::cupti::collect::pm_sampling;
+use crate::cupti::collect::pm_sampling::metrics::{SOURCES, Sample};
+
+/// The samples of a device in one window.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct DeviceSamples {
+    samples: u64,
+    sampled_ns: u64,
+    unattributed_ns: u64,
+    /// NaN if they were not sampled.
+    dram_bytes: f64,
+    unattributed_dram_bytes: f64,
+    pub(crate) gap_ns: u64,
+    pub(crate) late_ns: u64,
+}
+
+impl DeviceSamples {
+    pub(super) fn add(&mut self, sample: &Sample, is_attributed: bool) {
+        let dram = SOURCES.iter().zip(sample.integrals);
+        let dram = dram.filter(|(source, _)| source.is_dram());
+        let bytes: f64 = dram.map(|(_, bytes)| bytes).sum();
+        self.samples += 1;
+        self.sampled_ns += sample.ns();
+        self.dram_bytes += bytes;
+        if !is_attributed {
+            self.unattributed_ns += sample.ns();
+            self.unattributed_dram_bytes += bytes;
+        }
+    }
+
+    pub(crate) fn merge(&mut self, other: &Self) {
+        self.samples += other.samples;
+        self.sampled_ns += other.sampled_ns;
+        self.unattributed_ns += other.unattributed_ns;
+        self.dram_bytes += other.dram_bytes;
+        self.unattributed_dram_bytes += other.unattributed_dram_bytes;
+        self.gap_ns += other.gap_ns;
+        self.late_ns += other.late_ns;
+    }
+}
+
+/// The sampled devices of a window, by ordinal.
+pub(super) fn to_profile(windows: &FxHashMap<u32, DeviceSamples>) -> Vec<DeviceCounters> {
+    let mut devices = pm_sampling::devices();
+    devices.sort_by_key(|device| device.device);
+    for device in &mut devices {
+        let Some(samples) = windows.get(&device.device) else {
+            continue;
+        };
+        device.samples = samples.samples;
+        device.interval_ns = samples.sampled_ns / samples.samples.max(1);
+        device.sampled_ns = samples.sampled_ns;
+        device.unattributed_ns = samples.unattributed_ns;
+        if samples.dram_bytes.is_finite() {
+            device.dram_bytes = Some(samples.dram_bytes.round() as u64);
+            device.unattributed_dram_bytes = samples.unattributed_dram_bytes.round() as u64;
+        }
+        device.gap_ns = samples.gap_ns;
+        device.late_ns = samples.late_ns;
+    }
+    devices
+}

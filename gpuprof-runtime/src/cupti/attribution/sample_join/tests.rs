@@ -1,0 +1,87 @@
+use super::{MAX_PENDING_SAMPLES, SampleJoin, SampledActivity};
+use crate::cupti::attribution::activity_path::ActivityPath;
+use crate::cupti::attribution::row_keys::KernelKey;
+use crate::cupti::collect::pm_sampling::metrics::{METRICS, Sample};
+
+fn activity(path: u32, start: u64, end: u64) -> SampledActivity {
+    let kernel = KernelKey {
+        path: ActivityPath::Called(path),
+        symbol: Some(0),
+        device: 0,
+    };
+    SampledActivity {
+        start,
+        end,
+        epoch: 0,
+        kernel: Some(kernel),
+    }
+}
+
+fn sample(start: u64, end: u64) -> Sample {
+    Sample {
+        start,
+        end,
+        integrals: [0.0; METRICS],
+    }
+}
+
+/// Of each sample: its start, the busy time, and the path and time of each part.
+type Joined = Vec<(u64, u64, Vec<(u32, u64)>)>;
+
+fn joined(join: &mut SampleJoin) -> Joined {
+    let mut all = Vec::new();
+    join.join_all(|joined| {
+        let parts = joined.parts.iter().map(|(activity, ns)| {
+            let path = activity.kernel.expect("a kernel").path.of_calls();
+            (path, *ns)
+        });
+        all.push((joined.sample.start, joined.busy_ns, parts.collect()));
+    });
+    all
+}
+
+#[test]
+fn a_sample_has_the_activities_that_ran_during_it_and_their_time() {
+    let mut join = SampleJoin::default();
+    let gaps = [(0, 100), (100, 200), (250, 300), (300, 400)]
+        .map(|(start, end)| join.add_sample(sample(start, end)));
+    assert_eq!(gaps, [0, 0, 50, 0]);
+    // Out of order, overlapping, across samples, between samples, and beyond the last one.
+    for (path, start, end) in [(3, 350, 900), (1, 10, 130), (2, 120, 140), (4, 210, 240)] {
+        assert_eq!(join.add_activity(activity(path, start, end)), 0);
+    }
+    let expected = vec![
+        (0, 90, vec![(1, 90)]),
+        (100, 40, vec![(1, 30), (2, 20)]),
+        (250, 0, vec![]),
+        (300, 50, vec![(3, 50)]),
+    ];
+    assert_eq!(joined(&mut join), expected);
+    // The rest of the last one is in the samples that follow.
+    join.add_sample(sample(400, 500));
+    assert_eq!(joined(&mut join), [(400, 100, vec![(3, 100)])]);
+}
+
+#[test]
+fn an_activity_whose_samples_were_joined_is_late_for_that_time() {
+    let mut join = SampleJoin::default();
+    join.add_sample(sample(0, 100));
+    assert_eq!(joined(&mut join), [(0, 0, vec![])]);
+    assert_eq!(join.add_activity(activity(1, 20, 60)), 40);
+    assert_eq!(join.add_activity(activity(2, 80, 130)), 20);
+    join.add_sample(sample(100, 200));
+    assert_eq!(joined(&mut join), [(100, 30, vec![(2, 30)])]);
+}
+
+#[test]
+fn the_earlier_half_of_too_many_samples_is_joined() {
+    let mut join = SampleJoin::default();
+    let mut count = 0;
+    for index in 0..=MAX_PENDING_SAMPLES as u64 {
+        join.add_sample(sample(10 * index, 10 * index + 10));
+        join.enforce_limit(|_| count += 1);
+    }
+    assert_eq!(count, MAX_PENDING_SAMPLES / 2);
+    join.join_all(|_| count += 1);
+    assert_eq!(count, MAX_PENDING_SAMPLES + 1);
+}

@@ -1,0 +1,104 @@
+//! The functions of libcupti for PM sampling, and the library of NVIDIA's that they need.
+
+use std::path::PathBuf;
+
+use libloading::os::unix::{Library, RTLD_LAZY, RTLD_LOCAL};
+
+use super::bindings::{
+    Availability, ChipName, DataInfo, DataInitialize, DataSize, Decode, Disable, Enable,
+    HostAddMetrics, HostConfigImage, HostConfigSize, HostDeinitialize, HostEvaluate,
+    HostInitialize, HostPasses, MIN_VERSION, ProfilerInitialize, SampleInfo, SetConfig, Start,
+    Stop,
+};
+use super::unavailable::Unavailable;
+use crate::cupti::collect::bindings::{SUCCESS, Status};
+use crate::cupti::collect::library::{CallError, CuptiLibrary};
+
+macro_rules! functions {
+    ($($field:ident = $symbol:literal ($type:ty),)*) => {
+        pub(super) struct SamplingLibrary {
+            /// `cuptiGetVersion`.
+            pub(super) version: u32,
+            $($field: unsafe extern "C" fn(*mut $type) -> Status,)*
+        }
+
+        impl SamplingLibrary {
+            fn load(cupti: &CuptiLibrary) -> Option<Self> {
+                Some(Self {
+                    version: cupti.version,
+                    // SAFETY: each takes its parameters as the headers of CUPTI declare them.
+                    $($field: unsafe { cupti.symbol($symbol) }?,)*
+                })
+            }
+
+            $(
+                /// Calls the function of this name.
+                pub(super) fn $field(&self, parameters: &mut $type) -> Result<(), CallError> {
+                    // SAFETY: the parameters are initialized, and what they point to lives until
+                    // the function returns.
+                    let status = unsafe { (self.$field)(&raw mut *parameters) };
+                    match status {
+                        SUCCESS => Ok(()),
+                        status => Err(CallError { call: $symbol, status }),
+                    }
+                }
+            )*
+        }
+    };
+}
+
+functions! {
+    profiler_initialize = "cuptiProfilerInitialize"(ProfilerInitialize),
+    chip_name = "cuptiDeviceGetChipName"(ChipName),
+    availability = "cuptiPmSamplingGetCounterAvailability"(Availability),
+    host_initialize = "cuptiProfilerHostInitialize"(HostInitialize),
+    host_deinitialize = "cuptiProfilerHostDeinitialize"(HostDeinitialize),
+    host_add_metrics = "cuptiProfilerHostConfigAddMetrics"(HostAddMetrics),
+    host_config_size = "cuptiProfilerHostGetConfigImageSize"(HostConfigSize),
+    host_config_image = "cuptiProfilerHostGetConfigImage"(HostConfigImage),
+    host_passes = "cuptiProfilerHostGetNumOfPasses"(HostPasses),
+    host_evaluate = "cuptiProfilerHostEvaluateToGpuValues"(HostEvaluate),
+    enable = "cuptiPmSamplingEnable"(Enable),
+    disable = "cuptiPmSamplingDisable"(Disable),
+    set_config = "cuptiPmSamplingSetConfig"(SetConfig),
+    start = "cuptiPmSamplingStart"(Start),
+    stop = "cuptiPmSamplingStop"(Stop),
+    data_size = "cuptiPmSamplingGetCounterDataSize"(DataSize),
+    data_initialize = "cuptiPmSamplingCounterDataImageInitialize"(DataInitialize),
+    decode = "cuptiPmSamplingDecodeData"(Decode),
+    data_info = "cuptiPmSamplingGetCounterDataInfo"(DataInfo),
+    sample_info = "cuptiPmSamplingCounterDataGetSampleInfo"(SampleInfo),
+}
+
+/// libcupti looks for them where the dynamic linker does, and not in its own folder (CUDA 13.5):
+/// unless they are loaded before, it returns NOT_INITIALIZED.
+const NEEDED: [&str; 2] = ["libnvperf_host.so", "libnvperf_target.so"];
+
+impl SamplingLibrary {
+    /// The functions of `cupti`, which has subscribed.
+    pub(super) fn open(cupti: &CuptiLibrary) -> Result<Self, Unavailable> {
+        let library = Self::load(cupti).filter(|library| library.version >= MIN_VERSION);
+        let library = library.ok_or_else(|| Unavailable::TooOld {
+            library: cupti.name.clone(),
+            version: cupti.version,
+        })?;
+        for name in NEEDED {
+            load_beside(cupti.folder(), name);
+        }
+        let mut parameters = ProfilerInitialize::default();
+        library.profiler_initialize(&mut parameters)?;
+        Ok(library)
+    }
+}
+
+/// Loads a library from libcupti's folder, for good. If there is none, libcupti finds it elsewhere,
+/// or says what it lacks.
+fn load_beside(folder: Option<PathBuf>, name: &str) {
+    let Some(path) = folder.map(|folder| folder.join(name)) else {
+        return;
+    };
+    // SAFETY: the library is NVIDIA's, and libcupti would load it as well.
+    if let Ok(library) = unsafe { Library::open(Some(path), RTLD_LAZY | RTLD_LOCAL) } {
+        std::mem::forget(library);
+    }
+}

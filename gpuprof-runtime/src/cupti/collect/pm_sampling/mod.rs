@@ -1,0 +1,128 @@
+//! Samples of the devices' hardware counters, by CUPTI's PM sampling.
+//!
+//! A device stores the values of its counters at a fixed interval, whatever runs. The CUPTI reader
+//! decodes them. Nothing is launched, replayed or serialized for it.
+
+mod bindings;
+mod device_sampler;
+mod host;
+mod library;
+pub(crate) mod metrics;
+mod unavailable;
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use gpuprof_report::profile::DeviceCounters;
+use parking_lot::Mutex;
+
+use self::device_sampler::DeviceSampler;
+use self::library::SamplingLibrary;
+use self::metrics::Sample;
+use self::unavailable::Unavailable;
+use super::lifecycle;
+
+/// A session has asked for samples.
+static REQUESTED: AtomicBool = AtomicBool::new(false);
+static LIBRARY: OnceLock<Result<SamplingLibrary, Unavailable>> = OnceLock::new();
+static DEVICES: Mutex<Vec<SampledDevice>> = Mutex::new(Vec::new());
+
+/// A device on which sampling was started, or was to be.
+struct SampledDevice {
+    /// What is known of it, without what follows from samples.
+    facts: DeviceCounters,
+    state: State,
+}
+
+enum State {
+    Sampling(DeviceSampler),
+    /// The process ends.
+    Stopped,
+    Unavailable(Unavailable),
+}
+
+/// From now on every device that is met is sampled.
+pub(crate) fn request() {
+    REQUESTED.store(true, Relaxed);
+}
+
+/// Whether a session has asked for samples.
+pub(crate) fn is_requested() -> bool {
+    REQUESTED.load(Relaxed)
+}
+
+/// Starts sampling on a device on which CUDA is initialized, unless it was started before or nobody
+/// asked for it. Takes some ms.
+pub(crate) fn start_device(ordinal: u32) {
+    if !is_requested() {
+        return;
+    }
+    let Some(subscription) = lifecycle::subscription() else {
+        return;
+    };
+    let library = LIBRARY.get_or_init(|| SamplingLibrary::open(subscription.library));
+    let mut devices = DEVICES.lock();
+    if devices.iter().any(|device| device.facts.device == ordinal) {
+        return;
+    }
+    let mut facts = DeviceCounters::default();
+    facts.device = ordinal;
+    let library = library.as_ref().map_err(Unavailable::clone);
+    let state = match library.and_then(|library| DeviceSampler::start(library, ordinal)) {
+        Ok(sampler) => {
+            facts.chip.clone_from(&sampler.chip);
+            (facts.metrics, facts.omitted) = sampler.metrics();
+            State::Sampling(sampler)
+        }
+        Err(unavailable) => State::Unavailable(unavailable),
+    };
+    devices.push(SampledDevice { facts, state });
+}
+
+/// Gives the samples so far, with the ordinals of their devices, to `each`.
+pub(super) fn poll(each: &mut dyn FnMut(u32, Sample)) {
+    for SampledDevice { facts, state } in &mut *DEVICES.lock() {
+        if let State::Sampling(sampler) = state {
+            let result = sampler.poll(&mut |sample| each(facts.device, sample));
+            facts.overflows = sampler.overflows;
+            if let Err(error) = result {
+                *state = State::Unavailable(error.into());
+            }
+        }
+    }
+}
+
+/// Ends sampling on all devices.
+pub(super) fn stop() {
+    for device in &mut *DEVICES.lock() {
+        if matches!(device.state, State::Sampling(_)) {
+            device.state = State::Stopped;
+        }
+    }
+}
+
+/// What is known of the sampled devices, without what follows from samples.
+pub(crate) fn devices() -> Vec<DeviceCounters> {
+    let devices = DEVICES.lock();
+    let sampled = devices
+        .iter()
+        .filter(|device| !device.facts.metrics.is_empty());
+    sampled.map(|device| device.facts.clone()).collect()
+}
+
+/// Why devices are not sampled: one line for each reason.
+pub(crate) fn notes() -> Vec<String> {
+    let Some(subscription) = lifecycle::subscription() else {
+        return Vec::new();
+    };
+    let mut lines = Vec::new();
+    for device in &*DEVICES.lock() {
+        if let State::Unavailable(unavailable) = &device.state {
+            let line = unavailable.line(|status| subscription.library.status_name(status));
+            if !lines.contains(&line) {
+                lines.push(line);
+            }
+        }
+    }
+    lines
+}

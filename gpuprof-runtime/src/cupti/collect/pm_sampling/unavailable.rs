@@ -1,0 +1,107 @@
+//! Why the counters of a device are not sampled, as one line that also says what to do.
+
+use std::fmt;
+
+use super::bindings::INVALID_CHIP_NAME;
+use crate::cupti::collect::bindings::{
+    INSUFFICIENT_PRIVILEGES, NOT_INITIALIZED, Status, VIRTUALIZED_PRIVILEGES,
+};
+use crate::cupti::collect::library::CallError;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Unavailable {
+    TooOld {
+        library: String,
+        version: u32,
+    },
+    CallFailed(CallError),
+    /// The chip has none of the metrics, or none in a single pass.
+    NoMetrics {
+        chip: String,
+    },
+}
+
+impl From<CallError> for Unavailable {
+    fn from(error: CallError) -> Self {
+        Self::CallFailed(error)
+    }
+}
+
+impl Unavailable {
+    /// One line for the report. `status_name` names a status of CUPTI.
+    pub(super) fn line(&self, status_name: impl Fn(Status) -> String) -> String {
+        format!(
+            "hardware counters are not sampled (GPUPROF_COUNTERS): {}",
+            Reason(self, status_name)
+        )
+    }
+}
+
+struct Reason<'a, F>(&'a Unavailable, F);
+
+impl<F: Fn(Status) -> String> fmt::Display for Reason<'_, F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(unavailable, status_name) = self;
+        match unavailable {
+            Unavailable::TooOld { library, version } => write!(
+                f,
+                "{library} has version {version}, and sampling needs that of CUDA 12.6 (24) or \
+                 newer; set GPUPROF_CUPTI_LIBRARY=PATH to a newer one"
+            ),
+            Unavailable::CallFailed(CallError { call, status }) => {
+                f.write_str(advice(*status))?;
+                write!(f, " ({call} returned {status}, {})", status_name(*status))
+            }
+            Unavailable::NoMetrics { chip } => {
+                write!(
+                    f,
+                    "the chip {chip} has none of the metrics in a single pass"
+                )
+            }
+        }
+    }
+}
+
+/// The likely cause of a status, and what to do.
+fn advice(status: Status) -> &'static str {
+    match status {
+        INSUFFICIENT_PRIVILEGES | VIRTUALIZED_PRIVILEGES => {
+            "this user may not read them; run as root, or let the administrator set the driver's \
+             option NVreg_RestrictProfilingToAdminUsers=0: \
+             https://developer.nvidia.com/ERR_NVGPUCTRPERM"
+        }
+        NOT_INITIALIZED => {
+            "libcupti finds no libnvperf_host.so, which lies beside it in the CUDA toolkit; set \
+             GPUPROF_CUPTI_LIBRARY=PATH to a libcupti that has it"
+        }
+        INVALID_CHIP_NAME => {
+            "this libcupti does not know the chip; set GPUPROF_CUPTI_LIBRARY=PATH to a newer one"
+        }
+        _ => {
+            "the device cannot sample them, or another tool does (Nsight, DCGM); stop it and run \
+             again"
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{CallError, Unavailable};
+
+    #[test]
+    fn each_reason_says_what_to_do() {
+        let failed = |status| {
+            let call = "cuptiPmSamplingEnable";
+            Unavailable::CallFailed(CallError { call, status }).line(|_| "NAME".to_owned())
+        };
+        assert!(failed(35).contains("https://developer.nvidia.com/ERR_NVGPUCTRPERM"));
+        assert!(failed(15).contains("libnvperf_host.so"));
+        assert!(failed(46).contains("newer one"));
+        assert!(failed(999).ends_with("(cuptiPmSamplingEnable returned 999, NAME)"));
+        let too_old = Unavailable::TooOld {
+            library: "libcupti.so.12".to_owned(),
+            version: 23,
+        };
+        assert!(too_old.line(|_| String::new()).contains("version 23"));
+    }
+}

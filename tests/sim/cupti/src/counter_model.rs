@@ -1,0 +1,122 @@
+//! What activities add to the hardware counters of the simulated device. The amounts are modelled.
+
+use std::collections::BTreeMap;
+
+use simbase::activity::{Activity, ActivityKind, MemoryKind};
+
+/// What one launch of a kernel adds to the hardware counters.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[repr(C)]
+pub struct KernelCounters {
+    /// Bytes read from device memory.
+    pub dram_read: u64,
+    /// Bytes written to device memory.
+    pub dram_write: u64,
+    /// Share of its time that the multiprocessors have warps, 0 to 1.
+    pub sm_active: f64,
+    /// Share of its time that the tensor cores work, 0 to 1.
+    pub tensor_active: f64,
+    /// Share of the instructions that could be executed in its time, 0 to 1.
+    pub issue_rate: f64,
+}
+
+/// The counters of the device, each summed over some time: bytes, and ns in which a unit worked.
+pub(crate) type Totals = [f64; COUNTERS];
+
+/// The counters, by their number in [`Totals`].
+pub(crate) const COUNTERS: usize = 7;
+const DRAM_READ: usize = 0;
+const DRAM_WRITE: usize = 1;
+const SM_ACTIVE: usize = 2;
+const TENSOR_ACTIVE: usize = 3;
+const ISSUE_RATE: usize = 4;
+const PCIE_READ: usize = 5;
+const PCIE_WRITE: usize = 6;
+
+#[derive(Debug)]
+pub(crate) struct CounterModel {
+    kernels: BTreeMap<String, KernelCounters>,
+    /// Bytes per ns that another process reads from device memory.
+    pub(crate) other_process: f64,
+}
+
+impl CounterModel {
+    pub(crate) const fn new() -> CounterModel {
+        CounterModel {
+            kernels: BTreeMap::new(),
+            other_process: 0.0,
+        }
+    }
+
+    pub(crate) fn set(&mut self, kernel: &str, counters: KernelCounters) {
+        self.kernels.insert(kernel.to_owned(), counters);
+    }
+
+    /// What the whole of an activity adds.
+    fn totals(&self, activity: &Activity) -> Totals {
+        let ns = (activity.end - activity.start) as f64;
+        let mut totals = [0.0; COUNTERS];
+        match activity.kind {
+            ActivityKind::Kernel {
+                name,
+                dram_bytes,
+                arithmetic_ns,
+                ..
+            } => {
+                let modelled = KernelCounters {
+                    // As in y = a * x + y: two reads and one write.
+                    dram_read: dram_bytes - dram_bytes / 3,
+                    dram_write: dram_bytes / 3,
+                    sm_active: 1.0,
+                    tensor_active: 0.0,
+                    issue_rate: (arithmetic_ns as f64 / ns.max(1.0)).min(1.0),
+                };
+                let counters = self.kernels.get(name.text()).copied().unwrap_or(modelled);
+                totals[DRAM_READ] = counters.dram_read as f64;
+                totals[DRAM_WRITE] = counters.dram_write as f64;
+                totals[SM_ACTIVE] = counters.sm_active * ns;
+                totals[TENSOR_ACTIVE] = counters.tensor_active * ns;
+                totals[ISSUE_RATE] = counters.issue_rate * ns;
+            }
+            ActivityKind::Copy { bytes, from, to } => {
+                let bytes = bytes as f64;
+                let [reads, writes] = [from, to].map(|memory| memory.kind == MemoryKind::Device);
+                totals[DRAM_READ] = if reads { bytes } else { 0.0 };
+                totals[DRAM_WRITE] = if writes { bytes } else { 0.0 };
+                totals[PCIE_READ] = if reads { 0.0 } else { bytes };
+                totals[PCIE_WRITE] = if writes { 0.0 } else { bytes };
+            }
+            ActivityKind::Memset { bytes, .. } => totals[DRAM_WRITE] = bytes as f64,
+            ActivityKind::Memory { .. } | ActivityKind::Wait { .. } => {}
+        }
+        totals
+    }
+
+    /// What a device's counters add up to from `start` to `end`, if these activities ran on it.
+    pub(crate) fn sample<'a>(
+        &self,
+        activities: impl Iterator<Item = &'a Activity>,
+        start: u64,
+        end: u64,
+    ) -> Totals {
+        let mut sums = [0.0; COUNTERS];
+        sums[DRAM_READ] = self.other_process * (end - start) as f64;
+        for activity in activities {
+            let ns = activity
+                .end
+                .min(end)
+                .saturating_sub(activity.start.max(start));
+            if ns == 0 {
+                continue;
+            }
+            let share = ns as f64 / (activity.end - activity.start) as f64;
+            let totals = self.totals(activity);
+            let added = sums.iter_mut().zip(totals);
+            added.for_each(|(sum, total)| *sum += total * share);
+        }
+        for busy in [SM_ACTIVE, TENSOR_ACTIVE, ISSUE_RATE] {
+            sums[busy] = sums[busy].min((end - start) as f64);
+        }
+        sums
+    }
+}

@@ -1,0 +1,208 @@
+//! PM sampling: each device with an object samples the counters at an interval while it is started,
+//! into a hardware buffer that the client decodes.
+
+use std::collections::BTreeMap;
+
+use simbase::activity::{Activity, ActivityKind};
+
+use crate::counter_model::{CounterModel, Totals};
+use crate::result_codes::{Answer, Code};
+
+/// Bytes of the hardware buffer that one sample takes.
+const SAMPLE_BYTES: usize = 4096;
+/// Cycles of the system clock in 2 ns, as on an H200: 50,000 cycles are 33 µs.
+const SYSCLK_CYCLES_PER_2_NS: u64 = 3;
+
+/// A sample of a device's counters.
+#[derive(Clone, Copy)]
+pub(crate) struct Sample {
+    pub(crate) start: u64,
+    pub(crate) end: u64,
+    pub(crate) totals: Totals,
+}
+
+/// What `cuptiPmSamplingDecodeData` decodes at a time.
+pub(crate) struct Decoded {
+    pub(crate) samples: Vec<Sample>,
+    /// Samples were lost.
+    pub(crate) overflow: bool,
+    /// More samples wait.
+    pub(crate) is_full: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Trigger {
+    Sysclk,
+    Time,
+}
+
+struct Sampler {
+    device: u32,
+    interval: u64,
+    capacity: usize,
+    /// When the next sample begins; `None` if it is stopped.
+    next: Option<u64>,
+    is_first: bool,
+    /// When the hardware buffer was full.
+    full_since: Option<u64>,
+}
+
+pub(crate) struct Sampling {
+    pub(crate) model: CounterModel,
+    samplers: BTreeMap<usize, Sampler>,
+    last: usize,
+    /// Those whose end was not sampled yet by every device.
+    activities: Vec<Activity>,
+}
+
+impl Sampling {
+    pub(crate) const fn new() -> Sampling {
+        Sampling {
+            model: CounterModel::new(),
+            samplers: BTreeMap::new(),
+            last: 0,
+            activities: Vec::new(),
+        }
+    }
+
+    /// Adds what a call caused on the devices.
+    pub(crate) fn add_activities(&mut self, activities: &[Activity]) {
+        let is_work = |activity: &&Activity| {
+            !matches!(
+                activity.kind,
+                ActivityKind::Memory { .. } | ActivityKind::Wait { .. }
+            )
+        };
+        let is_sampled = |activity: &&Activity| {
+            let mut samplers = self.samplers.values();
+            samplers.any(|sampler| sampler.device == activity.device)
+        };
+        let added = activities.iter().filter(is_work).filter(is_sampled);
+        self.activities.extend(added);
+    }
+
+    /// A new object for a device, which can have one at a time.
+    pub(crate) fn enable(&mut self, device: u32) -> Answer<usize> {
+        if self
+            .samplers
+            .values()
+            .any(|sampler| sampler.device == device)
+        {
+            return Err(Code::INVALID_OPERATION);
+        }
+        self.last += 1;
+        let sampler = Sampler {
+            device,
+            interval: 0,
+            capacity: 0,
+            next: None,
+            is_first: true,
+            full_since: None,
+        };
+        self.samplers.insert(self.last, sampler);
+        Ok(self.last)
+    }
+
+    pub(crate) fn disable(&mut self, object: usize) -> Answer {
+        self.samplers
+            .remove(&object)
+            .ok_or(Code::INVALID_PARAMETER)?;
+        Ok(())
+    }
+
+    fn sampler(&mut self, object: usize) -> Answer<&mut Sampler> {
+        self.samplers
+            .get_mut(&object)
+            .ok_or(Code::INVALID_PARAMETER)
+    }
+
+    /// Sets the interval, and the bytes of the hardware buffer, of a stopped object.
+    pub(crate) fn configure(
+        &mut self,
+        object: usize,
+        (trigger, interval): (Trigger, u64),
+        bytes: usize,
+    ) -> Answer {
+        let sampler = self.sampler(object)?;
+        if sampler.next.is_some() || interval == 0 {
+            return Err(Code::INVALID_OPERATION);
+        }
+        sampler.interval = match trigger {
+            Trigger::Time => interval,
+            Trigger::Sysclk => interval * 2 / SYSCLK_CYCLES_PER_2_NS,
+        };
+        sampler.capacity = bytes / SAMPLE_BYTES;
+        Ok(())
+    }
+
+    pub(crate) fn start(&mut self, object: usize, now: u64) -> Answer {
+        let sampler = self.sampler(object)?;
+        if sampler.next.is_some() || sampler.interval == 0 {
+            return Err(Code::INVALID_OPERATION);
+        }
+        sampler.next = Some(now);
+        sampler.is_first = true;
+        sampler.full_since = None;
+        Ok(())
+    }
+
+    pub(crate) fn stop(&mut self, object: usize) -> Answer {
+        let sampler = self.sampler(object)?;
+        sampler.next.take().ok_or(Code::INVALID_OPERATION)?;
+        Ok(())
+    }
+
+    /// At most `limit` of the samples that have ended. The oldest are kept if the buffer is full.
+    pub(crate) fn decode(&mut self, object: usize, now: u64, limit: usize) -> Answer<Decoded> {
+        let sampler = self
+            .samplers
+            .get_mut(&object)
+            .ok_or(Code::INVALID_PARAMETER)?;
+        let mut next = sampler.next.ok_or(Code::INVALID_OPERATION)?;
+        let mut samples = Vec::new();
+        let waiting = (now.saturating_sub(next) / sampler.interval) as usize;
+        if waiting > sampler.capacity && sampler.full_since.is_none() {
+            sampler.full_since = Some(next + sampler.capacity as u64 * sampler.interval);
+        }
+        let overflow = sampler.full_since.is_some();
+        let until = sampler.full_since.unwrap_or(now);
+        let device = sampler.device;
+        let of_device = || {
+            let activities = self.activities.iter();
+            activities.filter(move |activity| activity.device == device)
+        };
+        while next + sampler.interval <= until && samples.len() < limit {
+            let end = next + sampler.interval;
+            samples.push(Sample {
+                // The first one after a start began with the device (H200, CUDA 13.0).
+                start: if std::mem::take(&mut sampler.is_first) {
+                    0
+                } else {
+                    next
+                },
+                end,
+                totals: self.model.sample(of_device(), next, end),
+            });
+            next = end;
+        }
+        let is_full = next + sampler.interval <= until;
+        if overflow && !is_full {
+            // What came after the buffer was full is lost.
+            next = now - (now - next) % sampler.interval;
+            sampler.full_since = None;
+        }
+        sampler.next = Some(next);
+        let sampled_until = self
+            .samplers
+            .values()
+            .filter_map(|sampler| sampler.next)
+            .min();
+        self.activities
+            .retain(|activity| sampled_until.is_none_or(|until| activity.end > until));
+        Ok(Decoded {
+            samples,
+            overflow,
+            is_full,
+        })
+    }
+}

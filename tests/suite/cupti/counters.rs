@@ -1,0 +1,309 @@
+//! Promise: with `GPUPROF_COUNTERS=on`, what the hardware counters measured while a function's
+//! kernels ran is reported with the function; what cannot be attributed or was not sampled is
+//! counted.
+
+use gpuprof::gpu_profile;
+use gpuprof::profile::{CounterValues, MIN_COUNTER_SAMPLES, Metric};
+use support::cupti_world::{tier_with, work};
+use support::sampled_world::{
+    INTERVAL_NS, MS, assert_mean, begin, device, first, sampled_world, second, session, values,
+    with_counters,
+};
+use support::suite::Module;
+use support::{Gpu, tests};
+
+pub(crate) const MODULE: Module = Module::new(
+    module_path!(),
+    &[tests![
+        a_function_has_the_rates_of_its_kernels,
+        kernels_shorter_than_the_interval_have_the_rate_while_they_run,
+        functions_in_the_same_samples_divide_them_and_are_marked,
+        a_function_with_enough_samples_of_its_own_needs_no_division,
+        too_few_samples_show_nothing,
+        what_other_processes_do_is_not_attributed,
+        copies_are_no_kernel_time,
+        each_device_has_samples_of_its_own,
+        a_reset_begins_again,
+        a_full_buffer_doubles_the_interval_and_is_counted,
+        samples_that_come_too_fast_double_the_interval,
+        a_device_without_the_time_trigger_is_sampled_by_its_clock,
+        metrics_without_room_are_omitted_from_the_last,
+    ]],
+);
+
+fn a_function_has_the_rates_of_its_kernels() {
+    let t = sampled_world();
+    let session = session(&t);
+    begin(&t);
+    // 3 GB/s and 1 GB/s; 1.5 GB/s and 0.5 GB/s.
+    first(&t.gpu, MS);
+    t.synchronize();
+    t.cpu(2 * INTERVAL_NS);
+    second(&t.gpu, 2 * MS);
+    let profile = t.finish(session);
+    // The kernel of the discarded sample has none, and the last sample was not over.
+    let (of_first, of_second) = (values(&profile, "first"), values(&profile, "second"));
+    for (values, ns, gb_per_s) in [(of_first, MS, 1.0), (of_second, 2 * MS, 0.5)] {
+        assert!(!values.is_divided);
+        let samples = ns / INTERVAL_NS;
+        assert!(
+            (samples..=samples + 1).contains(&values.samples),
+            "{values:?}"
+        );
+        assert!(ns - values.sampled_ns < INTERVAL_NS, "{values:?}");
+        assert_mean(values, Metric::DramRead, 3.0 * gb_per_s * 1e9);
+        assert_mean(values, Metric::DramWrite, gb_per_s * 1e9);
+        assert_mean(values, Metric::SmActive, 0.75);
+        assert_mean(values, Metric::TensorActive, 0.25);
+        assert_mean(values, Metric::IssueRate, 0.5);
+        assert_mean(values, Metric::PcieRead, 0.0);
+        assert_eq!(values.mean(Metric::NvlinkSent), None, "the chip has none");
+        let widths = values
+            .means
+            .iter()
+            .map(|mean| mean.ci95 / mean.mean.max(1.0));
+        assert!(
+            widths.into_iter().all(|width| width < 1e-6),
+            "all samples are alike"
+        );
+    }
+    let kernel = &profile.kernels[0];
+    let of_kernel = kernel.counters.as_ref().expect("it has samples");
+    assert_eq!(of_kernel.samples, of_first.samples + of_second.samples);
+    // As often at 4 GB/s as at 2 GB/s for twice as long.
+    let mean = of_kernel.dram_bytes_per_s().expect("it was sampled");
+    assert!((2.6e9..2.7e9).contains(&mean), "{mean}");
+    let device = device(&profile);
+    assert_eq!(
+        (device.chip.as_str(), device.interval_ns),
+        ("simulated", INTERVAL_NS)
+    );
+    assert_eq!(device.omitted, [Metric::NvlinkReceived, Metric::NvlinkSent]);
+    assert_eq!((device.gap_ns, device.overflows, device.late_ns), (0, 0, 0));
+    assert_eq!(device.unattributed_dram_bytes, 0);
+}
+
+fn kernels_shorter_than_the_interval_have_the_rate_while_they_run() {
+    let t = sampled_world();
+    let session = session(&t);
+    begin(&t);
+    for _ in 0..50 {
+        // 300 GB/s for 10 of 40 µs.
+        first(&t.gpu, 10_000);
+        t.synchronize();
+        t.cpu(30_000);
+    }
+    let profile = t.finish(session);
+    let values = values(&profile, "first");
+    assert_mean(values, Metric::DramRead, 300e9);
+    assert_mean(values, Metric::SmActive, 0.75);
+    assert!(
+        (490_000..=500_000).contains(&values.sampled_ns),
+        "{values:?}"
+    );
+    // The device was idle for most of the time, but not for a whole sample after the first one.
+    let device = device(&profile);
+    assert!(device.unattributed_ns <= 2 * INTERVAL_NS, "{device:?}");
+}
+
+fn functions_in_the_same_samples_divide_them_and_are_marked() {
+    let t = sampled_world();
+    let session = session(&t);
+    begin(&t);
+    for _ in 0..50 {
+        first(&t.gpu, 10_000);
+        second(&t.gpu, 30_000);
+    }
+    let profile = t.finish(session);
+    let both = [values(&profile, "first"), values(&profile, "second")];
+    assert!(both.iter().all(|values| values.is_divided));
+    // Each pair reads 6 MB in 40 µs; what of it is whose cannot be told.
+    let bytes = |values: &CounterValues| {
+        let mean = values.mean(Metric::DramRead).expect("enough samples");
+        mean * values.sampled_ns as f64 / 1e9
+    };
+    let sampled_ns: u64 = both.iter().map(|values| values.sampled_ns).sum();
+    let all = both.map(bytes).iter().sum::<f64>();
+    let expected = 6e6 * sampled_ns as f64 / 40_000.0;
+    assert!((all / expected - 1.0).abs() < 0.01, "{all} of {expected}");
+}
+
+fn a_function_with_enough_samples_of_its_own_needs_no_division() {
+    let t = sampled_world();
+    let session = session(&t);
+    begin(&t);
+    for _ in 0..3 {
+        first(&t.gpu, MS);
+        second(&t.gpu, 2 * MS);
+    }
+    let profile = t.finish(session);
+    let both = [values(&profile, "first"), values(&profile, "second")];
+    assert!(both.iter().all(|values| !values.is_divided), "{both:?}");
+    assert_mean(both[0], Metric::DramRead, 3e9);
+    assert_mean(both[1], Metric::DramRead, 1.5e9);
+    // Of 3 and 6 ms, less than two samples for each change of kernels.
+    let sampled = [(both[0], 3 * MS), (both[1], 6 * MS)];
+    assert!(
+        sampled
+            .iter()
+            .all(|(values, ns)| ns - values.sampled_ns < 12 * INTERVAL_NS)
+    );
+}
+
+fn too_few_samples_show_nothing() {
+    let t = sampled_world();
+    let session = session(&t);
+    begin(&t);
+    second(&t.gpu, (MIN_COUNTER_SAMPLES - 2) * INTERVAL_NS);
+    let profile = t.finish(session);
+    let values = values(&profile, "second");
+    assert!(
+        (1..MIN_COUNTER_SAMPLES).contains(&values.samples),
+        "{values:?}"
+    );
+    assert!(values.means.is_empty());
+}
+
+fn what_other_processes_do_is_not_attributed() {
+    let t = sampled_world();
+    t.cupti.set_other_process(2.0);
+    let session = session(&t);
+    begin(&t);
+    t.cpu(40 * INTERVAL_NS);
+    first(&t.gpu, MS);
+    let profile = t.finish(session);
+    let device = device(&profile);
+    assert!(device.unattributed_ns >= 40 * INTERVAL_NS, "{device:?}");
+    assert_eq!(device.unattributed_dram_bytes, 2 * device.unattributed_ns);
+    assert!(device.unattributed_share() > 0.6, "{device:?}");
+    // Beside a kernel it cannot be told apart.
+    let mean = values(&profile, "first").mean(Metric::DramRead);
+    assert!(
+        (5e9..5.2e9).contains(&mean.expect("it was sampled")),
+        "{mean:?}"
+    );
+}
+
+#[gpu_profile]
+fn copies(stream: &std::sync::Arc<cudarc::driver::CudaStream>, host: &[f32]) {
+    drop(stream.clone_htod(host).expect("copy"));
+}
+
+fn copies_are_no_kernel_time() {
+    let t = sampled_world();
+    let session = session(&t);
+    begin(&t);
+    t.sim.set_kernel_ns("memcpy", MS);
+    copies(&t.gpu.stream, &[1.0; 1_024]);
+    let profile = t.finish(session);
+    assert_eq!(work(&profile, "copies").counters, None);
+    // But something ran.
+    let device = device(&profile);
+    assert!(device.unattributed_ns < 4 * INTERVAL_NS, "{device:?}");
+    assert!(
+        device.dram_bytes.expect("it was sampled") > 4_000,
+        "{device:?}"
+    );
+}
+
+fn each_device_has_samples_of_its_own() {
+    let t = with_counters(tier_with(2));
+    let other = Gpu::new(t.sim, 1);
+    let session = session(&t);
+    begin(&t);
+    second(&other, 1_000);
+    other.context.synchronize().expect("synchronize");
+    t.cpu(2 * INTERVAL_NS);
+    first(&t.gpu, MS);
+    second(&other, 2 * MS);
+    other.context.synchronize().expect("synchronize");
+    t.gpu.context.bind_to_thread().expect("bind");
+    let profile = t.finish(session);
+    assert_mean(values(&profile, "first"), Metric::DramRead, 3e9);
+    assert_mean(values(&profile, "second"), Metric::DramRead, 1.5e9);
+    let devices: Vec<u32> = profile.counters.iter().map(|of| of.device).collect();
+    assert_eq!(devices, [0, 1]);
+}
+
+fn a_reset_begins_again() {
+    let t = sampled_world();
+    let session = session(&t);
+    begin(&t);
+    first(&t.gpu, MS);
+    t.synchronize();
+    gpuprof::reset();
+    second(&t.gpu, 2 * MS);
+    let profile = t.finish(session);
+    assert_eq!(work(&profile, "first").counters, None);
+    assert_mean(values(&profile, "second"), Metric::DramRead, 1.5e9);
+    let samples = device(&profile).samples;
+    assert!((39..=41).contains(&samples), "{samples}");
+}
+
+fn a_full_buffer_doubles_the_interval_and_is_counted() {
+    let t = sampled_world();
+    let session = session(&t);
+    begin(&t);
+    // More than 32,768 samples.
+    first(&t.gpu, 2_000 * MS);
+    t.synchronize();
+    assert!(gpuprof::collect().counters[0].overflows == 1);
+    t.cpu(4 * INTERVAL_NS);
+    second(&t.gpu, 4 * MS);
+    let profile = t.finish(session);
+    let device = device(&profile);
+    assert_eq!(device.overflows, 1);
+    // What the buffer had no room for.
+    assert!((300 * MS..400 * MS).contains(&device.gap_ns), "{device:?}");
+    let values = values(&profile, "second");
+    assert_mean(values, Metric::DramRead, 0.75e9);
+    let samples = 4 * MS / (2 * INTERVAL_NS);
+    assert!(
+        (samples - 1..=samples + 1).contains(&values.samples),
+        "{values:?}"
+    );
+}
+
+fn samples_that_come_too_fast_double_the_interval() {
+    let t = sampled_world();
+    let session = session(&t);
+    begin(&t);
+    t.cupti.fail("cuptiPmSamplingDecodeData", 1, 1, 8);
+    assert_eq!(gpuprof::collect().counters[0].overflows, 1);
+    t.cpu(4 * INTERVAL_NS);
+    first(&t.gpu, 4 * MS);
+    let profile = t.finish(session);
+    assert_mean(values(&profile, "first"), Metric::DramRead, 0.75e9);
+    assert_eq!(device(&profile).interval_ns, 2 * INTERVAL_NS);
+    assert!(
+        profile.diagnostics.notes.is_empty(),
+        "{:?}",
+        profile.diagnostics.notes
+    );
+}
+
+fn a_device_without_the_time_trigger_is_sampled_by_its_clock() {
+    let t = sampled_world();
+    t.cupti.fail("cuptiPmSamplingSetConfig", 1, 1, 27);
+    let session = session(&t);
+    begin(&t);
+    first(&t.gpu, MS);
+    let profile = t.finish(session);
+    assert_mean(values(&profile, "first"), Metric::DramRead, 3e9);
+    assert_eq!(device(&profile).interval_ns, INTERVAL_NS);
+    assert_eq!(t.cupti.calls("cuptiPmSamplingSetConfig"), 2);
+}
+
+fn metrics_without_room_are_omitted_from_the_last() {
+    let t = sampled_world();
+    t.cupti.set_metrics_per_pass(3);
+    let session = session(&t);
+    begin(&t);
+    first(&t.gpu, MS);
+    let profile = t.finish(session);
+    let sampled = [Metric::DramRead, Metric::DramWrite, Metric::SmActive];
+    assert_eq!(device(&profile).metrics, sampled);
+    assert_eq!(device(&profile).omitted.len(), 6);
+    let means = values(&profile, "first").means.iter();
+    assert!(means.map(|mean| mean.metric).eq(sampled));
+}
