@@ -179,7 +179,7 @@ objects! {
     }
 
     DeviceCounters {
-        device, chip, interval_ns, metrics, omitted, samples, sampled_ns, unattributed_ns,
+        device, chip, interval_ns, start_ns, metrics, omitted, samples, sampled_ns, unattributed_ns,
         dram_bytes, unattributed_dram_bytes, gap_ns, overflows, late_ns,
     }
 

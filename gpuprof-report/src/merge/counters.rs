@@ -71,6 +71,7 @@ impl CounterTotals {
 pub(super) fn add_device(sums: &mut DeviceCounters, counters: &DeviceCounters) {
     sums.chip.clone_from(&counters.chip);
     sums.interval_ns = sums.interval_ns.max(counters.interval_ns);
+    sums.start_ns = sums.start_ns.max(counters.start_ns);
     sums.metrics.clone_from(&counters.metrics);
     sums.omitted.clone_from(&counters.omitted);
     add(&mut sums.samples, counters.samples);

@@ -20,8 +20,11 @@ pub struct DeviceCounters {
     pub device: u32,
     /// Name of the chip, for example `GH100`.
     pub chip: String,
-    /// Time that a sample covers, ns; the last one, if it was changed.
+    /// Mean time that a sample covers, ns.
     pub interval_ns: u64,
+    /// Time that the start of sampling took, ns. It lies within the first profiled call that used
+    /// the device.
+    pub start_ns: u64,
     /// The metrics that were sampled.
     pub metrics: Vec<Metric>,
     /// The metrics that the chip does not have, or has no room for beside the others.
@@ -36,8 +39,8 @@ pub struct DeviceCounters {
     pub dram_bytes: Option<u64>,
     /// Of `dram_bytes`, those of the samples in `unattributed_ns`.
     pub unattributed_dram_bytes: u64,
-    /// Time without samples between the first and the last one, ns: the device's buffer was full,
-    /// or the interval was changed.
+    /// Time without samples between the first and the last one, ns: samples came faster than they
+    /// were decoded, or the interval was changed.
     pub gap_ns: u64,
     /// How often the device's buffer was full, or samples came faster than they were decoded. Each
     /// time the interval was doubled.

@@ -152,11 +152,14 @@ pub(super) fn shared_samples() -> Words {
     )
 }
 
+/// From then on the start of sampling is seen in the times of the call it lies within.
+const LONG_START_NS: u64 = 10_000_000;
+
 /// How the counters were sampled, one line for each device. The default report has only those
 /// whose values are to be read with care.
 pub(super) fn lines(profile: &Profile, full: bool) -> impl Iterator<Item = Words> {
     let devices = profile.counters.iter();
-    let shown = devices.filter(move |device| full || is_doubtful(device) || device.samples == 0);
+    let shown = devices.filter(move |device| full || is_shown(device));
     shown.map(move |device| line(device, full))
 }
 
@@ -166,6 +169,10 @@ fn is_doubtful(device: &DeviceCounters) -> bool {
     missing > MUCH_MISSING * device.sampled_ns as f64
         || device.unattributed_dram_bytes as f64 > MUCH_UNATTRIBUTED * traffic
         || device.overflows > 0
+}
+
+fn is_shown(device: &DeviceCounters) -> bool {
+    device.samples == 0 || device.start_ns > LONG_START_NS || is_doubtful(device)
 }
 
 fn line(device: &DeviceCounters, full: bool) -> Words {
@@ -183,6 +190,12 @@ fn line(device: &DeviceCounters, full: bool) -> Words {
         )
         .add(PLAIN, "of")
         .add_one(PLAIN, number::duration(device.interval_ns).text());
+    if device.start_ns > LONG_START_NS {
+        words
+            .then(";")
+            .add_one(PLAIN, number::duration(device.start_ns).text())
+            .add(PLAIN, "to start, within the first call that used the GPU");
+    }
     if let Some(bytes) = device.dram_bytes.filter(|bytes| *bytes > 0) {
         let share = device.unattributed_dram_bytes as f64 / bytes as f64;
         let share = number::percent(share).map_or_else(String::new, |share| share.text());

@@ -24,9 +24,7 @@ pub(crate) struct Sample {
 /// What `cuptiPmSamplingDecodeData` decodes at a time.
 pub(crate) struct Decoded {
     pub(crate) samples: Vec<Sample>,
-    /// Samples were lost.
-    pub(crate) overflow: bool,
-    /// More samples wait.
+    /// There were more samples.
     pub(crate) is_full: bool,
 }
 
@@ -43,8 +41,8 @@ struct Sampler {
     /// When the next sample begins; `None` if it is stopped.
     next: Option<u64>,
     is_first: bool,
-    /// When the hardware buffer was full.
-    full_since: Option<u64>,
+    /// The hardware buffer was full.
+    has_overflowed: bool,
 }
 
 pub(crate) struct Sampling {
@@ -97,7 +95,7 @@ impl Sampling {
             capacity: 0,
             next: None,
             is_first: true,
-            full_since: None,
+            has_overflowed: false,
         };
         self.samplers.insert(self.last, sampler);
         Ok(self.last)
@@ -140,9 +138,11 @@ impl Sampling {
         if sampler.next.is_some() || sampler.interval == 0 {
             return Err(Code::INVALID_OPERATION);
         }
+        if sampler.has_overflowed {
+            return Err(Code::UNKNOWN);
+        }
         sampler.next = Some(now);
         sampler.is_first = true;
-        sampler.full_since = None;
         Ok(())
     }
 
@@ -152,26 +152,26 @@ impl Sampling {
         Ok(())
     }
 
-    /// At most `limit` of the samples that have ended. The oldest are kept if the buffer is full.
+    /// Decodes all samples that have ended, and discards those beyond `limit`. After the hardware
+    /// buffer was full there are none any more (both: H200, CUDA 13.0).
     pub(crate) fn decode(&mut self, object: usize, now: u64, limit: usize) -> Answer<Decoded> {
         let sampler = self
             .samplers
             .get_mut(&object)
             .ok_or(Code::INVALID_PARAMETER)?;
         let mut next = sampler.next.ok_or(Code::INVALID_OPERATION)?;
-        let mut samples = Vec::new();
         let waiting = (now.saturating_sub(next) / sampler.interval) as usize;
-        if waiting > sampler.capacity && sampler.full_since.is_none() {
-            sampler.full_since = Some(next + sampler.capacity as u64 * sampler.interval);
+        sampler.has_overflowed |= waiting > sampler.capacity;
+        if sampler.has_overflowed {
+            return Err(Code::OUT_OF_MEMORY);
         }
-        let overflow = sampler.full_since.is_some();
-        let until = sampler.full_since.unwrap_or(now);
         let device = sampler.device;
         let of_device = || {
             let activities = self.activities.iter();
             activities.filter(move |activity| activity.device == device)
         };
-        while next + sampler.interval <= until && samples.len() < limit {
+        let mut samples = Vec::new();
+        for _ in 0..waiting.min(limit) {
             let end = next + sampler.interval;
             samples.push(Sample {
                 // The first one after a start began with the device (H200, CUDA 13.0).
@@ -185,13 +185,7 @@ impl Sampling {
             });
             next = end;
         }
-        let is_full = next + sampler.interval <= until;
-        if overflow && !is_full {
-            // What came after the buffer was full is lost.
-            next = now - (now - next) % sampler.interval;
-            sampler.full_since = None;
-        }
-        sampler.next = Some(next);
+        sampler.next = Some(now - now.saturating_sub(next) % sampler.interval);
         let sampled_until = self
             .samplers
             .values()
@@ -201,8 +195,7 @@ impl Sampling {
             .retain(|activity| sampled_until.is_none_or(|until| activity.end > until));
         Ok(Decoded {
             samples,
-            overflow,
-            is_full,
+            is_full: waiting > limit,
         })
     }
 }

@@ -13,6 +13,7 @@ impl Code {
     pub(crate) const INVALID_PARAMETER: Code = Code(1);
     pub(crate) const INVALID_DEVICE: Code = Code(2);
     pub(crate) const INVALID_OPERATION: Code = Code(7);
+    pub(crate) const OUT_OF_MEMORY: Code = Code(8);
     pub(crate) const MAX_LIMIT_REACHED: Code = Code(12);
     pub(crate) const NOT_COMPATIBLE: Code = Code(14);
     pub(crate) const NOT_INITIALIZED: Code = Code(15);

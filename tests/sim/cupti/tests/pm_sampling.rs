@@ -108,7 +108,6 @@ fn decode(object: u64, host: u64, data: &mut [u8]) -> (Vec<(u64, u64, [f64; 2])>
 
 const END_OF_RECORDS: u64 = 2;
 const COUNTER_DATA_FULL: u64 = 1;
-const OVERFLOW: u64 = 1 << 32;
 
 #[test]
 fn the_first_sample_is_from_the_beginning() {
@@ -141,25 +140,35 @@ fn the_first_sample_is_from_the_beginning() {
 }
 
 #[test]
-fn what_an_image_has_no_room_for_is_decoded_next_and_a_full_buffer_loses_the_newest() {
+fn what_an_image_has_no_room_for_is_lost() {
     let world = world();
-    // The buffer has room for eight samples, and the image for five.
-    let (object, host, mut data) = started(5, 8 * 4_096);
+    let (object, host, mut data) = started(5, 1 << 20);
     world.pass(7 * INTERVAL);
     let (first, outcome) = decode(object, host, &mut data);
     assert_eq!((first.len(), outcome), (5, COUNTER_DATA_FULL));
-    let (rest, outcome) = decode(object, host, &mut data);
-    assert_eq!((rest.len(), outcome), (2, END_OF_RECORDS));
-    assert_eq!(rest[0].0, first[4].1, "without a gap");
-    world.pass(20 * INTERVAL);
-    let (kept, outcome) = decode(object, host, &mut data);
-    assert_eq!((kept.len(), outcome), (5, COUNTER_DATA_FULL | OVERFLOW));
-    let (kept, outcome) = decode(object, host, &mut data);
-    assert_eq!((kept.len(), outcome), (3, END_OF_RECORDS | OVERFLOW));
-    world.pass(INTERVAL);
+    world.pass(2 * INTERVAL);
     let (next, outcome) = decode(object, host, &mut data);
-    assert_eq!((next.len(), outcome), (1, END_OF_RECORDS));
-    assert_eq!(next[0].0 - kept[2].1, 12 * INTERVAL, "lost");
+    assert_eq!((next.len(), outcome), (2, END_OF_RECORDS));
+    assert_eq!(next[0].0 - first[4].1, 2 * INTERVAL, "lost");
+}
+
+#[test]
+fn after_a_full_buffer_the_object_is_of_no_use() {
+    const OUT_OF_MEMORY: u32 = 8;
+    const UNKNOWN: u32 = 999;
+    let world = world();
+    // The buffer has room for eight samples.
+    let (object, _, mut data) = started(50, 8 * 4_096);
+    world.pass(9 * INTERVAL);
+    let fields = [object, data.as_mut_ptr() as u64, data.len() as u64, 0];
+    for _ in 0..2 {
+        let (code, _) = call("cuptiPmSamplingDecodeData", 45, fields);
+        assert_eq!(code, OUT_OF_MEMORY);
+    }
+    assert_eq!(call("cuptiPmSamplingStop", 24, [object]).0, OK);
+    assert_eq!(call("cuptiPmSamplingStart", 24, [object]).0, UNKNOWN);
+    assert_eq!(call("cuptiPmSamplingDisable", 24, [object]).0, OK);
+    assert_eq!(call("cuptiPmSamplingEnable", 32, [0, 0]).0, OK);
 }
 
 #[test]

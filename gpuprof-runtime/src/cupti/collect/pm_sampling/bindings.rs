@@ -11,8 +11,6 @@ pub(super) type Object = *mut c_void;
 
 /// `CUPTI_PROFILER_TYPE_PM_SAMPLING`.
 pub(super) const PM_SAMPLING: c_int = 1;
-/// `CUPTI_PM_SAMPLING_DECODE_STOP_REASON_COUNTER_DATA_FULL`.
-pub(super) const COUNTER_DATA_FULL: c_int = 1;
 /// `cuptiGetVersion` of CUDA 12.6, the first with PM sampling.
 pub(super) const MIN_VERSION: u32 = 24;
 /// `cuptiGetVersion` of CUDA 12.8, the first that reads [`SetConfig::append`].

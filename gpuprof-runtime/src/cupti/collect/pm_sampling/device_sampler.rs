@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use gpuprof_report::profile::Metric;
 
 use super::bindings::{
-    APPEND_VERSION, Availability, COUNTER_DATA_FULL, ChipName, DataInfo, DataInitialize, DataSize,
-    Decode, Disable, Enable, OUT_OF_MEMORY, Object, SampleInfo, SetConfig, Start, Stop, trigger,
+    APPEND_VERSION, Availability, ChipName, DataInfo, DataInitialize, DataSize, Decode, Disable,
+    Enable, OUT_OF_MEMORY, Object, SampleInfo, SetConfig, Start, Stop, trigger,
 };
 use super::host::{Chip, Host};
 use super::library::SamplingLibrary;
@@ -23,11 +23,15 @@ const INTERVAL_NS: u64 = 50_000;
 const MAX_INTERVAL_NS: u64 = 100 * INTERVAL_NS;
 /// What the device stores samples in, bytes: host memory of the driver's.
 const HARDWARE_BUFFER_BYTES: usize = 128 << 20;
-/// Samples that are decoded at a time, and the memory for them.
-const MAX_SAMPLES: u32 = 1_000;
+/// Samples that are decoded at a time, those of 100 ms, and the most memory for them: 39 MB on an
+/// H200. Decoding takes all that the device has stored, and loses what there is no room for.
+const MAX_SAMPLES: u32 = 2_000;
 const MAX_DATA_BYTES: usize = 64 << 20;
-/// The share of its time that the thread may spend on decoding before the interval is doubled.
-const MAX_DECODE_SHARE: f64 = 0.2;
+/// Decoded samples that wait for the reader. Beyond that the device stores them.
+const MAX_DECODED: usize = 100_000;
+/// The share of its time that the thread may spend on decoding before the interval is doubled. On
+/// an H200's host a sample takes 25 to 40 µs: more than half at 50 µs, and less at 100 µs.
+const MAX_DECODE_SHARE: f64 = 0.6;
 /// Over at least this time.
 const PACE_PERIOD: Duration = Duration::from_secs(2);
 /// Cycles of the system clock in 2 ns: 50,000 cycles took 30 µs on an H200. Samples have time
@@ -37,6 +41,7 @@ const SYSCLK_CYCLES_PER_2_NS: u64 = 3;
 pub(super) struct DeviceSampler {
     library: &'static SamplingLibrary,
     host: Host,
+    device: u32,
     object: Object,
     /// The counter data image.
     data: Vec<u8>,
@@ -46,6 +51,8 @@ pub(super) struct DeviceSampler {
     /// The first sample after a start began when the device did (H200, CUDA 13.0).
     skips_first: bool,
     pub(super) overflows: u64,
+    /// In order of time.
+    decoded: Vec<Sample>,
     period: Instant,
     decoding: Duration,
 }
@@ -54,7 +61,7 @@ pub(super) struct DeviceSampler {
 unsafe impl Send for DeviceSampler {}
 
 impl DeviceSampler {
-    /// Starts sampling. Takes some ms.
+    /// Starts sampling. Takes some hundred ms (450 on an H200's host, most of it in the driver).
     pub(super) fn start(
         library: &'static SamplingLibrary,
         device: u32,
@@ -74,22 +81,19 @@ impl DeviceSampler {
                 availability: &availability,
             },
         )?;
-        let mut enable = Enable {
-            device: device as usize,
-            ..Enable::default()
-        };
-        library.enable(&mut enable)?;
         // From here on, dropping it disables sampling.
         let mut sampler = Self {
             library,
             host,
-            object: enable.object,
+            device,
+            object: enable(library, device)?,
             data: Vec::new(),
             chip: chip.to_string_lossy().into_owned(),
             trigger: trigger::TIME,
             interval_ns: INTERVAL_NS,
             skips_first: true,
             overflows: 0,
+            decoded: Vec::new(),
             period: Instant::now(),
             decoding: Duration::ZERO,
         };
@@ -176,26 +180,30 @@ impl DeviceSampler {
 
     /// Gives the samples so far to `each`, in order of time.
     pub(super) fn poll(&mut self, each: &mut dyn FnMut(Sample)) -> Result<(), CallError> {
-        let began = Instant::now();
-        let mut is_full = false;
-        loop {
-            let mut parameters = Decode {
-                object: self.object,
-                image: self.data.as_mut_ptr(),
-                size: self.data.len(),
-                ..Decode::default()
-            };
-            match self.library.decode(&mut parameters) {
-                Ok(()) => is_full |= parameters.overflow != 0,
-                Err(error) if error.status == OUT_OF_MEMORY => is_full = true,
-                Err(error) => return Err(error),
-            }
-            self.read(each)?;
-            self.clear_data()?;
-            if parameters.stop_reason != COUNTER_DATA_FULL {
-                break;
-            }
+        let result = self.decode();
+        self.decoded.drain(..).for_each(each);
+        result
+    }
+
+    /// Decodes what the device has stored. To be called before it has stored [`MAX_SAMPLES`].
+    pub(super) fn decode(&mut self) -> Result<(), CallError> {
+        if self.decoded.len() >= MAX_DECODED {
+            return Ok(());
         }
+        let began = Instant::now();
+        let mut parameters = Decode {
+            object: self.object,
+            image: self.data.as_mut_ptr(),
+            size: self.data.len(),
+            ..Decode::default()
+        };
+        let is_full = match self.library.decode(&mut parameters) {
+            Ok(()) => parameters.overflow != 0,
+            Err(error) if error.status == OUT_OF_MEMORY => true,
+            Err(error) => return Err(error),
+        };
+        self.read()?;
+        self.clear_data()?;
         self.decoding += began.elapsed();
         match is_full || self.is_too_slow() {
             true => self.widen(),
@@ -204,7 +212,7 @@ impl DeviceSampler {
     }
 
     /// Reads the decoded samples.
-    fn read(&mut self, each: &mut dyn FnMut(Sample)) -> Result<(), CallError> {
+    fn read(&mut self) -> Result<(), CallError> {
         let mut info = DataInfo {
             image: self.data.as_ptr(),
             size: self.data.len(),
@@ -225,7 +233,7 @@ impl DeviceSampler {
                 continue;
             }
             let integrals = self.host.evaluate(&self.data, index, end - start)?;
-            each(Sample {
+            self.decoded.push(Sample {
                 start,
                 end,
                 integrals,
@@ -246,13 +254,28 @@ impl DeviceSampler {
         share > MAX_DECODE_SHARE
     }
 
-    /// Begins again with twice the interval. What the device has stored meanwhile is discarded.
+    /// Begins again with twice the interval. Takes 200 ms on an H200's host, in which nothing is
+    /// sampled.
+    ///
+    /// With a new object: after an overflow the old one decodes nothing any more, and cannot be
+    /// started a second time (H200, CUDA 13.0).
     fn widen(&mut self) -> Result<(), CallError> {
         self.overflows += 1;
-        self.stop()?;
         self.interval_ns = (2 * self.interval_ns).min(MAX_INTERVAL_NS);
+        // After an overflow it may fail.
+        let _ = self.stop();
+        self.disable()?;
+        self.object = enable(self.library, self.device)?;
         self.configure()?;
+        self.make_data()?;
         self.begin()
+    }
+
+    fn disable(&mut self) -> Result<(), CallError> {
+        self.library.disable(&mut Disable {
+            object: self.object,
+            ..Disable::default()
+        })
     }
 }
 
@@ -260,11 +283,18 @@ impl Drop for DeviceSampler {
     fn drop(&mut self) {
         // It may have stopped already.
         let _ = self.stop();
-        let _ = self.library.disable(&mut Disable {
-            object: self.object,
-            ..Disable::default()
-        });
+        let _ = self.disable();
     }
+}
+
+/// The object that stands for sampling on the device; there can be one at a time.
+fn enable(library: &SamplingLibrary, device: u32) -> Result<Object, CallError> {
+    let mut parameters = Enable {
+        device: device as usize,
+        ..Enable::default()
+    };
+    library.enable(&mut parameters)?;
+    Ok(parameters.object)
 }
 
 /// Which counters of the device can be used.

@@ -1,7 +1,8 @@
 //! Samples of the devices' hardware counters, by CUPTI's PM sampling.
 //!
-//! A device stores the values of its counters at a fixed interval, whatever runs. The CUPTI reader
-//! decodes them. Nothing is launched, replayed or serialized for it.
+//! A device stores the values of its counters at a fixed interval, whatever runs. A thread decodes
+//! them, and the CUPTI reader takes them from there. Nothing is launched, replayed or serialized for
+//! it.
 
 mod bindings;
 mod device_sampler;
@@ -12,6 +13,8 @@ mod unavailable;
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use gpuprof_report::profile::DeviceCounters;
 use parking_lot::Mutex;
@@ -21,6 +24,10 @@ use self::library::SamplingLibrary;
 use self::metrics::Sample;
 use self::unavailable::Unavailable;
 use super::lifecycle;
+use crate::os::thread_signals;
+
+/// How often the devices' samples are decoded: there is room for those of twice this time.
+const DECODE_PERIOD: Duration = Duration::from_millis(50);
 
 /// A session has asked for samples.
 static REQUESTED: AtomicBool = AtomicBool::new(false);
@@ -52,7 +59,7 @@ pub(crate) fn is_requested() -> bool {
 }
 
 /// Starts sampling on a device on which CUDA is initialized, unless it was started before or nobody
-/// asked for it. Takes some ms.
+/// asked for it. Takes some hundred ms.
 pub(crate) fn start_device(ordinal: u32) {
     if !is_requested() {
         return;
@@ -60,6 +67,7 @@ pub(crate) fn start_device(ordinal: u32) {
     let Some(subscription) = lifecycle::subscription() else {
         return;
     };
+    let began = Instant::now();
     let library = LIBRARY.get_or_init(|| SamplingLibrary::open(subscription.library));
     let mut devices = DEVICES.lock();
     if devices.iter().any(|device| device.facts.device == ordinal) {
@@ -72,11 +80,40 @@ pub(crate) fn start_device(ordinal: u32) {
         Ok(sampler) => {
             facts.chip.clone_from(&sampler.chip);
             (facts.metrics, facts.omitted) = sampler.metrics();
+            start_decoding(&devices);
             State::Sampling(sampler)
         }
         Err(unavailable) => State::Unavailable(unavailable),
     };
+    facts.start_ns = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
     devices.push(SampledDevice { facts, state });
+}
+
+/// Starts the thread that decodes, unless it does so for one of `devices` already.
+fn start_decoding(devices: &[SampledDevice]) {
+    let is_sampled = |device: &SampledDevice| matches!(device.state, State::Sampling(_));
+    if !devices.iter().any(is_sampled) {
+        // Without the thread the reader decodes, less often.
+        let _ = thread_signals::spawn("gpuprof-counters", || {
+            while decode() {
+                thread::sleep(DECODE_PERIOD);
+            }
+        });
+    }
+}
+
+/// Decodes what the devices have stored. Returns whether any is sampled still.
+fn decode() -> bool {
+    let mut is_sampled = false;
+    for SampledDevice { state, .. } in &mut *DEVICES.lock() {
+        if let State::Sampling(sampler) = state {
+            is_sampled = true;
+            if let Err(error) = sampler.decode() {
+                *state = State::Unavailable(error.into());
+            }
+        }
+    }
+    is_sampled
 }
 
 /// Gives the samples so far, with the ordinals of their devices, to `each`.

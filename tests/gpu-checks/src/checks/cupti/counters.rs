@@ -1,6 +1,7 @@
 //! Hardware counters compared with Nsight Compute's, kernel by kernel, and tensor cores with and
 //! without a product that uses them.
 
+use std::collections::BTreeMap;
 use std::ffi::c_void;
 use std::process::{Command, ExitCode};
 use std::sync::Arc;
@@ -13,11 +14,11 @@ use cudarc::nvrtc::Ptx;
 use gpuprof::profile::{CounterValues, Metric};
 use gpuprof::{Profile, gpu_profile};
 
-use super::nsight_tools::{self, Seen};
+use super::nsight_tools;
 use super::{function, refusal};
 use crate::check::{Row, RunMode};
 use crate::device::{self, Gpu, failed_in};
-use crate::statistics::{off, percent, performance};
+use crate::statistics::{Spread, off, percent, performance};
 use crate::{process, runner};
 
 pub(super) const NAME: &str = "counters";
@@ -259,6 +260,9 @@ pub(super) fn run(run_mode: &RunMode) -> Result<Vec<Row>, String> {
     Ok(rows)
 }
 
+/// Bytes of a launch by kernel. The median, as the set-up launches kernels on little memory.
+type Seen = BTreeMap<String, f64>;
+
 fn seen(ncu: &std::path::Path, run_mode: &RunMode) -> Result<Seen, String> {
     let few = RunMode {
         short: true,
@@ -268,10 +272,14 @@ fn seen(ncu: &std::path::Path, run_mode: &RunMode) -> Result<Seen, String> {
     plain.env("GPUPROF", "off");
     let traced = nsight_tools::under_ncu(ncu, &plain, DRAM_BYTES);
     let traced = process::run(traced, LIMIT).map_err(|error| error.to_string())?;
-    match traced.failure() {
-        Some(trouble) => Err(format!("ncu: {trouble}: {}", traced.tail())),
-        None => nsight_tools::launches(&traced.stdout),
+    if let Some(trouble) = traced.failure() {
+        return Err(format!("ncu: {trouble}: {}", traced.tail()));
     }
+    let values = nsight_tools::values(&traced.stdout)?;
+    let medians = values
+        .into_iter()
+        .map(|(kernel, of)| (kernel, Spread::of(&of).median));
+    Ok(medians.collect())
 }
 
 /// Bytes of one launch: measured, and as Nsight Compute counts them; on the simulated device as
@@ -296,7 +304,7 @@ fn bytes_row(
     let stated = function(profile, name).and_then(|function| function.bytes);
     let stated = stated.unwrap_or_default() / calls(profile, name);
     let (theirs, whose) = match seen.and_then(|seen| seen.get(kernel)) {
-        Some((_, theirs)) => (*theirs, "Nsight Compute"),
+        Some(theirs) => (*theirs, "Nsight Compute"),
         None if run_mode.simulated => (stated, "modelled"),
         None => return Row::unavailable(what, "there is no ncu here"),
     };

@@ -72,8 +72,19 @@ fn with(mut tool: Command, command: &Command) -> Command {
     tool
 }
 
-/// The launches in Nsight Compute's CSV. Every field is quoted.
+/// The launches in Nsight Compute's CSV, and the means of their values.
 pub(super) fn launches(csv: &str) -> Result<Seen, String> {
+    let values = values(csv)?.into_iter();
+    let means = values.map(|(kernel, of)| {
+        let mean = of.iter().sum::<f64>() / of.len() as f64;
+        (kernel, (of.len() as u64, mean))
+    });
+    Ok(means.collect())
+}
+
+/// The metric's values in Nsight Compute's CSV, one for each launch, by kernel symbol. Every field
+/// is quoted.
+pub(super) fn values(csv: &str) -> Result<BTreeMap<String, Vec<f64>>, String> {
     let mut lines = csv
         .lines()
         .filter_map(|line| line.trim().strip_prefix('"')?.strip_suffix('"'))
@@ -84,21 +95,17 @@ pub(super) fn launches(csv: &str) -> Result<Seen, String> {
         index.ok_or_else(|| format!("ncu's table has no column {name}: {head:?}"))
     };
     let (kernel, value) = (column("Kernel Name")?, column("Metric Value")?);
-    let mut seen = Seen::new();
+    let mut values = BTreeMap::<_, Vec<_>>::new();
     for line in lines {
         let field = |index: usize| line.get(index).copied().unwrap_or_default();
         let number: f64 = field(value)
             .replace(',', "")
             .parse()
             .map_err(|_| format!("no number: {}", field(value)))?;
-        let (count, total) = seen.entry(field(kernel).to_owned()).or_default();
-        *count += 1;
-        *total += number;
+        let of = values.entry(field(kernel).to_owned()).or_default();
+        of.push(number);
     }
-    for (count, mean) in seen.values_mut() {
-        *mean /= *count as f64;
-    }
-    Ok(seen)
+    Ok(values)
 }
 
 #[cfg(test)]

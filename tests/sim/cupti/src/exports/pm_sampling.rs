@@ -102,7 +102,6 @@ cupti_functions! {
         let now = driver::now()?;
         let decoded = state::lock().sampling.decode(parameters.object, now, room)?;
         counter_data::write(parameters.image, parameters.bytes, &decoded.samples)?;
-        parameters.overflow = decoded.overflow.into();
         parameters.stop_reason = match decoded.is_full {
             true => COUNTER_DATA_FULL,
             false => END_OF_RECORDS,
