@@ -22,8 +22,8 @@ pub struct DeviceCounters {
     pub chip: String,
     /// Mean time that a sample covers, ns.
     pub interval_ns: u64,
-    /// Time that the start of sampling took, ns. It lies within the first profiled call that used
-    /// the device.
+    /// Time that the start of sampling took, ns: just before the first profiled call that used the
+    /// device, and within its callers.
     pub start_ns: u64,
     /// The metrics that were sampled.
     pub metrics: Vec<Metric>,
