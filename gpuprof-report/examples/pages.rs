@@ -39,6 +39,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         ("many-sweeps", profiles::many_implementations()),
         ("hostile-sweeps", profiles::hostile_sweeps()),
         ("memory", profiles::with_memory(profiles::digits())),
+        ("counters", profiles::with_counters(profiles::digits())),
         ("empty", Profile::default()),
     ];
     for (name, profile) in made {
@@ -50,6 +51,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let trace = profiles::with_memory_track(profiles::time_line());
     let profile_of_memory = profiles::with_memory(profiles::digits());
     write_with(&profile_of_memory, &trace, &folder.join("memory-track"))?;
+    let trace = profiles::with_counter_track(profiles::time_line());
+    let profile_of_counters = profiles::with_counters(profiles::digits());
+    write_with(&profile_of_counters, &trace, &folder.join("counter-track"))?;
     let trace = profiles::long_time_line();
     write_with(&profile, &trace, &folder.join("long-time-line"))?;
     Ok(())

@@ -62,10 +62,10 @@ fn rate(counters: &CounterValues, metrics: &[Metric]) -> Option<Value> {
     Some(value(counters, Quantity::BytesPerS(rate)))
 }
 
-/// Half the width of the 95 % interval of [`dram`].
+/// Half the width of the 95 % interval of [`dram`], at most: reads and writes rise together.
 pub(super) fn dram_interval(counters: &CounterValues) -> Option<Value> {
     let width = |metric| Some(mean(counters, metric)?.ci95);
-    let width = width(Metric::DramRead)?.hypot(width(Metric::DramWrite)?);
+    let width = width(Metric::DramRead)? + width(Metric::DramWrite)?;
     Some(Quantity::BytesPerS(width).into())
 }
 
@@ -194,7 +194,10 @@ fn line(device: &DeviceCounters, full: bool) -> Words {
         words
             .then(";")
             .add_one(PLAIN, number::duration(device.start_ns).text())
-            .add(PLAIN, "to start, at the first profiled call that used the GPU");
+            .add(
+                PLAIN,
+                "to start, at the first profiled call that used the GPU",
+            );
     }
     if let Some(bytes) = device.dram_bytes.filter(|bytes| *bytes > 0) {
         let share = device.unattributed_dram_bytes as f64 / bytes as f64;

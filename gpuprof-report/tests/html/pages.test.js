@@ -434,6 +434,30 @@ test('memory is a table of its own, largest allocations first', () =>
     assert.match(await page.locator('main').textContent(), /Memory: peak 205 MB/);
   }));
 
+test('measured columns stand beside the stated ones, and divided samples are marked', () =>
+  withPage('counters', async (page) => {
+    const heads = await page.locator('#table th').allTextContents();
+    assert.ok(heads.some((head) => head.startsWith('DRAM(')), heads.join());
+    const shown = await names(page);
+    const of = async (name) => (await cells(page, shown.indexOf(name))).join(' ');
+    assert.match(await of('<digits::Adam<f32> as digits::Optimizer>::update'), /4000/);
+    assert.match(await of('digits::Net::forward'), /≈400/);
+    assert.match(await page.locator('#remarks').textContent(), /12,345 samples of 100 µs/);
+  }));
+
+test('a page without counters has no such columns', () => withPage('04_train_digits', async (page) => {
+  assert.doesNotMatch(await page.locator('#table').textContent(), /DRAM/);
+}));
+
+test('the time line shows what the counters measured', () =>
+  withPage('counter-track', async (page) => {
+    const { width, height } = await timeLine(page).boundingBox();
+    await timeLine(page).hover({ position: { x: width * 0.2, y: height - 15 } });
+    const lines = await page.locator('.time-line .tip div').allTextContents();
+    assert.deepEqual(lines.slice(0, 2), ['DRAM read (GB/s)', 'counter · GPU 0 · NVIDIA H200']);
+    assert.match(lines[2], /2[,.]?790|2.79/);
+  }));
+
 test('a page without memory has no such table', () => withPage('04_train_digits', async (page) => {
   assert.equal(await tab(page, 'Memory').count(), 0);
 }));

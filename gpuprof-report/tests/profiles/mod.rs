@@ -7,6 +7,7 @@ use gpuprof_report::histogram::Histogram;
 use gpuprof_report::profile::*;
 use gpuprof_report::table::TableOptions;
 
+mod counters;
 mod graphs;
 mod kernels;
 mod large;
@@ -20,6 +21,7 @@ mod time_line;
 mod training;
 mod trouble;
 
+pub(crate) use counters::{with_counter_track, with_counters};
 pub(crate) use graphs::graphs;
 pub(crate) use kernels::{convolution, digits};
 pub(crate) use large::{deep, large};

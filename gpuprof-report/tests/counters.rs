@@ -1,0 +1,102 @@
+//! Columns and lines of what hardware counters measured.
+
+mod profiles;
+
+use gpuprof_report::profile::{Metric, Profile};
+use profiles::{digits, full, options, report, with_counters};
+
+/// The rows of the first two functions with their header, the line on the sampling, and the first
+/// kernel with its header.
+fn counter_part(text: &str) -> String {
+    let is_counted = |line: &&str| {
+        line.starts_with("Function")
+            || line.starts_with("Kernel")
+            || line.contains('≈')
+            || line.contains("4000") // GB/s
+            || line.contains("hardware counters of")
+    };
+    let lines: Vec<&str> = text.lines().filter(is_counted).collect();
+    lines.join("\n")
+}
+
+#[test]
+fn measured_values_stand_beside_what_a_function_states() {
+    let profile = with_counters(digits());
+    for width in [Some(80), Some(200), None] {
+        let name = width.map_or("pipe".to_owned(), |width| width.to_string());
+        let text = report(&profile, &options(width));
+        insta::assert_snapshot!(format!("counters_{name}"), counter_part(&text));
+    }
+    let text = report(&profile, &full(400));
+    insta::assert_snapshot!("counters_full", counter_part(&text));
+}
+
+/// Of the profile with counters after `change`: the line on the sampling.
+fn line(change: impl FnOnce(&mut Profile)) -> Option<String> {
+    let mut profile = with_counters(digits());
+    change(&mut profile);
+    let text = report(&profile, &options(400));
+    let mut lines = text.lines();
+    let line = lines.find(|line| line.contains("hardware counters of"))?;
+    Some(line.to_owned())
+}
+
+#[test]
+fn what_makes_samples_doubtful_is_said() {
+    assert_eq!(
+        line(|_| ()).unwrap(),
+        "hardware counters of GPU 0 (GH100): 12,345 samples of 100 µs; 429 ms to start, at the \
+         first profiled call that used the GPU; 10.0 % of the memory traffic came while nothing of \
+         this program ran, and is not attributed (counters are of the whole device); 200 ms without \
+         samples; the interval was doubled 1x, because samples came too fast"
+    );
+}
+
+#[test]
+fn good_samples_need_no_line() {
+    let good = |profile: &mut Profile| {
+        let device = &mut profile.counters[0];
+        (device.start_ns, device.overflows, device.gap_ns) = (1_000_000, 0, 0);
+        device.unattributed_dram_bytes = 100_000_000;
+    };
+    assert_eq!(line(good), None);
+}
+
+#[test]
+fn too_few_samples_show_nothing() {
+    let mut profile = with_counters(digits());
+    for function in &mut profile.functions {
+        if let Some(counters) = &mut function.activity.counters {
+            counters.means.clear();
+        }
+    }
+    profile.kernels[0].counters = None;
+    let text = report(&profile, &options(200));
+    assert!(!text.contains("DRAM") && !text.contains('≈'), "{text}");
+}
+
+#[test]
+fn without_a_read_rate_there_is_no_bandwidth() {
+    let mut profile = with_counters(digits());
+    for function in &mut profile.functions {
+        if let Some(counters) = &mut function.activity.counters {
+            counters
+                .means
+                .retain(|mean| mean.metric != Metric::DramRead);
+        }
+    }
+    profile.kernels[0].counters = None;
+    let text = report(&profile, &options(200));
+    assert!(
+        !text.contains("DRAM(") && text.contains("Issue(%)"),
+        "{text}"
+    );
+}
+
+#[test]
+fn profiles_without_counters_have_no_such_columns() {
+    let text = report(&digits(), &full(400));
+    for word in ["DRAM", "Issue", "Tensor", "Bound", "hardware counters"] {
+        assert!(!text.contains(word), "{word}: {text}");
+    }
+}

@@ -1,0 +1,80 @@
+//! Hardware counters.
+
+use gpuprof_report::profile::*;
+use gpuprof_report::trace::{CounterTrack, Trace};
+
+use super::MS;
+
+/// The first two functions and the first kernel were sampled: one is near the memory bandwidth, the
+/// other shares its samples. The device was busy for others too, and its interval was doubled.
+pub(crate) fn with_counters(mut profile: Profile) -> Profile {
+    let mut device = DeviceCounters::default();
+    (device.device, device.chip) = (0, "GH100".into());
+    (device.interval_ns, device.start_ns) = (100_000, 429 * MS);
+    device.metrics = vec![
+        Metric::DramRead,
+        Metric::DramWrite,
+        Metric::SmActive,
+        Metric::TensorActive,
+        Metric::IssueRate,
+    ];
+    device.omitted = vec![Metric::NvlinkReceived, Metric::NvlinkSent];
+    (device.samples, device.sampled_ns) = (12_345, 1_234_500_000);
+    device.unattributed_ns = 234_500_000;
+    device.dram_bytes = Some(4_000_000_000);
+    device.unattributed_dram_bytes = 400_000_000;
+    (device.gap_ns, device.overflows) = (200 * MS, 1);
+    profile.counters = vec![device];
+
+    let near_bandwidth = values(2_000, [2_790.0, 1_210.0], [0.98, 0.0, 0.125]);
+    let mut shared = values(40, [310.0, 90.0], [0.5, 0.625, 0.75]);
+    shared.is_divided = true;
+    let [first, second, ..] = profile.functions.as_mut_slice() else {
+        panic!("a profile without functions");
+    };
+    first.activity.counters = Some(Box::new(near_bandwidth.clone()));
+    second.activity.counters = Some(Box::new(shared));
+    let kernel = profile.kernels.first_mut().unwrap();
+    kernel.counters = Some(Box::new(near_bandwidth));
+    profile
+}
+
+/// GB/s read and written; shares of busy multiprocessors, tensor cores and issued instructions.
+fn values(samples: u64, gb_per_s: [f64; 2], shares: [f64; 3]) -> CounterValues {
+    let [read, write] = gb_per_s.map(|rate| rate * 1e9);
+    let [sms, tensor, issue] = shares;
+    let means = [
+        (Metric::DramRead, read),
+        (Metric::DramWrite, write),
+        (Metric::SmActive, sms),
+        (Metric::TensorActive, tensor),
+        (Metric::IssueRate, issue),
+    ];
+    let mut values = CounterValues::default();
+    (values.samples, values.sampled_ns) = (samples, samples * 50_000);
+    values.means = means
+        .into_iter()
+        .map(|(metric, mean)| {
+            let mut of = CounterMean::default();
+            (of.metric, of.mean, of.ci95) = (metric, mean, 0.01 * mean);
+            of
+        })
+        .collect();
+    values
+}
+
+/// A time line with the bandwidth.
+pub(crate) fn with_counter_track(mut trace: Trace) -> Trace {
+    let mut track = CounterTrack::default();
+    track.name = "DRAM read (GB/s)".into();
+    track.device = Some(0);
+    let at = |us: u64, rate: f64| (5_000_000 + us * 1_000, rate);
+    track.samples = vec![
+        at(0, 0.0),
+        at(2_000, 2_790.0),
+        at(9_000, 310.0),
+        at(20_500, 0.0),
+    ];
+    trace.counters = vec![track];
+    trace
+}
