@@ -1,0 +1,62 @@
+//! The functions and lines of a stack, by the symbols and the debug information of the program and
+//! its libraries.
+
+use gpuprof_report::profile::LaunchLine;
+
+#[cfg(feature = "cupti")]
+use super::frame::{self, Frame};
+#[cfg(feature = "cupti")]
+use crate::cupti::collect::lifecycle;
+#[cfg(feature = "cupti")]
+use crate::os::modules;
+
+/// The line of a stack, whose innermost frame comes first.
+#[cfg(feature = "cupti")]
+pub(super) fn launch_line(addresses: &[usize]) -> Option<LaunchLine> {
+    let mut frames: Vec<Frame> = Vec::new();
+    for address in below_the_driver(addresses) {
+        backtrace::resolve(*address as *mut std::ffi::c_void, |symbol| {
+            let name = symbol.name();
+            frames.push(Frame {
+                // Without the hash.
+                function: name.map_or_else(String::new, |name| format!("{name:#}")),
+                file: symbol
+                    .filename()
+                    .map(|file| file.to_string_lossy().into_owned()),
+                line: symbol.lineno(),
+            });
+        });
+        if frames.iter().any(Frame::is_of_program) {
+            break;
+        }
+    }
+    frame::launch_line(frames.iter())
+}
+
+#[cfg(not(feature = "cupti"))]
+pub(super) fn launch_line(_addresses: &[usize]) -> Option<LaunchLine> {
+    None
+}
+
+/// The frames outside of those that report a call: gpuprof's callback, libcupti, and the driver,
+/// which calls libcupti. Their symbols are many, and none is the program's.
+#[cfg(feature = "cupti")]
+fn below_the_driver(addresses: &[usize]) -> &[usize] {
+    let base = |index: usize| modules::base_of(*addresses.get(index)?);
+    let bases: Vec<Option<usize>> = (0..addresses.len()).map(base).collect();
+    let cupti = lifecycle::subscription().and_then(|of| modules::base_of(of.library.address()?));
+    let end_of = |library: Option<usize>, start: usize| {
+        let mut rest = bases.iter().skip(start);
+        rest.position(|base| *base != library)
+            .map_or(addresses.len(), |count| start + count)
+    };
+    let Some(first) = bases
+        .iter()
+        .position(|base| *base == cupti && base.is_some())
+    else {
+        return addresses;
+    };
+    let driver = end_of(cupti, first);
+    let start = end_of(bases.get(driver).copied().flatten(), driver);
+    addresses.get(start..).unwrap_or_default()
+}

@@ -1,0 +1,7 @@
+//! From stacks to source lines, when a report is made.
+
+#[cfg(feature = "cupti")]
+mod frame;
+pub(crate) mod line_cache;
+mod lookup;
+pub(crate) mod to_profile;
