@@ -19,6 +19,7 @@ mod memory_at_exit;
 mod no_counters;
 mod record_collection;
 mod record_order;
+mod stacks;
 mod unavailable;
 mod windows;
 
@@ -45,6 +46,7 @@ fn main() -> ExitCode {
         counters::MODULE,
         no_counters::MODULE,
         record_order::MODULE,
+        stacks::MODULE,
         unavailable::MODULE,
         windows::MODULE,
     ])

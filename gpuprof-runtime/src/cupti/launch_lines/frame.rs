@@ -49,17 +49,40 @@ pub(super) fn launch_line<'a>(
 ) -> Option<LaunchLine> {
     let innermost = |origin| frames.clone().find(|frame| frame.origin() == origin);
     let frame = innermost(Origin::Program).or_else(|| innermost(Origin::Framework))?;
+    let function = frames.clone().find(|outer| outer.encloses(frame));
     let mut line = LaunchLine::default();
-    line.function = shown_function(&frame.function);
+    line.function = shown_function(&function.unwrap_or(frame).function);
     line.file = frame.file.as_deref().map(shown_file);
     line.line = frame.line.filter(|_| line.file.is_some());
     line.in_framework = frame.origin() == Origin::Framework;
     Some(line)
 }
 
+/// Whether these frames, innermost first, are enough for the line of their stack.
+pub(super) fn are_enough(frames: &[Frame]) -> bool {
+    let innermost = frames
+        .iter()
+        .find(|frame| frame.origin() == Origin::Program);
+    innermost.is_some_and(|frame| frames.iter().any(|outer| outer.encloses(frame)))
+}
+
 impl Frame {
-    pub(super) fn is_of_program(&self) -> bool {
-        self.origin() == Origin::Program
+    /// Whether this is the function that a frame inside of it is a part of: itself, unless that is
+    /// a closure without a path, as line tables alone have them. Then it is the nearest function
+    /// in the same file, which mostly has the closure.
+    fn encloses(&self, inner: &Self) -> bool {
+        match inner.is_bare_closure() {
+            true => {
+                self.file == inner.file
+                    && !self.is_bare_closure()
+                    && self.origin() == Origin::Program
+            }
+            false => self == inner,
+        }
+    }
+
+    fn is_bare_closure(&self) -> bool {
+        self.function.starts_with('{')
     }
 
     fn origin(&self) -> Origin {

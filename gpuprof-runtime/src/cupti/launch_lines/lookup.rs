@@ -26,7 +26,7 @@ pub(super) fn launch_line(addresses: &[usize]) -> Option<LaunchLine> {
                 line: symbol.lineno(),
             });
         });
-        if frames.iter().any(Frame::is_of_program) {
+        if frame::are_enough(&frames) {
             break;
         }
     }

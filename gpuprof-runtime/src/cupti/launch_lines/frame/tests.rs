@@ -1,4 +1,6 @@
-use super::{Frame, crate_of_file, crate_of_function, launch_line, shown_file, shown_function};
+use super::{
+    Frame, are_enough, crate_of_file, crate_of_function, launch_line, shown_file, shown_function,
+};
 
 const REGISTRY: &str = "/home/me/.cargo/registry/src/index.crates.io-1949cf8c6b5b557f";
 
@@ -56,6 +58,25 @@ fn without_debug_information_functions_are_told_apart_by_their_crates() {
     assert_eq!(line(&frames), Some(("app::train".to_owned(), false)));
     let named = launch_line(frames.iter()).expect("a function");
     assert_eq!((named.file, named.line), (None, None));
+}
+
+#[test]
+fn line_tables_alone_name_a_closure_by_the_next_function_of_its_file() {
+    let (file, other) = (Some("/app/src/model.rs"), Some("/app/src/main.rs"));
+    let std = Some("/rustc/59807616e1f4/library/core/src/array/mod.rs");
+    let frames = [
+        frame("{closure#1}", file),
+        frame("map<i32, 2>", std),
+        frame("{closure#0}", file),
+        frame("run", other),
+        frame("forward", file),
+        frame("main", other),
+    ];
+    let expected = ("forward at src/model.rs:42".to_owned(), false);
+    assert_eq!(line(&frames), Some(expected));
+    assert!(!are_enough(&frames[..4]) && are_enough(&frames[..5]));
+    let alone = ("{closure#1} at src/model.rs:42".to_owned(), false);
+    assert_eq!(line(&frames[..4]), Some(alone));
 }
 
 #[test]
