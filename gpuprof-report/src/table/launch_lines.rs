@@ -149,16 +149,22 @@ pub(super) fn write(
     out.push('\n');
 }
 
-/// The names of all rows, and their columns.
+/// The names of all lines, each with its kernel, and their columns.
 #[cfg(feature = "html")]
 pub(super) fn all(profile: &Profile) -> (Vec<String>, Vec<Headed>) {
-    let rows = rows(profile, &TableOptions::default(), usize::MAX);
-    let rows: Vec<Row> = rows.into_iter().flatten().collect();
-    let columns = quantity::headed(values(&rows));
-    let names = rows
-        .into_iter()
-        .map(|row| row.label.indent + &row.label.name);
-    (names.collect(), columns)
+    let (mut names, mut lines) = (Vec::new(), Vec::new());
+    for of_kernel in rows(profile, &TableOptions::default(), usize::MAX) {
+        let mut of_kernel = of_kernel.into_iter();
+        let kernel = of_kernel
+            .next()
+            .map_or_else(String::new, |row| row.label.name);
+        for line in of_kernel {
+            names.push(format!("{} · {kernel}", line.label.name));
+            lines.push(line);
+        }
+    }
+    let columns = quantity::headed(values(&lines));
+    (names, columns)
 }
 
 /// How many launches were looked at, and what to annotate.
