@@ -51,7 +51,7 @@ impl Row {
         let (shown, cut) = lines.split_at(most.min(lines.len()));
         let mut rows = vec![Self::new(label, Some(calls), lines)];
         rows.extend(shown.iter().map(|line| {
-            let label = Label::secondary("  ", shown_line(line));
+            let label = Label::secondary("  ", sanitize::name(&line.to_string()).into_owned());
             Self::new(label, None, std::slice::from_ref(line))
         }));
         if !cut.is_empty() {
@@ -59,15 +59,6 @@ impl Row {
             rows.push(Self::new(label, None, cut));
         }
         rows
-    }
-}
-
-/// `src/model.rs:42 app::model::forward`: the place first, which is what is looked for.
-fn shown_line(line: &LaunchLine) -> String {
-    let function = sanitize::name(&line.function).into_owned();
-    match line.place() {
-        Some(place) => format!("{} {function}", sanitize::name(&place)),
-        None => function,
     }
 }
 
@@ -188,11 +179,9 @@ fn to_annotate(stacks: &LaunchStacks) -> Option<Words> {
         .map(|line| {
             let calls = number::count(line.calls).text();
             let time = number::duration(line.total_ns).text();
-            let named = line.to_string();
-            Cow::Owned(format!(
-                "{} ({calls} launches, {time})",
-                sanitize::name(&named)
-            ))
+            let line = line.to_string();
+            let line = sanitize::name(&line);
+            Cow::Owned(format!("{line} ({calls} launches, {time})"))
         })
         .collect();
     (!advised.is_empty()).then(|| {
