@@ -20,6 +20,7 @@ mod no_counters;
 mod record_collection;
 mod record_order;
 mod stacks;
+mod stacks_at_exit;
 mod unavailable;
 mod windows;
 
@@ -47,6 +48,7 @@ fn main() -> ExitCode {
         no_counters::MODULE,
         record_order::MODULE,
         stacks::MODULE,
+        stacks_at_exit::MODULE,
         unavailable::MODULE,
         windows::MODULE,
     ])

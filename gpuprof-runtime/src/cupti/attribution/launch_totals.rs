@@ -4,8 +4,9 @@ use smallvec::SmallVec;
 
 use crate::cupti::collect::stack_table::StackId;
 
-/// Stacks of a row that are told apart; the others are one.
-const MAX_ROW_STACKS: usize = 256;
+/// Stacks of a row that are told apart; the others are one. A stack is of one call path and mostly
+/// of one kernel, so all rows together have hardly more than there are stacks.
+pub(crate) const MAX_ROW_STACKS: usize = 1 << 10;
 
 /// What was launched from one stack, of the launches whose stack was looked at.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -15,7 +16,7 @@ pub(crate) struct LaunchTotals {
     pub(crate) total_ns: u64,
 }
 
-/// The stacks of one row.
+/// The stacks of one row, by number.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StackTotals(SmallVec<[(StackId, LaunchTotals); 1]>);
 
@@ -30,24 +31,21 @@ impl StackTotals {
     }
 
     fn add(&mut self, stack: StackId, totals: LaunchTotals) {
-        let has_room = self.0.len() < MAX_ROW_STACKS;
-        let is_known = |&(known, _): &(StackId, _)| known == stack;
-        let stack = match has_room || self.0.iter().any(is_known) {
-            true => stack,
-            false => StackId::OTHERS,
-        };
-        let sum = match self.0.iter_mut().find(|(known, _)| *known == stack) {
-            Some((_, sum)) => sum,
-            None => {
-                self.0.push((stack, LaunchTotals::default()));
-                let Some((_, sum)) = self.0.last_mut() else {
-                    return;
-                };
-                sum
+        let position = |stack: StackId| self.0.binary_search_by_key(&stack, |(known, _)| *known);
+        let (stack, found) = match position(stack) {
+            Err(_) if self.0.len() >= MAX_ROW_STACKS => {
+                (StackId::OTHERS, position(StackId::OTHERS))
             }
+            found => (stack, found),
         };
-        sum.activities += totals.activities;
-        sum.total_ns += totals.total_ns;
+        let index = found.unwrap_or_else(|index| {
+            self.0.insert(index, (stack, LaunchTotals::default()));
+            index
+        });
+        if let Some((_, sum)) = self.0.get_mut(index) {
+            sum.activities += totals.activities;
+            sum.total_ns += totals.total_ns;
+        }
     }
 
     pub(crate) fn merge(&mut self, other: &Self) {

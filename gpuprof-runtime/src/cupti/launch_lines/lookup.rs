@@ -14,7 +14,12 @@ use crate::os::modules;
 #[cfg(feature = "cupti")]
 pub(super) fn launch_line(addresses: &[usize]) -> Option<LaunchLine> {
     let mut frames: Vec<Frame> = Vec::new();
+    let system = system_library();
     for address in below_the_driver(addresses) {
+        // It starts threads, and its debug information may be installed.
+        if system.is_some() && modules::base_of(*address) == system {
+            continue;
+        }
         backtrace::resolve(*address as *mut std::ffi::c_void, |symbol| {
             let name = symbol.name();
             frames.push(Frame {
@@ -38,6 +43,14 @@ pub(super) fn launch_line(_addresses: &[usize]) -> Option<LaunchLine> {
     None
 }
 
+/// Where the C library begins, unless it is linked into the program.
+#[cfg(feature = "cupti")]
+fn system_library() -> Option<usize> {
+    let own = modules::base_of(system_library as *const () as usize);
+    let system = modules::base_of(libc::getpid as *const () as usize);
+    system.filter(|_| system != own)
+}
+
 /// The frames outside of those that report a call: gpuprof's callback, libcupti, and the driver,
 /// which calls libcupti. Their symbols are many, and none is the program's.
 #[cfg(feature = "cupti")]
@@ -59,4 +72,17 @@ fn below_the_driver(addresses: &[usize]) -> &[usize] {
     let driver = end_of(cupti, first);
     let start = end_of(bases.get(driver).copied().flatten(), driver);
     addresses.get(start..).unwrap_or_default()
+}
+
+#[cfg(all(test, feature = "cupti"))]
+mod tests {
+    use super::launch_line;
+
+    #[test]
+    fn the_c_library_and_addresses_of_nothing_have_no_line() {
+        let inside = |function: *const ()| function as usize + 1;
+        let addresses = [inside(libc::getpid as *const ()), 1, usize::MAX];
+        assert_eq!(launch_line(&addresses), None);
+        assert_eq!(launch_line(&[]), None);
+    }
 }
