@@ -202,7 +202,7 @@ fn without_closure(path: &str) -> Option<&str> {
     is_closure.then_some(before)
 }
 
-/// `app::run` of `app::run::<f32>`.
+/// `app::run` of `app::run::<f32>`, and of `app::run<f32>`, as line tables have it.
 fn without_arguments(path: &str) -> Option<&str> {
     path.ends_with('>').then_some(())?;
     let mut depth = 0;
@@ -213,7 +213,8 @@ fn without_arguments(path: &str) -> Option<&str> {
             _ => {}
         }
         if depth == 0 {
-            return path.get(..at)?.strip_suffix("::");
+            let before = path.get(..at)?;
+            return Some(before.strip_suffix("::").unwrap_or(before));
         }
     }
     None

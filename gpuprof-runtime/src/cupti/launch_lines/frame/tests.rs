@@ -158,6 +158,7 @@ fn closures_and_generic_arguments_are_left_out() {
     for (path, shown) in [
         ("app::run::{{closure}}::{{closure}}", "app::run"),
         ("app::run::<f32>::{closure#1}", "app::run"),
+        ("launch<app::{impl#1}::run::{closure_env#4}>", "launch"),
         ("app::run::<fn(u8) -> u8>", "app::run::<fn(u8) -> u8>"),
         ("<app::A<u8> as app::B>::run", "<app::A<u8> as app::B>::run"),
         ("<app::A>", "<app::A>"),
