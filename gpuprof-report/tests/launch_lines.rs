@@ -27,7 +27,7 @@ fn a_full_report_has_every_line() {
     let profile = with_launch_lines(digits());
     let shown = |text: &str| {
         (40..46)
-            .map(|line| text.contains(&format!("model.rs:{line} ")))
+            .map(|line| text.contains(&format!("model.rs:{line}")))
             .collect::<Vec<_>>()
     };
     let short = part(&report(&profile, &options(200)));

@@ -203,7 +203,7 @@ objects! {
     }
 
     LaunchLine {
-        function, file, line, in_framework: unless_default, calls, total_ns,
+        function, file, line, caller: unless_default, in_framework: unless_default, calls, total_ns,
     }
 
     LaunchStacks {

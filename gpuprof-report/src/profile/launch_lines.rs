@@ -31,6 +31,11 @@ pub struct LaunchLine {
     pub file: Option<String>,
     /// Its line; `None` without debug information.
     pub line: Option<u32>,
+    /// The function of the program that calls this one, with its place, such as
+    /// `app::model::forward at src/model.rs:42`: where a helper launches for others, these differ.
+    /// `None` if no other one is known. JSON omits it then.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub caller: Option<String>,
     /// Whether all frames of the stack are of frameworks, of which this is the innermost. JSON
     /// omits it if not.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "is_false"))]
@@ -58,19 +63,23 @@ impl LaunchLine {
         !self.in_framework && ![UNKNOWN_FUNCTION, OTHER_STACKS].contains(&self.function.as_str())
     }
 
-    /// Whether both are the same line of the same function.
+    /// Whether both are the same line of the same function, called by the same line.
     #[must_use]
     pub fn is_same_line(&self, other: &Self) -> bool {
-        (&self.file, self.line, &self.function) == (&other.file, other.line, &other.function)
+        (self.line, &self.file) == (other.line, &other.file)
+            && (&self.function, &self.caller) == (&other.function, &other.caller)
     }
 }
 
-/// `app::model::forward at src/model.rs:42`.
+/// `app::launch at src/gpu.rs:7 ← app::model::forward at src/model.rs:42`.
 impl fmt::Display for LaunchLine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.function)?;
-        match self.place() {
-            Some(place) => write!(f, " at {place}"),
+        if let Some(place) = self.place() {
+            write!(f, " at {place}")?;
+        }
+        match &self.caller {
+            Some(caller) => write!(f, " ← {caller}"),
             None => Ok(()),
         }
     }
@@ -105,6 +114,7 @@ pub fn add_lines(sum: &mut Vec<LaunchLine>, more: &[LaunchLine]) {
     sum.sort_by(|a, b| {
         let key = |line: &LaunchLine| (std::cmp::Reverse(line.calls), line.line);
         let order = key(a).cmp(&key(b));
-        order.then_with(|| (&a.file, &a.function).cmp(&(&b.file, &b.function)))
+        order
+            .then_with(|| (&a.file, &a.function, &a.caller).cmp(&(&b.file, &b.function, &b.caller)))
     });
 }

@@ -20,6 +20,9 @@ use crate::sanitize;
 /// Lines of one kernel that are shown unless the report is in full.
 const MAX_LINES: usize = 4;
 
+/// Characters of a line with its function and its caller.
+const LONGEST_LINE: usize = 400;
+
 /// Functions that are named as worth an annotation.
 const MAX_ADVISED: usize = 3;
 
@@ -51,7 +54,10 @@ impl Row {
         let (shown, cut) = lines.split_at(most.min(lines.len()));
         let mut rows = vec![Self::new(label, Some(calls), lines)];
         rows.extend(shown.iter().map(|line| {
-            let label = Label::secondary("  ", sanitize::name(&line.to_string()).into_owned());
+            let label = Label::secondary(
+                "  ",
+                sanitize::short(&line.to_string(), LONGEST_LINE).into_owned(),
+            );
             Self::new(label, None, std::slice::from_ref(line))
         }));
         if !cut.is_empty() {
@@ -180,7 +186,7 @@ fn to_annotate(stacks: &LaunchStacks) -> Option<Words> {
             let calls = number::count(line.calls).text();
             let time = number::duration(line.total_ns).text();
             let line = line.to_string();
-            let line = sanitize::name(&line);
+            let line = sanitize::short(&line, LONGEST_LINE);
             Cow::Owned(format!("{line} ({calls} launches, {time})"))
         })
         .collect();

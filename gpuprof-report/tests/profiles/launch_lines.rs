@@ -28,6 +28,7 @@ pub(crate) fn with_launch_lines(mut profile: Profile) -> Profile {
             )
         })
         .collect();
+    first.launch_lines[0].caller = Some("digits::train at src/main.rs:99".to_owned());
     let mut framework = launch_line(
         "cubecl_cuda::compute::server::CudaServer::launch",
         Some(("cubecl-cuda-0.6.0/src/compute/server.rs", 310)),

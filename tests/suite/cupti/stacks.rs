@@ -7,7 +7,7 @@ use cudarc::driver::{
     CudaFunction, CudaSlice, CudaStream, DevicePtr, LaunchArgs, LaunchConfig, PushKernelArg,
 };
 use cudarc::nvrtc::Ptx;
-use gpuprof::profile::{LaunchLine, LaunchStacks};
+use gpuprof::profile::{LaunchLine, LaunchStacks, add_lines};
 use gpuprof::{Profile, Session, gpu_profile};
 use support::cupti_world::{Tier, builder, tier, work};
 use support::graph_capture::capture;
@@ -20,6 +20,7 @@ pub(crate) const MODULE: Module = Module::new(
         a_kernel_has_the_line_and_the_function_that_launched_it,
         two_lines_of_one_kernel_have_their_counts,
         unattributed_work_has_the_lines_to_annotate,
+        a_helper_that_launches_has_its_callers,
         a_line_in_a_closure_is_that_of_its_function,
         a_recursion_deeper_than_the_bound_has_its_line,
         a_replayed_kernel_has_the_line_that_captured_it,
@@ -110,16 +111,21 @@ fn line(function: &str, line: u32, calls: u64) -> LaunchLine {
     of
 }
 
-/// Lines without the paths of their functions, which line tables alone have for some only.
+/// Lines by whomever they are called, without the paths of their functions, which line tables alone
+/// have for some only.
 fn short(lines: &[LaunchLine]) -> Vec<LaunchLine> {
-    let lines = lines.iter().cloned();
-    lines
-        .map(|mut line| {
-            let short = line.function.rsplit_once("::");
-            line.function = short.map_or(line.function.clone(), |(_, name)| name.to_owned());
-            line
-        })
-        .collect()
+    let mut short = Vec::new();
+    for line in lines {
+        let mut line = line.clone();
+        line.function = last(&line.function).to_owned();
+        line.caller = None;
+        add_lines(&mut short, &[line]);
+    }
+    short
+}
+
+fn last(path: &str) -> &str {
+    path.rsplit_once("::").map_or(path, |(_, name)| name)
 }
 
 fn unattributed(profile: &Profile) -> Vec<LaunchLine> {
@@ -228,6 +234,36 @@ fn unattributed_work_has_the_lines_to_annotate() {
         of(&profile, "annotated"),
         [line("annotated", of_annotated, 1)]
     );
+}
+
+fn first_caller(saxpy: &Saxpy) -> u32 {
+    helper(saxpy);
+    line!() - 1
+}
+
+fn second_caller(saxpy: &Saxpy) -> u32 {
+    (0..2).for_each(|_| assert!(helper(saxpy) > 0));
+    line!() - 1
+}
+
+fn a_helper_that_launches_has_its_callers() {
+    let t = tier();
+    let saxpy = Saxpy::new(&t);
+    let session = session(&t);
+    let (first, second) = (first_caller(&saxpy), second_caller(&saxpy));
+    let profile = t.finish(session);
+    let lines = profile.kernels[0].launch_lines.iter();
+    let callers: Vec<(&str, u64)> = lines
+        .map(|line| (last(line.caller.as_deref().expect("a caller")), line.calls))
+        .collect();
+    let expected = [
+        (format!("second_caller at {FILE}:{second}"), 2),
+        (format!("first_caller at {FILE}:{first}"), 1),
+    ];
+    let expected = expected
+        .each_ref()
+        .map(|(name, calls)| (name.as_str(), *calls));
+    assert_eq!(callers, expected);
 }
 
 fn a_line_in_a_closure_is_that_of_its_function() {

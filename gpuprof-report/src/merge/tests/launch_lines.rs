@@ -51,6 +51,20 @@ fn counts_of_a_line_add_up_and_the_most_frequent_comes_first() {
 }
 
 #[test]
+fn a_line_with_another_caller_is_another() {
+    let by = |caller: &str| LaunchLine {
+        caller: Some(caller.into()),
+        ..line(7, 1)
+    };
+    let ranks = [rank(1, &[by("a"), by("b")]), rank(2, &[by("b")])];
+    let merged = merged(&ranks).kernels.remove(0).launch_lines;
+    let callers = merged
+        .iter()
+        .map(|line| (line.caller.as_deref(), line.calls));
+    assert!(callers.eq([(Some("b"), 2), (Some("a"), 1)]));
+}
+
+#[test]
 fn a_rank_without_stacks_changes_nothing() {
     let without = Profile {
         pid: 3,

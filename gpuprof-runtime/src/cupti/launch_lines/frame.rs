@@ -44,26 +44,53 @@ const FRAMEWORKS: [(&str, &str); 4] = [
 
 /// The line of a stack, whose innermost frame comes first: of the innermost frame of the program
 /// or, without one, of a framework.
-pub(super) fn launch_line<'a>(
-    frames: impl Iterator<Item = &'a Frame> + Clone,
-) -> Option<LaunchLine> {
-    let innermost = |origin| frames.clone().find(|frame| frame.origin() == origin);
+pub(super) fn launch_line(frames: &[Frame]) -> Option<LaunchLine> {
+    let innermost = |origin| frames.iter().find(|frame| frame.origin() == origin);
     let frame = innermost(Origin::Program).or_else(|| innermost(Origin::Framework))?;
-    let function = frames.clone().find(|outer| outer.encloses(frame));
     let mut line = LaunchLine::default();
-    line.function = shown_function(&function.unwrap_or(frame).function);
+    line.function = shown_function(&enclosing(frames, frame).unwrap_or(frame).function);
     line.file = frame.file.as_deref().map(shown_file);
     line.line = frame.line.filter(|_| line.file.is_some());
     line.in_framework = frame.origin() == Origin::Framework;
+    line.caller = caller(frames).map(|caller| {
+        let mut of_caller = LaunchLine::default();
+        of_caller.function = shown_function(&caller.function);
+        of_caller.file = caller.file.as_deref().map(shown_file);
+        of_caller.line = caller.line.filter(|_| of_caller.file.is_some());
+        of_caller.to_string()
+    });
     Some(line)
 }
 
 /// Whether these frames, innermost first, are enough for the line of their stack.
 pub(super) fn are_enough(frames: &[Frame]) -> bool {
-    let innermost = frames
+    caller(frames).is_some()
+}
+
+/// The function that a frame is a part of.
+fn enclosing<'a>(frames: &'a [Frame], frame: &Frame) -> Option<&'a Frame> {
+    frames.iter().find(|outer| outer.encloses(frame))
+}
+
+/// The frame of the program that calls the function of the innermost one, closures of that function
+/// left out.
+fn caller(frames: &[Frame]) -> Option<&Frame> {
+    let mut of_program = frames
         .iter()
-        .find(|frame| frame.origin() == Origin::Program);
-    innermost.is_some_and(|frame| frames.iter().any(|outer| outer.encloses(frame)))
+        .filter(|frame| frame.origin() == Origin::Program);
+    let function = shown_function(&enclosing(frames, of_program.next()?)?.function);
+    of_program.find(|frame| {
+        !frame.is_bare_closure() && !is_same_function(&shown_function(&frame.function), &function)
+    })
+}
+
+/// Whether two names may be of one function, of which one lacks its path.
+fn is_same_function(one: &str, other: &str) -> bool {
+    let last = |path: &str| path.rsplit("::").next().map(str::to_owned);
+    match one.contains("::") && other.contains("::") {
+        true => one == other,
+        false => last(one) == last(other),
+    }
 }
 
 impl Frame {

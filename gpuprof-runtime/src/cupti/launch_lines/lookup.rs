@@ -35,7 +35,7 @@ pub(super) fn launch_line(addresses: &[usize]) -> Option<LaunchLine> {
             break;
         }
     }
-    frame::launch_line(frames.iter())
+    frame::launch_line(&frames)
 }
 
 #[cfg(not(feature = "cupti"))]

@@ -14,7 +14,7 @@ fn frame(function: &str, file: Option<&str>) -> Frame {
 
 /// The line of a stack as text, and whether it is that of a framework.
 fn line(frames: &[Frame]) -> Option<(String, bool)> {
-    let line = launch_line(frames.iter())?;
+    let line = launch_line(frames)?;
     Some((line.to_string(), line.in_framework))
 }
 
@@ -38,7 +38,7 @@ fn the_line_is_the_innermost_one_of_the_program() {
         frame("app::main", Some("/home/me/app/src/main.rs")),
         frame("main", None),
     ];
-    let model = "<app::Model as candle_core::Module>::forward at src/model.rs:42";
+    let model = "<app::Model as candle_core::Module>::forward at src/model.rs:42 ← app::main at src/main.rs:42";
     assert_eq!(line(&frames), Some((model.to_owned(), false)));
     // A thread of the framework.
     frames.drain(4..);
@@ -56,7 +56,7 @@ fn without_debug_information_functions_are_told_apart_by_their_crates() {
         frame("app::train::{{closure}}", None),
     ];
     assert_eq!(line(&frames), Some(("app::train".to_owned(), false)));
-    let named = launch_line(frames.iter()).expect("a function");
+    let named = launch_line(&frames).expect("a function");
     assert_eq!((named.file, named.line), (None, None));
 }
 
@@ -72,8 +72,8 @@ fn line_tables_alone_name_a_closure_by_the_next_function_of_its_file() {
         frame("forward", file),
         frame("main", other),
     ];
-    let expected = ("forward at src/model.rs:42".to_owned(), false);
-    assert_eq!(line(&frames), Some(expected));
+    let expected = "forward at src/model.rs:42 ← run at src/main.rs:42".to_owned();
+    assert_eq!(line(&frames), Some((expected, false)));
     assert!(!are_enough(&frames[..4]) && are_enough(&frames[..5]));
     let alone = ("{closure#1} at src/model.rs:42".to_owned(), false);
     assert_eq!(line(&frames[..4]), Some(alone));
@@ -166,4 +166,29 @@ fn closures_and_generic_arguments_are_left_out() {
     ] {
         assert_eq!(shown_function(path), shown);
     }
+}
+
+#[test]
+fn the_caller_is_the_next_other_function_of_the_program() {
+    let (file, std) = (
+        Some("/app/src/gpu.rs"),
+        Some("/rustc/59807616e1f4/library/core/src/iter/range.rs"),
+    );
+    let frames = [
+        frame("app::gpu::launch", file),
+        frame("core::iter::Iterator::for_each", std),
+        // A part of the same function, and a recursion.
+        frame("app::gpu::launch::{{closure}}", file),
+        frame("launch", file),
+        frame("app::product", file),
+        frame("app::main", file),
+    ];
+    let line = launch_line(&frames).expect("a line");
+    assert_eq!(line.function, "app::gpu::launch");
+    assert_eq!(
+        line.caller.as_deref(),
+        Some("app::product at src/gpu.rs:42")
+    );
+    assert!(are_enough(&frames[..5]) && !are_enough(&frames[..4]));
+    assert_eq!(launch_line(&frames[..4]).expect("a line").caller, None);
 }
