@@ -57,7 +57,7 @@ fn a_framework_is_nothing_to_annotate() {
         advice,
         Some(
             "annotate what launches outside any profiled function: digits::warm_up at \
-             src/main.rs:12 (7 launches, 10.5 µs), digits::evaluate (2 launches, 3.00 µs)."
+             src/main.rs:12 (7 launches, 10.5 µs); digits::evaluate (2 launches, 3.00 µs)."
         )
     );
     let mut profile = with_launch_lines(digits());

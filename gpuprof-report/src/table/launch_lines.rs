@@ -1,8 +1,6 @@
 //! From which source lines each kernel was launched, and what launches outside any profiled
 //! function.
 
-use std::borrow::Cow;
-
 use super::activities::ActivityNames;
 use super::columns;
 use super::function_name::{UNATTRIBUTED, others};
@@ -13,7 +11,7 @@ use super::options::TableOptions;
 #[cfg(feature = "html")]
 use super::quantity::Headed;
 use super::quantity::{self, Quantity, Value};
-use super::words::{BOLD, DIM, Words};
+use super::words::{BOLD, DIM, PLAIN, Words};
 use crate::profile::{LaunchLine, LaunchStacks, Profile};
 use crate::sanitize;
 
@@ -180,25 +178,26 @@ pub(super) fn remarks(stacks: &LaunchStacks) -> Vec<Words> {
 
 fn to_annotate(stacks: &LaunchStacks) -> Option<Words> {
     let lines = stacks.unattributed.iter();
-    let lines = lines.filter(|line| line.is_of_program());
-    let advised: Vec<Cow<'_, str>> = lines
-        .map(|line| {
-            let calls = number::count(line.calls).text();
-            let time = number::duration(line.total_ns).text();
-            let line = line.to_string();
-            let line = sanitize::short(&line, LONGEST_LINE);
-            Cow::Owned(format!("{line} ({calls} launches, {time})"))
-        })
-        .collect();
-    (!advised.is_empty()).then(|| {
-        let mut words = Words::default();
-        words
-            .add(
-                BOLD,
-                "annotate what launches outside any profiled function:",
-            )
-            .add_list(advised, MAX_ADVISED)
-            .then(".");
-        words
-    })
+    let mut lines = lines.filter(|line| line.is_of_program()).peekable();
+    lines.peek()?;
+    let mut words = Words::default();
+    words.add(
+        BOLD,
+        "annotate what launches outside any profiled function:",
+    );
+    for (number, line) in lines.by_ref().take(MAX_ADVISED).enumerate() {
+        if number > 0 {
+            words.then(";");
+        }
+        let calls = number::count(line.calls).text();
+        let time = number::duration(line.total_ns).text();
+        // In words, since a line and its caller may be longer than the terminal is wide.
+        words.add(PLAIN, &sanitize::short(&line.to_string(), LONGEST_LINE));
+        words.add_one(PLAIN, format!("({calls} launches, {time})"));
+    }
+    match lines.count() {
+        0 => words.then("."),
+        more => words.then(";").add(PLAIN, &others(more)),
+    };
+    Some(words)
 }
