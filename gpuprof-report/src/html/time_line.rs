@@ -194,7 +194,7 @@ fn event(event: Event, trace: &Trace, texts: &mut Texts, json: &mut JsonText) {
             let call = at(&trace.api_calls, index);
             let name = call.map_or("", |call| labels::name(trace, call.name));
             let line = launch_line(trace, call.and_then(|call| call.launch_line));
-            (1, texts.position(name), texts.details(line.into_iter()))
+            (1, texts.position(name), texts.details(line))
         }
         Event::Activity(index) => {
             let activity = at(&trace.activities, index).copied().unwrap_or_default();

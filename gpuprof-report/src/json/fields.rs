@@ -54,7 +54,8 @@ objects! {
     Profile {
         schema, program, pid, host, rank, meta, started_at, wall_ns, at_exit, schedule,
         steps: unless_default, devices, gpu_busy, functions, tree, cupti, kernels, copies, api,
-        counters: unless_default, stacks: unless_default, throttled, memory: unless_default, findings, commands,
+        counters: unless_default, stacks: unless_default,
+        throttled, memory: unless_default, findings, commands,
         ranks: unless_default,
         benchmarks: unless_default, diagnostics,
     }

@@ -186,8 +186,8 @@ pub struct Profile {
     /// were not.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Vec::is_empty"))]
     pub counters: Vec<DeviceCounters>,
-    /// From which lines the program launched GPU work; `None` without `GPUPROF_STACKS=on`. JSON omits
-    /// it then.
+    /// From which lines the program launched GPU work; `None` without `GPUPROF_STACKS=on`. JSON
+    /// omits it then.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub stacks: Option<LaunchStacks>,
     /// The devices that ran below their maximum clock.

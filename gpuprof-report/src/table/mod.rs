@@ -1,8 +1,9 @@
 //! The report: what ran, what to do first, and where the time went.
 //!
 //! In the order of the text: `header`, `look_first`, `call_tree`, `functions` (full reports only),
-//! `activities`, `launch_lines`, `memory` with `memory_lines`, `ranks` (merged profiles only), `diagnostics` with
-//! `coverage`, `legend`, `budget`, `counters` and `records`, `hidden`, `commands`.
+//! `activities`, `launch_lines`, `memory` with `memory_lines`, `ranks` (merged profiles only),
+//! `diagnostics` with `coverage`, `legend`, `budget`, `counters` and `records`, `hidden`,
+//! `commands`.
 //! `row` computes the values of a row and `qualifiers` how far they can be trusted, `tree_rows` and
 //! `kept_rows` walk the call tree, `columns` lists the columns, `quantity` chooses their units,
 //! `number` formats numbers, `grid` aligns cells and fits them to the terminal. `page_parts` gives

@@ -111,10 +111,11 @@ mod tests {
 
     #[test]
     fn the_first_calls_of_each_kernel_are_looked_at_and_then_what_the_budget_pays_for() {
-        assert_eq!(looks(FIRST_CALLS.into(), 1_000_000), FIRST_CALLS.into());
+        let first = u64::from(FIRST_CALLS);
+        assert_eq!(looks(first, 1_000_000), first);
         // 1 % of 1,000 ticks pays for every look of 10 ticks, and for one in 100 of 1,000.
         assert_eq!(looks(100_000, 10), 100_000);
-        let some = looks(100_000, 1_000) - u64::from(FIRST_CALLS);
+        let some = looks(100_000, 1_000) - first;
         assert!((900..1_100).contains(&some), "{some}");
         let mut sampling = StackSampling::new(0, Rng::with_seed(7));
         for kernel in [1, 2] {

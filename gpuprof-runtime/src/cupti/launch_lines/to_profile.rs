@@ -9,8 +9,8 @@ use gpuprof_report::profile::{
 
 /// The note of a program in which functions or lines are unknown.
 const NO_DEBUG_INFORMATION: &str = "some launches have no source line: the program has no debug \
-    information, or is stripped; build with debug = \"line-tables-only\" and strip = \"none\" in its \
-    Cargo.toml's profile";
+    information, or is stripped; build with debug = \"line-tables-only\" and strip = \"none\" in \
+    its Cargo.toml's profile";
 
 /// The lines of one row, the most frequent first. Several stacks may have one line.
 pub(crate) fn lines(stacks: &StackTotals) -> Vec<LaunchLine> {
@@ -46,8 +46,8 @@ pub(crate) fn write_to_profile(profile: &mut Profile, unattributed: &StackTotals
     }
     if is_full {
         notes.push(format!(
-            "more than {MAX_STACKS} distinct stacks of launches, or {MAX_ROW_STACKS} of a kernel in a \
-             function: the rest have no source line"
+            "more than {MAX_STACKS} distinct stacks of launches, or {MAX_ROW_STACKS} of a kernel \
+             in a function: the rest have no source line"
         ));
     }
     profile.stacks = Some(stacks);

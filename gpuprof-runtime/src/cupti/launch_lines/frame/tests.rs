@@ -38,7 +38,8 @@ fn the_line_is_the_innermost_one_of_the_program() {
         frame("app::main", Some("/home/me/app/src/main.rs")),
         frame("main", None),
     ];
-    let model = "<app::Model as candle_core::Module>::forward at src/model.rs:42 ← app::main at src/main.rs:42";
+    let model = "<app::Model as candle_core::Module>::forward at src/model.rs:42 ← \
+                 app::main at src/main.rs:42";
     assert_eq!(line(&frames), Some((model.to_owned(), false)));
     // A thread of the framework.
     frames.drain(4..);
