@@ -61,26 +61,28 @@ pub(super) fn look(function: ApiFunction, symbol_name: *const c_void) -> Option<
 }
 
 /// The stack of this thread; `None` if it cannot be unwound.
-#[cfg(feature = "cupti")]
 #[inline(never)]
 fn unwind() -> Option<StackId> {
     let (mut frames, mut depth) = ([0; MAX_FRAMES], 0);
-    let on_frame = |frame: &backtrace::Frame| {
-        let Some(free) = frames.get_mut(depth) else {
-            return false;
-        };
-        *free = frame.ip() as usize;
-        depth += 1;
+    for_each_frame(|address| {
+        if let Some(free) = frames.get_mut(depth) {
+            *free = address;
+            depth += 1;
+        }
         depth < MAX_FRAMES
-    };
-    // SAFETY: on Linux this calls `_Unwind_Backtrace`, which several threads may do at once; what
-    // must not run at once on other systems is the look-up of symbols.
-    unsafe { backtrace::trace_unsynchronized(on_frame) };
+    });
     let frames = frames.get(..depth).filter(|frames| !frames.is_empty())?;
     Some(STACKS.insert(frames))
 }
 
-#[cfg(not(feature = "cupti"))]
-fn unwind() -> Option<StackId> {
-    None
+/// Passes the return addresses of this thread, the innermost first, as long as `wants_more` says so.
+#[cfg(feature = "cupti")]
+fn for_each_frame(mut wants_more: impl FnMut(usize) -> bool) {
+    let on_frame = |frame: &backtrace::Frame| wants_more(frame.ip() as usize);
+    // SAFETY: on Linux this calls `_Unwind_Backtrace`, which several threads may do at once; what
+    // must not run at once on other systems is the look-up of symbols.
+    unsafe { backtrace::trace_unsynchronized(on_frame) };
 }
+
+#[cfg(not(feature = "cupti"))]
+fn for_each_frame(_: impl FnMut(usize) -> bool) {}

@@ -3,15 +3,11 @@
 
 use gpuprof_report::profile::LaunchLine;
 
-#[cfg(feature = "cupti")]
 use super::frame::{self, Frame};
-#[cfg(feature = "cupti")]
 use crate::cupti::collect::lifecycle;
-#[cfg(feature = "cupti")]
 use crate::os::modules;
 
 /// The line of a stack, whose innermost frame comes first.
-#[cfg(feature = "cupti")]
 pub(super) fn launch_line(addresses: &[usize]) -> Option<LaunchLine> {
     let mut frames: Vec<Frame> = Vec::new();
     let system = system_library();
@@ -20,17 +16,7 @@ pub(super) fn launch_line(addresses: &[usize]) -> Option<LaunchLine> {
         if system.is_some() && modules::base_of(*address) == system {
             continue;
         }
-        backtrace::resolve(*address as *mut std::ffi::c_void, |symbol| {
-            let name = symbol.name();
-            frames.push(Frame {
-                // Without the hash.
-                function: name.map_or_else(String::new, |name| format!("{name:#}")),
-                file: symbol
-                    .filename()
-                    .map(|file| file.to_string_lossy().into_owned()),
-                line: symbol.lineno(),
-            });
-        });
+        for_each_function(*address, |frame| frames.push(frame));
         if frame::are_enough(&frames) {
             break;
         }
@@ -38,13 +24,26 @@ pub(super) fn launch_line(addresses: &[usize]) -> Option<LaunchLine> {
     frame::launch_line(&frames)
 }
 
-#[cfg(not(feature = "cupti"))]
-pub(super) fn launch_line(_addresses: &[usize]) -> Option<LaunchLine> {
-    None
+/// Passes the functions at an address, the inlined ones first.
+#[cfg(feature = "cupti")]
+fn for_each_function(address: usize, mut on_frame: impl FnMut(Frame)) {
+    backtrace::resolve(address as *mut std::ffi::c_void, |symbol| {
+        let name = symbol.name();
+        let file = symbol.filename();
+        on_frame(Frame {
+            // Without the hash.
+            function: name.map_or_else(String::new, |name| format!("{name:#}")),
+            file: file.map(|file| file.to_string_lossy().into_owned()),
+            line: symbol.lineno(),
+        });
+    });
 }
 
+/// Without the feature `cupti` there are no stacks.
+#[cfg(not(feature = "cupti"))]
+fn for_each_function(_: usize, _: impl FnMut(Frame)) {}
+
 /// Where the C library begins, unless it is linked into the program.
-#[cfg(feature = "cupti")]
 fn system_library() -> Option<usize> {
     let own = modules::base_of(system_library as *const () as usize);
     let system = modules::base_of(libc::getpid as *const () as usize);
@@ -53,7 +52,6 @@ fn system_library() -> Option<usize> {
 
 /// The frames outside of those that report a call: gpuprof's callback, libcupti, and the driver,
 /// which calls libcupti. Their symbols are many, and none is the program's.
-#[cfg(feature = "cupti")]
 fn below_the_driver(addresses: &[usize]) -> &[usize] {
     let base = |index: usize| modules::base_of(*addresses.get(index)?);
     let bases: Vec<Option<usize>> = (0..addresses.len()).map(base).collect();
@@ -74,7 +72,7 @@ fn below_the_driver(addresses: &[usize]) -> &[usize] {
     addresses.get(start..).unwrap_or_default()
 }
 
-#[cfg(all(test, feature = "cupti"))]
+#[cfg(test)]
 mod tests {
     use super::launch_line;
 

@@ -1,6 +1,5 @@
 //! From stacks to source lines, when a report is made.
 
-#[cfg(feature = "cupti")]
 mod frame;
 pub(crate) mod line_cache;
 mod lookup;
