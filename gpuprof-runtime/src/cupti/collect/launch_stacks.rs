@@ -75,7 +75,7 @@ fn unwind() -> Option<StackId> {
     Some(STACKS.insert(frames))
 }
 
-/// Passes the return addresses of this thread, the innermost first, as long as `wants_more` says so.
+/// Passes the return addresses of this thread, the innermost first, while `wants_more` is true.
 #[cfg(feature = "cupti")]
 fn for_each_frame(mut wants_more: impl FnMut(usize) -> bool) {
     let on_frame = |frame: &backtrace::Frame| wants_more(frame.ip() as usize);
