@@ -194,6 +194,11 @@ impl SessionBuilder {
         self
     }
 
+    /// Whether the stacks of launches are looked at.
+    pub fn stacks(self, _stacks: bool) -> Self {
+        self
+    }
+
     /// What is recorded through CUPTI.
     pub fn cupti(self, _mode: CuptiMode) -> Self {
         self

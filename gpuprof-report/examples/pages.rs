@@ -38,6 +38,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         ("sweeps", profiles::sweeps(profiles::h200_with_caches())),
         ("many-sweeps", profiles::many_implementations()),
         ("hostile-sweeps", profiles::hostile_sweeps()),
+        (
+            "launch-lines",
+            profiles::with_launch_lines(profiles::digits()),
+        ),
         ("memory", profiles::with_memory(profiles::digits())),
         ("counters", profiles::with_counters(profiles::digits())),
         ("empty", Profile::default()),

@@ -37,6 +37,7 @@ pub enum Setting {
     Cupti,
     CuptiLibrary,
     Counters,
+    Stacks,
     Memory,
     Meta,
 }
@@ -47,11 +48,14 @@ pub const CUPTI_LIBRARY: &str = "GPUPROF_CUPTI_LIBRARY";
 /// Samples hardware counters. It has an effect only if CUPTI is on.
 pub const COUNTERS: &str = "GPUPROF_COUNTERS";
 
+/// Looks at the stacks of launches. It has an effect only if CUPTI is on.
+pub const STACKS: &str = "GPUPROF_STACKS";
+
 /// Facts about the run. It is read when a profile is taken, for sessions of the program as well.
 pub const META: &str = "GPUPROF_META";
 
 /// Every setting, in the order of the documentation.
-pub const VARIABLES: [Variable; 16] = [
+pub const VARIABLES: [Variable; 17] = [
     Variable {
         setting: Setting::Mode,
         name: "GPUPROF",
@@ -171,6 +175,15 @@ pub const VARIABLES: [Variable; 16] = [
         meaning: "with GPUPROF_CUPTI, sample the hardware counters of the GPU: memory bandwidth, \
                   busy multiprocessors and tensor cores per function",
         builder: Some("counters"),
+    },
+    Variable {
+        setting: Setting::Stacks,
+        name: STACKS,
+        default: "off",
+        accepts: "off or on",
+        meaning: "with GPUPROF_CUPTI, report from which source lines kernels are launched, above \
+                  all those outside any profiled function",
+        builder: Some("stacks"),
     },
     Variable {
         setting: Setting::Memory,

@@ -138,6 +138,7 @@ pub fn session(work: impl FnOnce()) -> Result<[Profile; 2], SessionError> {
         .filter("^model")
         .sampling(Sampling::AUTO)
         .memory(true)
+        .stacks(true)
         .exit_wait(Duration::from_secs(1))
         .outputs([
             Output::Table,

@@ -8,7 +8,7 @@ use std::process::{Command, ExitStatus};
 
 use clap::{Args, ValueEnum};
 use gpuprof_report::settings::{Output, Sampling};
-use gpuprof_report::variables::{COUNTERS, CUPTI_LIBRARY};
+use gpuprof_report::variables::{COUNTERS, CUPTI_LIBRARY, STACKS};
 use gpuprof_report::{libcupti_paths, sanitize};
 use tempfile::TempDir;
 
@@ -38,6 +38,10 @@ pub(crate) struct Arguments {
     /// Sample the hardware counters of the GPU; needs --cupti (GPUPROF_COUNTERS)
     #[arg(long, requires = "cupti")]
     counters: bool,
+
+    /// Report from which source lines kernels are launched; needs --cupti (GPUPROF_STACKS)
+    #[arg(long, requires = "cupti")]
+    stacks: bool,
 
     /// Record which function allocates and frees memory (GPUPROF_MEMORY); with --cupti each
     /// allocation
@@ -73,6 +77,7 @@ Examples:
   gpuprof run -- target/release/train --epochs 3
   gpuprof run --cupti --report table:full -- cargo run --release
   gpuprof run --cupti --counters -- target/release/train
+  gpuprof run --cupti --stacks -- target/release/train
   gpuprof run --report json=run-{pid}.json --report csv=run.csv -- ./server";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -145,6 +150,9 @@ fn variables(arguments: &Arguments, folder: Option<&TempDir>) -> Vec<(&'static s
         variables.push(("GPUPROF_CUPTI", mode.into()));
         if arguments.counters {
             variables.push((COUNTERS, "on".into()));
+        }
+        if arguments.stacks {
+            variables.push((STACKS, "on".into()));
         }
         variables.extend(libcupti().map(|path| (CUPTI_LIBRARY, path)));
     }

@@ -99,7 +99,14 @@ fn unattributed(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
                 wording::percent(cupti.unattributed_ns, facts.activity_ns),
                 wording::count(cupti.unattributed),
             );
-            let advice = "annotate the functions that launch it with #[gpu_profile]";
+            let stacks = facts.profile.stacks.iter();
+            let mut lines = stacks.flat_map(|stacks| &stacks.unattributed);
+            let advice = match lines.find(|line| line.is_of_program()) {
+                Some(line) => format!("annotate {line} with #[gpu_profile]: most is from there"),
+                None => "annotate the functions that launch it with #[gpu_profile]; \
+                         GPUPROF_STACKS=on names them"
+                    .to_owned(),
+            };
             let text = (evidence, advice);
             rule.candidate(facts, About::Separate, None, 0, text)
         })

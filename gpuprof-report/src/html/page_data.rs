@@ -220,6 +220,7 @@ fn tables(profile: &Profile, json: &mut JsonText) {
     for (key, activities) in [
         ("activities", page_parts::kernels_and_copies(profile)),
         ("api", page_parts::api_calls(profile)),
+        ("launch_lines", page_parts::launch_lines(profile)),
         ("memory", page_parts::memory(profile)),
     ] {
         json.key(key).object(|json| {

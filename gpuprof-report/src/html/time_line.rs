@@ -193,7 +193,8 @@ fn event(event: Event, trace: &Trace, texts: &mut Texts, json: &mut JsonText) {
         Event::ApiCall(index) => {
             let call = at(&trace.api_calls, index);
             let name = call.map_or("", |call| labels::name(trace, call.name));
-            (1, texts.position(name), None)
+            let line = launch_line(trace, call.and_then(|call| call.launch_line));
+            (1, texts.position(name), texts.details(line))
         }
         Event::Activity(index) => {
             let activity = at(&trace.activities, index).copied().unwrap_or_default();
@@ -207,6 +208,7 @@ fn event(event: Event, trace: &Trace, texts: &mut Texts, json: &mut JsonText) {
             };
             let function = activity.function.map(|index| labels::name(trace, index));
             lines.extend(function.map(|name| format!("launched by {name}")));
+            lines.extend(launch_line(trace, activity.launch_line));
             (2 + u64::from(bytes.is_some()), name, texts.details(lines))
         }
         Event::GpuSpan(index) => {
@@ -229,6 +231,11 @@ fn event(event: Event, trace: &Trace, texts: &mut Texts, json: &mut JsonText) {
     if let Some(bytes) = bytes {
         json.integer(bytes);
     }
+}
+
+fn launch_line(trace: &Trace, name: Option<u32>) -> Option<String> {
+    let name = labels::name(trace, name?);
+    Some(format!("{} {name}", labels::LAUNCH_LINE))
 }
 
 /// How a kernel was launched.

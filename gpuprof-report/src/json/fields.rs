@@ -6,10 +6,11 @@ use crate::profile::{
     ApiKind, ApiStats, Benchmark, Bucket, BusyRecords, CapturedRuns, Command, CopyKind, CopyStats,
     CounterMean, CounterValues, CudaError, Cupti, Device, DeviceCounters, Diagnostics,
     DurationStats, Estimate, Finding, FindingRule, Function, FunctionMemory, FunctionRanks,
-    GpuActivity, GpuBusy, GpuSpanStats, KernelStats, LabelGpuStats, LabelStats, Memory, MemoryKind,
-    MemorySource, MemoryTotals, MemoryUse, MetaPair, Metric, NodeActivity, Parameter, PeakRate,
-    PoolMemory, Precision, Profile, RankSpread, Ranks, ScheduleSteps, SlowStep, SpanStats,
-    StepTimes, Throttle, ThrottleReason, TreeNode, UntimedReasons,
+    GpuActivity, GpuBusy, GpuSpanStats, KernelStats, LabelGpuStats, LabelStats, LaunchLine,
+    LaunchStacks, Memory, MemoryKind, MemorySource, MemoryTotals, MemoryUse, MetaPair, Metric,
+    NodeActivity, Parameter, PeakRate, PoolMemory, Precision, Profile, RankSpread, Ranks,
+    ScheduleSteps, SlowStep, SpanStats, StepTimes, Throttle, ThrottleReason, TreeNode,
+    UntimedReasons,
 };
 use crate::schedule::Schedule;
 use crate::settings::Sampling;
@@ -53,7 +54,8 @@ objects! {
     Profile {
         schema, program, pid, host, rank, meta, started_at, wall_ns, at_exit, schedule,
         steps: unless_default, devices, gpu_busy, functions, tree, cupti, kernels, copies, api,
-        counters: unless_default, throttled, memory: unless_default, findings, commands,
+        counters: unless_default, stacks: unless_default,
+        throttled, memory: unless_default, findings, commands,
         ranks: unless_default,
         benchmarks: unless_default, diagnostics,
     }
@@ -198,7 +200,15 @@ objects! {
     KernelStats {
         name, full_name, symbol, device, times: flatten, graph_calls, launch_latency, grid, block,
         shapes, registers, static_shared_bytes, dynamic_shared_bytes, local_bytes_per_thread,
-        occupancy, streams, concurrent_ns, counters: unless_default,
+        occupancy, streams, concurrent_ns, counters: unless_default, launch_lines: unless_default,
+    }
+
+    LaunchLine {
+        function, file, line, caller: unless_default, in_framework: unless_default, calls, total_ns,
+    }
+
+    LaunchStacks {
+        calls, sampled_calls, unattributed,
     }
 
     CopyStats {

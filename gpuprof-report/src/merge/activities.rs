@@ -3,7 +3,7 @@
 use super::counters::CounterTotals;
 use super::rows::Rows;
 use super::totals::{ActivityTotals, add, add_option};
-use crate::profile::{ApiStats, CopyStats, KernelStats};
+use crate::profile::{ApiStats, CopyStats, KernelStats, LaunchLine, add_lines};
 
 /// One kernel on one device.
 #[derive(Clone, Debug, Default)]
@@ -18,6 +18,7 @@ pub(super) struct KernelTotals {
     streams: u32,
     concurrent_ns: Option<u64>,
     counters: CounterTotals,
+    launch_lines: Vec<LaunchLine>,
 }
 
 impl KernelTotals {
@@ -41,6 +42,7 @@ impl KernelTotals {
         if let Some(counters) = &kernel.counters {
             self.counters.add(counters);
         }
+        add_lines(&mut self.launch_lines, &kernel.launch_lines);
         is_estimate
     }
 
@@ -53,6 +55,7 @@ impl KernelTotals {
             streams: self.streams,
             concurrent_ns: self.concurrent_ns,
             counters: self.counters.values(),
+            launch_lines: self.launch_lines.clone(),
             ..self.of_shape.clone()
         }
     }

@@ -33,6 +33,7 @@ mod devices;
 mod diagnostics;
 mod functions;
 mod labels;
+mod launch_lines;
 mod memory;
 mod rows;
 mod spread;
@@ -104,6 +105,7 @@ impl Merger {
         self.windows.push(Window::of(profile));
         self.add_facts(profile);
         let ordinals = self.devices.add(profile);
+        launch_lines::add_stacks(&mut self.sums.stacks, &profile.stacks);
         memory::add_memory(&mut self.sums.memory, &profile.memory, |device| {
             ordinals.own(device)
         });

@@ -5,6 +5,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::counters::CounterValues;
+use super::launch_lines::LaunchLine;
 use super::span_stats::Bucket;
 use super::word_enums::{ApiKind, CopyKind};
 
@@ -130,6 +131,12 @@ pub struct KernelStats {
     /// then.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub counters: Option<Box<CounterValues>>,
+    /// From which source lines it was launched, the most frequent first, of the launches whose
+    /// stack was looked at. A kernel that a graph replays has the line that captured it or, if that
+    /// is unknown, that of the graph's launch. Empty without `GPUPROF_STACKS=on`. JSON omits it
+    /// then.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Vec::is_empty"))]
+    pub launch_lines: Vec<LaunchLine>,
 }
 
 /// The copies of one direction, or the memsets, on one device.

@@ -18,6 +18,7 @@
 //! ├─ kernels, copies, api      KernelStats, CopyStats, ApiStats of the whole program
 //! ├─ cupti, throttled          Cupti, Throttle: how complete the records are; GPU clocks
 //! ├─ counters                  DeviceCounters: how hardware counters were sampled
+//! ├─ stacks                    LaunchStacks: where unattributed work was launched
 //! ├─ memory                    Memory: what the program allocated, its peak, and what is live
 //! ├─ findings, commands        Finding, Command: what to improve, and where to look next
 //! ├─ ranks                     Ranks: how merged processes differ
@@ -86,6 +87,7 @@ mod function;
 mod gpu_activity;
 mod gpu_busy;
 mod label_stats;
+mod launch_lines;
 mod memory;
 mod meta;
 mod ranks;
@@ -107,6 +109,7 @@ pub use function::{CapturedRuns, Function, NodeActivity, TreeNode};
 pub use gpu_activity::{ApiStats, CopyStats, Cupti, DurationStats, GpuActivity, KernelStats};
 pub use gpu_busy::{BusyRecords, GpuBusy};
 pub use label_stats::{LabelGpuStats, LabelStats, OTHER_LABELS, labelled};
+pub use launch_lines::{LaunchLine, LaunchStacks, OTHER_STACKS, UNKNOWN_FUNCTION, add_lines};
 pub use memory::{FunctionMemory, Memory, MemoryTotals, MemoryUse, PoolMemory};
 pub use meta::{MAX_META_BYTES, MAX_META_PAIRS, MetaPair, limit_meta, parse_meta, set_meta};
 pub use ranks::{FunctionRanks, RankSpread, Ranks};
@@ -183,6 +186,10 @@ pub struct Profile {
     /// were not.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Vec::is_empty"))]
     pub counters: Vec<DeviceCounters>,
+    /// From which lines the program launched GPU work; `None` without `GPUPROF_STACKS=on`. JSON
+    /// omits it then.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub stacks: Option<LaunchStacks>,
     /// The devices that ran below their maximum clock.
     pub throttled: Vec<Throttle>,
     /// The memory that the program allocated; `None` without `GPUPROF_MEMORY=on`. JSON omits it

@@ -148,7 +148,7 @@ impl<'a> ActivityNames<'a> {
         }
     }
 
-    fn kernel(&self, kernel: &KernelStats) -> String {
+    pub(super) fn kernel(&self, kernel: &KernelStats) -> String {
         let name = match self.in_full && !kernel.full_name.is_empty() {
             true => &kernel.full_name,
             false => &kernel.name,

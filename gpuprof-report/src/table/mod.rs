@@ -1,8 +1,9 @@
 //! The report: what ran, what to do first, and where the time went.
 //!
 //! In the order of the text: `header`, `look_first`, `call_tree`, `functions` (full reports only),
-//! `activities`, `memory` with `memory_lines`, `ranks` (merged profiles only), `diagnostics` with
-//! `coverage`, `legend`, `budget`, `counters` and `records`, `hidden`, `commands`.
+//! `activities`, `launch_lines`, `memory` with `memory_lines`, `ranks` (merged profiles only),
+//! `diagnostics` with `coverage`, `legend`, `budget`, `counters` and `records`, `hidden`,
+//! `commands`.
 //! `row` computes the values of a row and `qualifiers` how far they can be trusted, `tree_rows` and
 //! `kept_rows` walk the call tree, `columns` lists the columns, `quantity` chooses their units,
 //! `number` formats numbers, `grid` aligns cells and fits them to the terminal. `page_parts` gives
@@ -23,6 +24,7 @@ mod header;
 mod hidden;
 mod kept_rows;
 mod label_rows;
+mod launch_lines;
 mod legend;
 mod look_first;
 mod memory;
@@ -87,6 +89,7 @@ fn text(profile: &Profile, options: &TableOptions) -> String {
         marks = marks.and(functions::write(profile, options, &mut hidden, &mut text));
     }
     activities::write(profile, options, &mut hidden, &mut text);
+    launch_lines::write(profile, options, &mut hidden, &mut text);
     memory::write(profile, options, &mut hidden, &mut text);
     ranks::write(profile, options, &mut hidden, &mut text);
     diagnostics::write(profile, marks, options, &mut text);

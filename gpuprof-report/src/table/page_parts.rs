@@ -10,7 +10,8 @@ use super::qualifiers::RowMark;
 use super::quantity::{self, Headed, Quantity, Value};
 use super::row::{self, Figures};
 use super::{
-    activities, call_tree, diagnostics, functions, has_run, header, memory, memory_lines, tree_rows,
+    activities, call_tree, diagnostics, functions, has_run, header, launch_lines, memory,
+    memory_lines, tree_rows,
 };
 use crate::profile::{CopyStats, NodeActivity, Profile, TreeNode};
 
@@ -125,6 +126,12 @@ pub(crate) fn api_calls(profile: &Profile) -> PageTable {
     page(names, Vec::new(), columns)
 }
 
+/// The source lines of launches, each with its kernel; no row unless stacks were looked at.
+pub(crate) fn launch_lines(profile: &Profile) -> PageTable {
+    let (names, columns) = launch_lines::all(profile);
+    page(names, Vec::new(), columns)
+}
+
 /// What each function allocated and freed; no row unless memory was recorded.
 pub(crate) fn memory(profile: &Profile) -> PageTable {
     let (names, columns) = memory::all(profile);
@@ -182,7 +189,8 @@ pub(crate) fn remarks(profile: &Profile) -> Vec<String> {
         &mut unused,
     ));
     let mut text = String::new();
-    for words in memory_lines::remarks(profile) {
+    let launches = profile.stacks.iter().flat_map(launch_lines::remarks);
+    for words in launches.chain(memory_lines::remarks(profile)) {
         words.write(&mut text, false, None, 0);
     }
     diagnostics::write(profile, marks, &options, &mut text);

@@ -50,6 +50,8 @@ pub struct Activity {
     pub correlation: u32,
     /// Index of the name of the function that launched it; `None` for none.
     pub function: Option<u32>,
+    /// Index of the name of the source line that launched it; `None` if that is unknown.
+    pub launch_line: Option<u32>,
     /// What it is.
     pub kind: ActivityKind,
 }
@@ -131,6 +133,8 @@ pub struct ApiCall {
     pub correlation: u32,
     /// Whether it is of the CUDA runtime and not of the driver.
     pub is_runtime: bool,
+    /// Index of the name of the source line that made it; `None` if that is unknown.
+    pub launch_line: Option<u32>,
 }
 
 /// A value over time.

@@ -80,6 +80,7 @@ pub(super) fn kernel(
         end_ns,
         correlation,
         function: None,
+        launch_line: None,
         kind: ActivityKind::kernel(name, [8, 4, 1], [32, 8, 1], 40, 2048),
     }
 }
@@ -91,6 +92,7 @@ pub(super) fn copy(stream: u32, kind: crate::profile::CopyKind, times: [u64; 2])
         end_ns: times[1],
         correlation: 0,
         function: None,
+        launch_line: None,
         kind: ActivityKind::copy(kind, 4000),
     }
 }
@@ -109,5 +111,6 @@ pub(super) fn api_call(
         end_ns,
         correlation,
         is_runtime: false,
+        launch_line: None,
     }
 }

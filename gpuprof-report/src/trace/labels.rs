@@ -6,6 +6,9 @@ use super::rows::{Track, at};
 use super::{Activity, ActivityKind, Trace};
 use crate::profile::CopyKind;
 
+/// The argument of a kernel, copy or CUDA call that says where it was launched.
+pub(crate) const LAUNCH_LINE: &str = "launched from";
+
 const UNKNOWN: &str = "(unknown)";
 
 /// The name with this index.

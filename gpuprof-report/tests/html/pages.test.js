@@ -422,6 +422,22 @@ test('the time line is walked by keyboard and read as a table', () =>
     assert.equal(await page.evaluate(() => window.broken), undefined);
   }));
 
+test('the lines of launches are a table of their own, with their kernels', () =>
+  withPage('launch-lines', async (page) => {
+    await tab(page, 'Launched from').click();
+    const shown = await names(page);
+    assert.equal(shown[0], 'digits::Net::forward at digits/src/model.rs:40 ← digits::train at src/main.rs:99 · adam_step');
+    assert.equal(shown.length, 10);
+    assert.ok(shown.includes('digits::warm_up at src/main.rs:12 · (unattributed)'));
+    assert.equal(await sorted(page, 'Their GPU time('), 'descending');
+    assert.match(await page.locator('#remarks').textContent(),
+      /annotate what launches outside any profiled function: digits::warm_up at src\/main.rs:12/);
+  }));
+
+test('a page without stacks has no such table', () => withPage('04_train_digits', async (page) => {
+  assert.equal(await tab(page, 'Launched from').count(), 0);
+}));
+
 test('memory is a table of its own, largest allocations first', () =>
   withPage('memory', async (page) => {
     await tab(page, 'Memory').click();

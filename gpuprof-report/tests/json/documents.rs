@@ -11,8 +11,8 @@ use gpuprof_report::settings::Sampling;
 use serde_json::{Map, Value, json};
 
 use crate::profiles::{
-    convolution, digits, graphs, layers, partly_timed, quickstart, training, trouble, with_steps,
-    without_gpu, without_stream,
+    convolution, digits, graphs, layers, partly_timed, quickstart, training, trouble,
+    with_launch_lines, with_steps, without_gpu, without_stream,
 };
 
 pub(crate) fn text(profile: &Profile) -> String {
@@ -43,7 +43,7 @@ pub(crate) fn extreme() -> Profile {
     profile
 }
 
-pub(crate) fn all() -> [Profile; 12] {
+pub(crate) fn all() -> [Profile; 13] {
     [
         training(),
         trouble(),
@@ -55,6 +55,7 @@ pub(crate) fn all() -> [Profile; 12] {
         without_gpu(),
         convolution(),
         digits(),
+        with_launch_lines(digits()),
         extreme(),
         serde_json::from_value(everything()).unwrap(),
     ]

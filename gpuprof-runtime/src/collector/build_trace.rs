@@ -7,12 +7,12 @@ use rustc_hash::FxHashMap;
 use super::Collector;
 use super::memory_tracks::MemoryTracks;
 use super::trace_clocks::{HostClock, clock_error_ns, gpu_time};
+use super::trace_names::TraceNames;
 use crate::clock;
 use crate::cupti;
 use crate::recorder::{Event, Recorded, RecordedEvent};
 use crate::site::Site;
 use crate::stats::path_ids::{CallPath, ROOT};
-use gpuprof_report::profile::labelled;
 use gpuprof_report::trace::{
     Activity, ActivityKind, ApiCall, ClockMap, CounterTrack, CpuSpan, Gap, GpuSpan, Moment, Trace,
     TraceStream, TraceThread,
@@ -47,7 +47,7 @@ impl Collector {
             let tracks = std::mem::take(&mut builder.memory).into_tracks();
             trace.counters.extend(tracks);
         }
-        trace.names = builder.names.list;
+        trace.names = builder.names.into_list();
         trace.cpu_spans.sort_by_key(|span| span.start_ns);
         trace.gpu_spans.sort_by_key(|span| span.start_ns);
         trace.activities.sort_by_key(|activity| activity.start_ns);
@@ -65,37 +65,14 @@ struct Builder<'a> {
     base_ns: u64,
     /// When the recorder was on, ns since the Unix epoch.
     on: Vec<(u64, u64)>,
-    names: Names,
-    /// Numbers of names by path.
-    path_names: FxHashMap<u32, u32>,
-    api_names: FxHashMap<(bool, u32), u32>,
+    names: TraceNames<'a>,
     kernels: Vec<u32>,
     recorded: &'a cupti::RecordedNames,
-    paths: &'a [CallPath],
-    sites: &'a [&'static Site],
     /// Streams of GPU spans come before those of CUPTI.
     first_queue: u32,
     memory: MemoryTracks,
     /// Events of the GPU whose time is not known.
     unplaced: u64,
-}
-
-#[derive(Default)]
-struct Names {
-    list: Vec<String>,
-    numbers: FxHashMap<String, u32>,
-}
-
-impl Names {
-    fn number(&mut self, name: String) -> u32 {
-        if let Some(&number) = self.numbers.get(&name) {
-            return number;
-        }
-        let number = self.list.len() as u32;
-        self.list.push(name.clone());
-        self.numbers.insert(name, number);
-        number
-    }
 }
 
 impl<'a> Builder<'a> {
@@ -126,7 +103,7 @@ impl<'a> Builder<'a> {
         let on: Vec<(u64, u64)> = on
             .map(|(on, off)| (host.convert(*on), host.convert(*off)))
             .collect();
-        let mut all = Names::default();
+        let mut all = TraceNames::new(paths, sites);
         let kernels = names.shapes.iter();
         let kernels = kernels
             .map(|shape| all.number(cupti::full_name(symbols, shape.symbol).to_owned()))
@@ -138,12 +115,8 @@ impl<'a> Builder<'a> {
             cupti,
             on,
             names: all,
-            path_names: FxHashMap::default(),
-            api_names: FxHashMap::default(),
             kernels,
             recorded: names,
-            paths,
-            sites,
             first_queue: recorded.streams.len() as u32,
             memory: MemoryTracks::default(),
             unplaced: 0,
@@ -177,7 +150,7 @@ impl<'a> Builder<'a> {
                 call,
             } => {
                 let mut span = CpuSpan::default();
-                span.name = self.path_name(path);
+                span.name = self.names.path(path);
                 (span.thread, span.call) = (recorded.thread.unwrap_or_default(), call);
                 span.start_ns = self.since_base(self.host.convert(started));
                 span.end_ns = self.since_base(self.host.convert(ended));
@@ -206,7 +179,7 @@ impl<'a> Builder<'a> {
                 let mut span = GpuSpan::default();
                 span.start_ns = self.since_base(start_ns);
                 span.end_ns = span.start_ns.saturating_add(ns);
-                span.name = self.path_name(path);
+                span.name = self.names.path(path);
                 (span.stream, span.call) = (stream, call);
                 trace.gpu_spans.push(span);
             }
@@ -217,6 +190,7 @@ impl<'a> Builder<'a> {
                 end_ns,
                 correlation,
                 shape,
+                stack,
             } => {
                 let name = self.kernels.get(shape as usize).copied();
                 let shape = self.recorded.shapes.get(shape as usize);
@@ -231,7 +205,13 @@ impl<'a> Builder<'a> {
                     shape.registers,
                     shape.shared_bytes,
                 );
-                self.add_activity(trace, kind, (path, queue), (start_ns, end_ns), correlation);
+                self.add_activity(
+                    trace,
+                    kind,
+                    (path, queue, stack),
+                    (start_ns, end_ns),
+                    correlation,
+                );
             }
             Event::Copy {
                 path,
@@ -241,9 +221,16 @@ impl<'a> Builder<'a> {
                 correlation,
                 kind,
                 bytes,
+                stack,
             } => {
                 let kind = ActivityKind::copy(cupti::copy_kind(kind), bytes);
-                self.add_activity(trace, kind, (path, queue), (start_ns, end_ns), correlation);
+                self.add_activity(
+                    trace,
+                    kind,
+                    (path, queue, stack),
+                    (start_ns, end_ns),
+                    correlation,
+                );
             }
             Event::Api {
                 thread,
@@ -252,6 +239,7 @@ impl<'a> Builder<'a> {
                 correlation,
                 is_runtime,
                 cbid,
+                stack,
             } => {
                 let start_ns = self.cupti.convert(start_ns);
                 if !self.was_on(start_ns) {
@@ -260,9 +248,10 @@ impl<'a> Builder<'a> {
                 let mut call = ApiCall::default();
                 call.start_ns = self.since_base(start_ns);
                 call.end_ns = self.since_base(self.cupti.convert(end_ns));
-                call.name = self.api_name(is_runtime, cbid);
+                call.name = self.names.api(is_runtime, cbid);
                 (call.thread, call.correlation) = (thread, correlation);
                 call.is_runtime = is_runtime;
+                call.launch_line = self.names.launch_line(stack);
                 trace.api_calls.push(call);
             }
             Event::Memory {
@@ -284,7 +273,7 @@ impl<'a> Builder<'a> {
         &mut self,
         trace: &mut Trace,
         kind: ActivityKind,
-        (path, queue): (u32, u32),
+        (path, queue, stack): (u32, u32, u16),
         (start_ns, end_ns): (u64, u64),
         correlation: u32,
     ) {
@@ -298,7 +287,8 @@ impl<'a> Builder<'a> {
         activity.start_ns = self.since_base(start_ns);
         activity.end_ns = self.since_base(self.cupti.convert(end_ns));
         activity.correlation = correlation;
-        activity.function = (path != ROOT).then(|| self.path_name(path));
+        activity.function = (path != ROOT).then(|| self.names.path(path));
+        activity.launch_line = self.names.launch_line(stack);
         trace.activities.push(activity);
     }
 
@@ -310,34 +300,6 @@ impl<'a> Builder<'a> {
 
     fn since_base(&self, unix_ns: u64) -> u64 {
         unix_ns.saturating_sub(self.base_ns)
-    }
-
-    fn path_name(&mut self, path: u32) -> u32 {
-        if let Some(&name) = self.path_names.get(&path) {
-            return name;
-        }
-        let known = self.paths.get(path as usize).filter(|_| path != ROOT);
-        let site = known.and_then(|known| self.sites.get(known.site as usize));
-        let name = known
-            .zip(site)
-            .map(|(path, site)| match site.label_of(path.label) {
-                Some(label) => labelled(site.name(), &label.to_string()),
-                None => site.name().to_owned(),
-            });
-        let name = self
-            .names
-            .number(name.unwrap_or_else(|| "(unknown)".to_owned()));
-        self.path_names.insert(path, name);
-        name
-    }
-
-    fn api_name(&mut self, is_runtime: bool, cbid: u32) -> u32 {
-        if let Some(&name) = self.api_names.get(&(is_runtime, cbid)) {
-            return name;
-        }
-        let name = self.names.number(cupti::call_name(is_runtime, cbid));
-        self.api_names.insert((is_runtime, cbid), name);
-        name
     }
 
     /// One track for each sampled metric of each device.

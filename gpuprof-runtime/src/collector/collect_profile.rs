@@ -27,6 +27,14 @@ use gpuprof_report::profile::{CudaError, Profile, ScheduleSteps};
 const COUNTERS_WITHOUT_CUPTI: &str = "hardware counters are not sampled (GPUPROF_COUNTERS): set \
     GPUPROF_CUPTI=on too, whose records say which kernels ran";
 
+/// The note of a run that asks for the lines of launches alone.
+const STACKS_WITHOUT_CUPTI: &str = "the source lines of launches are not recorded \
+    (GPUPROF_STACKS): set GPUPROF_CUPTI=on too, whose callbacks say when something is launched";
+
+/// The note of a build that cannot look at stacks.
+const STACKS_WITHOUT_FEATURE: &str = "the source lines of launches are not recorded \
+    (GPUPROF_STACKS): gpuprof is built without its feature cupti";
+
 /// The note for a program in which the CUDA driver shut down before the report was made.
 const DRIVER_ENDED: &str =
     "the CUDA driver shut down before the program ended: from then on nothing was timed on the GPU";
@@ -183,6 +191,14 @@ impl Collector {
                 .notes
                 .push(COUNTERS_WITHOUT_CUPTI.into());
         }
+        if settings.is_some_and(|settings| settings.stacks) {
+            let is_built = cfg!(feature = "cupti");
+            let note = match settings.is_some_and(Settings::asks_for_cupti) {
+                true => (!is_built).then_some(STACKS_WITHOUT_FEATURE),
+                false => Some(STACKS_WITHOUT_CUPTI),
+            };
+            profile.diagnostics.notes.extend(note.map(str::to_owned));
+        }
         let settings = settings.filter(|settings| settings.asks_for_cupti() && measures);
         if let Some(settings) = settings {
             profile.diagnostics.notes.extend(cupti::notes());
@@ -196,6 +212,9 @@ impl Collector {
                 cupti.all_calls = settings.cupti == CuptiMode::Full;
             }
             cupti::write_to_profile(&mut profile, &tables, &names, &paths);
+            if settings.stacks && profile.cupti.is_some() {
+                cupti::write_launch_lines(&mut profile, &tables.unattributed_stacks);
+            }
         }
         if profile.cupti.is_some() {
             profile.throttled = nvml::throttled(limit);

@@ -14,6 +14,7 @@ mod schedule_position;
 mod step_clock;
 mod threads;
 mod trace_clocks;
+mod trace_names;
 mod window;
 mod window_totals;
 

@@ -1,11 +1,13 @@
 //! CUPTI: which kernels, copies, memsets and CUDA calls each profiled function caused.
 //!
-//! `collect` turns what CUPTI reports into records, `attribution` turns records into a profile, and
-//! `call_stack` says which profiled call a thread is in.
+//! `collect` turns what CUPTI reports into records, `attribution` turns records into a profile,
+//! `launch_lines` finds the source lines of launches, and `call_stack` says which profiled call a
+//! thread is in.
 
 mod attribution;
 pub(crate) mod call_stack;
 mod collect;
+mod launch_lines;
 
 pub(crate) use {
     attribution::kernel_names::{KernelNames, full_name},
@@ -18,8 +20,10 @@ pub(crate) use {
     collect::collection::{
         CollectionCounts, counts, drain, drain_last, notes, record_optional, records_memory,
     },
+    collect::launch_stacks::set_on as record_stacks,
     collect::lifecycle::{clock_moments, is_running},
     collect::pm_sampling::{self, metrics::SampledMetric},
+    launch_lines::to_profile::write_to_profile as write_launch_lines,
 };
 
 /// The direction of a recorded copy.
@@ -27,6 +31,12 @@ pub(crate) fn copy_kind(number: u32) -> gpuprof_report::profile::CopyKind {
     let kinds = attribution::recorded_activities::COPY_KINDS;
     let kind = kinds.get(number as usize).copied();
     kind.map_or_else(Default::default, attribution::to_profile::kind_of_copy)
+}
+
+/// The source line of a recorded stack; `None` if none was recorded.
+pub(crate) fn recorded_line(stack: u16) -> Option<String> {
+    let stack = collect::stack_table::StackId::from_number(stack)?;
+    Some(launch_lines::line_cache::line(stack).to_string())
 }
 
 /// The name of a recorded CUDA call.

@@ -3,6 +3,7 @@
 pub(crate) mod atomic_file;
 pub(crate) mod fd;
 pub(crate) mod fork;
+pub(crate) mod modules;
 mod thread_scheduling;
 pub(crate) mod thread_signals;
 pub(crate) mod tick_counter;

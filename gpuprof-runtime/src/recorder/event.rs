@@ -7,6 +7,8 @@ pub(super) const MAX_WORDS: usize = 5;
 pub(super) const CALL_WORDS: usize = 2;
 /// Numbers that the small field of an event has room for.
 const MAX_SMALL: u32 = (1 << 24) - 1;
+/// The bits of a number that stands beside that of a stack.
+const NUMBER: u32 = (1 << 16) - 1;
 
 /// One event. `path` is the call path of an annotated function;
 /// [`ROOT`](crate::stats::path_ids::ROOT) is none.
@@ -39,8 +41,10 @@ pub(crate) enum Event {
         start_ns: u64,
         end_ns: u64,
         correlation: u32,
-        /// Number of the kernel and its launch shape.
+        /// Number of the kernel and its launch shape, of 16 bits.
         shape: u32,
+        /// Number of the stack of its launch; 0 for none.
+        stack: u16,
     },
     /// A copy or memset.
     Copy {
@@ -49,9 +53,11 @@ pub(crate) enum Event {
         start_ns: u64,
         end_ns: u64,
         correlation: u32,
-        /// Number of its direction.
+        /// Number of its direction, of 16 bits.
         kind: u32,
         bytes: u64,
+        /// As of a kernel.
+        stack: u16,
     },
     /// A CUDA call.
     Api {
@@ -61,7 +67,10 @@ pub(crate) enum Event {
         end_ns: u64,
         correlation: u32,
         is_runtime: bool,
+        /// Of 16 bits.
         cbid: u32,
+        /// Number of its stack; 0 for none.
+        stack: u16,
     },
     /// How much memory is live from now on.
     Memory {
@@ -117,8 +126,9 @@ impl Event {
                 end_ns,
                 correlation,
                 shape,
+                stack,
             } => {
-                let ids = pair(correlation, shape);
+                let ids = pair(correlation, with_stack(shape, stack));
                 Words::Four([head(Tag::Kernel, queue, path), start_ns, end_ns, ids])
             }
             Self::Copy {
@@ -129,8 +139,9 @@ impl Event {
                 correlation,
                 kind,
                 bytes,
+                stack,
             } => {
-                let ids = pair(correlation, kind);
+                let ids = pair(correlation, with_stack(kind, stack));
                 Words::Five([head(Tag::Copy, queue, path), start_ns, end_ns, ids, bytes])
             }
             Self::Api {
@@ -140,9 +151,10 @@ impl Event {
                 correlation,
                 is_runtime,
                 cbid,
+                stack,
             } => {
                 let thread = thread.map_or(0, |thread| thread.saturating_add(1));
-                let ids = pair(correlation, cbid);
+                let ids = pair(correlation, with_stack(cbid, stack));
                 let head = head(Tag::Api, thread, is_runtime.into());
                 Words::Four([head, start_ns, end_ns, ids])
             }
@@ -213,7 +225,8 @@ impl Entry {
                 start_ns: first,
                 end_ns: second,
                 correlation,
-                shape: low,
+                shape: low & NUMBER,
+                stack: (low >> 16) as u16,
             },
             Tag::Copy => Event::Copy {
                 path: high,
@@ -221,8 +234,9 @@ impl Entry {
                 start_ns: first,
                 end_ns: second,
                 correlation,
-                kind: low,
+                kind: low & NUMBER,
                 bytes: words.next()?,
+                stack: (low >> 16) as u16,
             },
             Tag::Api => Event::Api {
                 thread: small.checked_sub(1),
@@ -230,7 +244,8 @@ impl Entry {
                 end_ns: second,
                 correlation,
                 is_runtime: high != 0,
-                cbid: low,
+                cbid: low & NUMBER,
+                stack: (low >> 16) as u16,
             },
             Tag::Memory => Event::Memory {
                 kind: small,
@@ -274,6 +289,10 @@ fn head(tag: Tag, small: u32, high: u32) -> u64 {
     u64::from(high) << 32 | u64::from(small.min(MAX_SMALL)) << 8 | tag as u64
 }
 
+fn with_stack(number: u32, stack: u16) -> u32 {
+    u32::from(stack) << 16 | number.min(NUMBER)
+}
+
 fn pair(high: u32, low: u32) -> u64 {
     u64::from(high) << 32 | u64::from(low)
 }
@@ -293,6 +312,7 @@ mod tests {
             correlation,
             is_runtime: true,
             cbid: 307,
+            stack: u16::MAX,
         };
         let call = |path, took, call| Event::Cpu {
             path,
@@ -330,6 +350,7 @@ mod tests {
                 end_ns,
                 correlation,
                 shape: 65_535,
+                stack: 65_534,
             },
             Event::Copy {
                 path,
@@ -339,6 +360,7 @@ mod tests {
                 correlation,
                 kind: 11,
                 bytes: u64::MAX,
+                stack: 1,
             },
             api(None),
             api(Some(0)),

@@ -46,6 +46,7 @@ pub(super) fn start(settings: Arc<Settings>) {
                 exit::register_after_cupti();
             }
             cupti::record_optional(settings.cupti == CuptiMode::Full, settings.memory);
+            cupti::record_stacks(settings.stacks);
             if settings.counters {
                 cupti::pm_sampling::request();
                 for device in collector().gpu.devices(LOCK_LIMIT) {

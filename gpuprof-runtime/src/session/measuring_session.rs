@@ -141,6 +141,14 @@ impl SessionBuilder {
         self
     }
 
+    /// Whether the profile says from which source lines kernels are launched; default no. It needs
+    /// [`cupti`](Self::cupti) and gpuprof's feature `cupti`, and lines need a program with debug
+    /// information.
+    pub fn stacks(mut self, stacks: bool) -> Self {
+        self.settings.stacks = stacks;
+        self
+    }
+
     /// Whether the profile says which functions allocate and free device and pinned memory, the
     /// most that was live at once, and what is live; default false. With [`cupti`](Self::cupti) it
     /// has each allocation, otherwise the counters of the stream-ordered pool. CUPTI's memory

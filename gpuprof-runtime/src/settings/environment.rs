@@ -111,6 +111,7 @@ impl Settings {
             }
             Setting::Cupti => self.cupti = cupti(value).ok_or_else(wrong)?,
             Setting::Counters => self.counters = switch(value).ok_or_else(wrong)?,
+            Setting::Stacks => self.stacks = switch(value).ok_or_else(wrong)?,
             Setting::Memory => self.memory = switch(value).ok_or_else(wrong)?,
             // Read when CUPTI starts, for sessions of the program as well.
             Setting::CuptiLibrary => {}

@@ -37,6 +37,8 @@ pub(crate) struct Settings {
     pub(crate) cupti: CuptiMode,
     /// Whether hardware counters are sampled, if CUPTI is on.
     pub(crate) counters: bool,
+    /// Whether the stacks of launches are looked at, if CUPTI is on.
+    pub(crate) stacks: bool,
     /// Whether allocations and frees are recorded.
     pub(crate) memory: bool,
     /// Events that the time line keeps.
@@ -58,6 +60,7 @@ impl Default for Settings {
             checkpoint: None,
             cupti: CuptiMode::Off,
             counters: false,
+            stacks: false,
             memory: false,
             trace_limit: TRACE_LIMIT,
         }

@@ -19,6 +19,8 @@ mod memory_at_exit;
 mod no_counters;
 mod record_collection;
 mod record_order;
+mod stacks;
+mod stacks_at_exit;
 mod unavailable;
 mod windows;
 
@@ -45,6 +47,8 @@ fn main() -> ExitCode {
         counters::MODULE,
         no_counters::MODULE,
         record_order::MODULE,
+        stacks::MODULE,
+        stacks_at_exit::MODULE,
         unavailable::MODULE,
         windows::MODULE,
     ])

@@ -16,6 +16,8 @@ pub(crate) const MODULE: Module = Module::new(
         copies_have_their_size_and_direction,
         what_no_function_launched_is_there_too,
         live_memory_is_a_counter_of_its_device,
+        kernels_copies_and_calls_have_the_line_that_launched_them,
+        without_stacks_nothing_has_a_line,
     ]],
 );
 
@@ -144,4 +146,44 @@ fn live_memory_is_a_counter_of_its_device() {
     let session = recorded(&t);
     allocates(&t);
     assert_eq!(finish(&t, session).counters, []);
+}
+
+const FILE: &str = "tests/suite/time_line/kernels.rs";
+
+/// The lines of kernels and copies, and of CUDA calls that caused them.
+fn lines(stacks: bool) -> (Vec<Option<String>>, Vec<Option<String>>, u32) {
+    let t = tier();
+    t.cpu(1_000);
+    let outputs = [Output::Trace("/dev/null".into())];
+    let session = builder().stacks(stacks).outputs(outputs).start();
+    let session = session.expect("no other session is open");
+    let mut memory = t.gpu.stream.alloc_zeros::<u8>(1).expect("memory");
+    t.gpu.stream.memset_zeros(&mut memory).expect("a memset");
+    let line = line!() - 1;
+    let trace = finish(&t, session);
+    // Line tables alone have the paths of some functions only.
+    let text = |number: Option<u32>| {
+        let name = trace.names[number? as usize].as_str();
+        Some(name.replace("time_line::kernels::", ""))
+    };
+    let of_work = trace.activities.iter().map(|of| text(of.launch_line));
+    let launches = trace.api_calls.iter();
+    let launches = launches.filter(|call| name(&trace, call.name).starts_with("cuMemset"));
+    let of_calls = launches.map(|call| text(call.launch_line));
+    (of_work.collect(), of_calls.collect(), line)
+}
+
+fn kernels_copies_and_calls_have_the_line_that_launched_them() {
+    let (of_work, of_calls, line) = lines(true);
+    let caller = "kernels_copies_and_calls_have_the_line_that_launched_them";
+    let called = line!() - 2;
+    let place = |line| format!("lines at {FILE}:{line} ← {caller} at {FILE}:{called}");
+    let expected = [Some(place(line - 1)), Some(place(line))];
+    assert_eq!(of_work, expected);
+    assert_eq!(of_calls, expected);
+}
+
+fn without_stacks_nothing_has_a_line() {
+    let (of_work, of_calls, _) = lines(false);
+    assert_eq!((of_work, of_calls), (vec![None; 2], vec![None; 2]));
 }

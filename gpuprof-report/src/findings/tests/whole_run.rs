@@ -1,7 +1,7 @@
 //! Rules about the program as a whole.
 
 use super::*;
-use crate::profile::Throttle;
+use crate::profile::{LaunchLine, LaunchStacks, Throttle};
 
 fn spread(change: impl FnOnce(&mut SpanStats)) -> Profile {
     let varied = |f: &mut Function| {
@@ -57,6 +57,27 @@ fn work_outside_of_functions_is_reported() {
     assert_eq!(
         finding.evidence,
         "10 % of GPU time outside any profiled function: 10 kernels, copies and memsets"
+    );
+    assert!(finding.advice.ends_with("GPUPROF_STACKS=on names them"));
+    let mut with_lines = outside(10, MS);
+    let framework = LaunchLine {
+        function: "cubecl::launch".into(),
+        in_framework: true,
+        ..LaunchLine::default()
+    };
+    let own = LaunchLine {
+        function: "app::warm_up".into(),
+        file: Some("src/main.rs".into()),
+        line: Some(12),
+        ..LaunchLine::default()
+    };
+    with_lines.stacks = Some(LaunchStacks {
+        unattributed: vec![framework, own],
+        ..LaunchStacks::default()
+    });
+    assert_eq!(
+        the("outside", &with_lines).advice,
+        "annotate app::warm_up at src/main.rs:12 with #[gpu_profile]: most is from there"
     );
     assert!(!speaks("outside", &outside(9, MS)), "a few");
     assert!(!speaks("outside", &outside(10, 990 * US)), "a small share");

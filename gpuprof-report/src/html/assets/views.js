@@ -76,13 +76,15 @@ function allViews() {
     flatView('activities', 'Kernels and copies', 'Kernel / copy', tables.activities, opensActivity,
       (row, shown) => `${shown} ${kernels[row]?.full_name ?? ''}`),
     flatView('api', 'API calls', 'API call', tables.api, () => null, (row, shown) => shown),
+    flatView('launch-lines', 'Launched from', 'Source line · kernel', tables.launch_lines, () => null,
+      (row, shown) => shown),
     flatView('memory', 'Memory', 'Function', tables.memory, () => null, (row, shown) => shown),
   ];
   for (const view of views) {
     view.roots = view.items.filter((one) => one.parent === null);
     // Sorted as the text report is: by the time that it is about.
     const order = view.key === 'functions'
-      ? ['Span self(', 'CPU self('] : ['Busy(', 'Span(', 'Total(', 'CPU(', 'Allocated(', 'Grown('];
+      ? ['Span self(', 'CPU self('] : ['Busy(', 'Span(', 'Total(', 'CPU(', 'Allocated(', 'Grown(', 'Their GPU time('];
     const headings = view.table.columns.map((column) => column.heading);
     const of = (start) => headings.findIndex((text) => text.startsWith(start) && !text.endsWith('(%)'));
     view.sortColumn = order.map(of).find((at) => at >= 0) ?? -1;

@@ -2,5 +2,6 @@
 
 pub(crate) mod arbitrary;
 mod exact;
+mod launch_lines;
 mod memory;
 mod ranks;

@@ -169,6 +169,10 @@ impl<'a> Events<'a> {
         self.complete(slice, number, category, name)
             .optional("External id", slice.enclosing.map(external_id))
             .optional("correlation", correlation_id(call.correlation));
+        if let Some(line) = call.launch_line {
+            let line = labels::name(self.trace, line);
+            self.text.string(labels::LAUNCH_LINE, line);
+        }
         self.finish()?;
         let arrows: Vec<u32> = self.launches.ends_of(index).collect();
         let mut arrows = arrows.into_iter();
@@ -198,6 +202,9 @@ impl<'a> Events<'a> {
         kind_args(text, activity.kind, slice.end_ns - slice.start_ns);
         if let Some(function) = activity.function {
             text.string("function", labels::name(trace, function));
+        }
+        if let Some(line) = activity.launch_line {
+            text.string(labels::LAUNCH_LINE, labels::name(trace, line));
         }
         self.finish()?;
         match launch {

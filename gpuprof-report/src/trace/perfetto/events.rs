@@ -141,6 +141,9 @@ impl<'a> Events<'a> {
         let mut event = self.named(labels::name(self.trace, call.name), category);
         event.flow_ids = self.launches.ends_of(index).map(launch_arrow).collect();
         event.debug_annotations = vec![self.number("correlation", call.correlation.into())];
+        let line = call.launch_line.map(|line| labels::name(self.trace, line));
+        let line = line.map(|line| self.text(labels::LAUNCH_LINE, line));
+        event.debug_annotations.extend(line);
         Some(event)
     }
 
@@ -190,6 +193,8 @@ impl<'a> Events<'a> {
         }
         let function = activity.function.map(|index| labels::name(trace, index));
         annotations.extend(function.map(|name| self.text("function", name)));
+        let line = activity.launch_line.map(|line| labels::name(trace, line));
+        annotations.extend(line.map(|line| self.text(labels::LAUNCH_LINE, line)));
         annotations
     }
 

@@ -3,6 +3,7 @@
 use std::num::NonZeroU64;
 
 use super::row_totals::ReplayKey;
+use crate::cupti::collect::stack_table::StackId;
 use crate::stats::path_ids::ROOT;
 
 /// The node of the call tree that an activity is attributed to.
@@ -39,6 +40,8 @@ pub(crate) struct Cause {
     pub(crate) launch: Option<LaunchCall>,
     /// It launched a graph, of which only the first node has a launch latency.
     pub(crate) is_graph: bool,
+    /// Where it was launched or, of a replayed activity, captured, if that was looked at.
+    pub(crate) stack: Option<StackId>,
 }
 
 /// The CUDA call that caused an activity.
@@ -55,5 +58,6 @@ impl Cause {
         path: ActivityPath::Called(ROOT),
         launch: None,
         is_graph: false,
+        stack: None,
     };
 }

@@ -7,6 +7,7 @@ use super::replays::Replay;
 use super::row_keys::KernelKey;
 use crate::cupti::collect::callback_ids::Purpose;
 use crate::cupti::collect::record::{ApiEvent, CallPosition};
+use crate::cupti::collect::stack_table::StackId;
 
 /// What is known about one CUDA call that has returned.
 #[derive(Clone, Debug)]
@@ -17,6 +18,8 @@ pub(crate) struct CorrelatedCall {
     returned_at: u64,
     /// The enclosing profiled call.
     pub(crate) call: CallPosition,
+    /// Where it was made, if that was looked at.
+    pub(crate) stack: Option<StackId>,
     /// Whether the call causes activities, unless it is captured.
     expects_activity: bool,
     pub(crate) has_activity: bool,
@@ -42,7 +45,9 @@ pub(crate) struct GraphLaunch {
 impl CorrelatedCall {
     /// A call that began while a capture was open, or none. Captured work does not run.
     pub(crate) fn new(
-        ApiEvent { api, call, .. }: ApiEvent,
+        ApiEvent {
+            api, call, stack, ..
+        }: ApiEvent,
         is_capture_open: bool,
         node_updates: u64,
     ) -> Self {
@@ -60,6 +65,7 @@ impl CorrelatedCall {
             launched_at: api.start,
             returned_at: api.end,
             call,
+            stack,
             // The capture may be that of another thread, which is common beside graph launches.
             expects_activity: is_work && !api.failed && (is_graph || !is_capture_open),
             has_activity: false,

@@ -12,6 +12,7 @@ use super::correlated_call::CorrelatedCall;
 use super::cuda_calls::CudaCalls;
 use super::graph_replays::{self, GraphReplays};
 use super::memory_totals::MemoryRecording;
+use super::node_owners::NodeOwner;
 use super::orphans::Orphans;
 use super::recorded_activities::{ActivityRecorder, RecordedNames};
 use super::row_keys::KernelKey;
@@ -130,13 +131,15 @@ impl Correlator {
         let was_awaited = known.is_awaited();
         let was_counted = std::mem::take(&mut known.is_counted_unfinished);
         known.has_activity = true;
-        let is_graph = known.graph.is_some();
-        let replayed = self.replayed_path(correlation, activity, launched_at);
+        let (is_graph, stack) = (known.graph.is_some(), known.stack);
+        let owner = self.node_owner(correlation, activity);
+        let replayed = self.replayed_path(correlation, activity, launched_at, owner);
         let cause = Cause {
             call: call.id,
             path: replayed.unwrap_or(ActivityPath::Called(call.path)),
             launch,
             is_graph,
+            stack: owner.and_then(|owner| owner.stack).or(stack),
         };
         let key = self.record_activity(activity, launched_at, cause);
         if is_graph {
@@ -150,6 +153,15 @@ impl Correlator {
         }
     }
 
+    /// Who captured an activity of a graph launch.
+    fn node_owner(&mut self, correlation: u32, activity: &Activity) -> Option<NodeOwner> {
+        let launch = self.calls.get(correlation)?.graph.as_deref()?;
+        match activity.span().graph_node {
+            0 => None,
+            _ => self.graphs.owner(launch, activity),
+        }
+    }
+
     /// Where an activity of a graph launch counts if the call that captured it is known. The
     /// activity is added to the launch.
     fn replayed_path(
@@ -157,6 +169,7 @@ impl Correlator {
         correlation: u32,
         activity: &Activity,
         launched_at: u64,
+        owner: Option<NodeOwner>,
     ) -> Option<ActivityPath> {
         let known = self.calls.get_mut(correlation)?;
         let (launch_path, launch) = (known.call.path, known.graph.as_deref_mut()?);
@@ -164,7 +177,7 @@ impl Correlator {
         if activity.span().graph_node == 0 {
             return None;
         }
-        let owner = self.graphs.owner(launch, activity);
+        let owner = owner.and_then(NodeOwner::call);
         let added = owner.map(|owner| (owner, self.graphs.add(launch, owner, activity)));
         let tables = self.recorded.tables(epoch)?;
         let Some((owner, (depth, is_exact))) = added else {

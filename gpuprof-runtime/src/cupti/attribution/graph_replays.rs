@@ -4,7 +4,7 @@ use super::call_activity::ActivityInterval;
 use super::captured_calls::CapturedCalls;
 use super::correlated_call::{CorrelatedCall, GraphLaunch};
 use super::limits::{MAX_COUNTED_REPLAYS, MAX_REPLAY_SIZE};
-use super::node_owners::NodeOwners;
+use super::node_owners::{NodeOwner, NodeOwners};
 use super::window_tables::WindowTables;
 use crate::cupti::collect::record::{Activity, CallPosition, CapturedCall, NodeEvent};
 
@@ -36,12 +36,8 @@ impl GraphReplays {
         self.owners.take_forgotten() + self.captured.take_forgotten()
     }
 
-    /// The call that captured an activity of a graph launch; `None` if none is known.
-    pub(crate) fn owner(
-        &mut self,
-        launch: &GraphLaunch,
-        activity: &Activity,
-    ) -> Option<CallPosition> {
+    /// Who captured an activity of a graph launch; `None` if that is unknown.
+    pub(crate) fn owner(&mut self, launch: &GraphLaunch, activity: &Activity) -> Option<NodeOwner> {
         let node = activity.span().graph_node;
         self.owners.owner(node, launch.node_updates)
     }

@@ -11,6 +11,7 @@ use super::kernel_names::KernelNames;
 use super::row_keys::KernelRow;
 use super::row_totals::{KernelTotals, duration_stats, merge_kernel};
 use super::window_tables::WindowTables;
+use crate::cupti::launch_lines::to_profile::lines;
 use gpuprof_report::profile::KernelStats;
 
 pub(super) type SharedRow = (KernelRow, Arc<KernelTotals>);
@@ -72,6 +73,9 @@ fn kernel_stats(
     kernel.streams = totals.streams.count();
     kernel.concurrent_ns = tables.device_times(device).map(|_| totals.concurrent_ns);
     kernel.counters = totals.samples.as_ref().and_then(|samples| samples.values());
+    if let Some(stacks) = &totals.stacks {
+        kernel.launch_lines = lines(stacks);
+    }
     kernel
 }
 

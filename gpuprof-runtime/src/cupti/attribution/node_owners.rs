@@ -9,6 +9,28 @@ use rustc_hash::FxHashMap;
 
 use super::limits::{MAX_FORMER_OWNERS, MAX_NODES};
 use crate::cupti::collect::record::{CallPosition, NodeEvent};
+use crate::cupti::collect::stack_table::StackId;
+
+/// The profiled call that captured a node, and where it did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct NodeOwner {
+    // As in a `CallPosition`, but flat: there may be a million of them.
+    id: u64,
+    path: u32,
+    pub(crate) stack: Option<StackId>,
+}
+
+impl NodeOwner {
+    fn new(CallPosition { id, path }: CallPosition, stack: Option<StackId>) -> Self {
+        Self { id, path, stack }
+    }
+
+    /// `None` outside any profiled call.
+    pub(crate) fn call(self) -> Option<CallPosition> {
+        let Self { id, path, .. } = self;
+        (id != 0).then_some(CallPosition { id, path })
+    }
+}
 
 /// A node's position: the number of its graph, and its index there.
 fn position(node: u64) -> (u32, usize) {
@@ -33,14 +55,14 @@ pub(crate) struct NodeOwners {
 /// The owner of each node of one graph, by index.
 #[derive(Debug, Default)]
 struct GraphOwners {
-    owners: Vec<CallPosition>,
+    owners: Vec<NodeOwner>,
     was_launched: bool,
 }
 
 impl NodeOwners {
     pub(crate) fn apply(&mut self, event: NodeEvent) {
         match event {
-            NodeEvent::Created { node, by } => self.set(node, by),
+            NodeEvent::Created { node, by, stack } => self.set(node, NodeOwner::new(by, stack)),
             // Otherwise its owner is the call that instantiated the graph.
             NodeEvent::Cloned { node, original } => self.set(node, self.current(original)),
             NodeEvent::Updated { node, source } => {
@@ -59,15 +81,13 @@ impl NodeOwners {
         self.updates
     }
 
-    /// The call that captured what `node` ran in a launch after so many updates; `None` if no call
-    /// is known.
-    pub(crate) fn owner(&mut self, node: u64, updates: u64) -> Option<CallPosition> {
+    /// Who captured what `node` ran in a launch after so many updates; `None` if that is unknown.
+    pub(crate) fn owner(&mut self, node: u64, updates: u64) -> Option<NodeOwner> {
         let (graph, index) = position(node);
         let graph = self.graphs.get_mut(&graph)?;
         graph.was_launched = true;
         let current = graph.owners.get(index).copied()?;
-        let owner = self.former.at(node, updates, current)?;
-        (owner.id != 0).then_some(owner)
+        self.former.at(node, updates, current)
     }
 
     /// Nodes whose owner was forgotten since the last call.
@@ -75,14 +95,14 @@ impl NodeOwners {
         std::mem::take(&mut self.forgotten)
     }
 
-    fn current(&self, node: u64) -> CallPosition {
+    fn current(&self, node: u64) -> NodeOwner {
         let (graph, index) = position(node);
         let graph = self.graphs.get(&graph);
         let owner = graph.and_then(|graph| graph.owners.get(index));
         owner.copied().unwrap_or_default()
     }
 
-    fn set(&mut self, node: u64, owner: CallPosition) {
+    fn set(&mut self, node: u64, owner: NodeOwner) {
         let (number, index) = position(node);
         if index >= MAX_NODES {
             self.forgotten += 1;
@@ -97,7 +117,7 @@ impl NodeOwners {
             return;
         }
         self.nodes += index + 1 - graph.owners.len();
-        graph.owners.resize(index, CallPosition::default());
+        graph.owners.resize(index, NodeOwner::default());
         graph.owners.push(owner);
         while self.nodes > MAX_NODES && self.forget_oldest() {}
     }
@@ -127,7 +147,7 @@ impl NodeOwners {
 #[derive(Debug, Default)]
 struct FormerOwners {
     /// By node: the number of the update that ended it, and the owner; in this order.
-    by_node: FxHashMap<u64, VecDeque<(u64, CallPosition)>>,
+    by_node: FxHashMap<u64, VecDeque<(u64, NodeOwner)>>,
     /// The node of each, the oldest first.
     by_age: VecDeque<u64>,
     /// The latest update of which the former owner is forgotten.
@@ -135,7 +155,7 @@ struct FormerOwners {
 }
 
 impl FormerOwners {
-    fn add(&mut self, node: u64, update: u64, owner: CallPosition) {
+    fn add(&mut self, node: u64, update: u64, owner: NodeOwner) {
         self.by_node
             .entry(node)
             .or_default()
@@ -155,7 +175,7 @@ impl FormerOwners {
     }
 
     /// The owner after so many updates, if it is `current` now; `None` if it is forgotten.
-    fn at(&self, node: u64, updates: u64, current: CallPosition) -> Option<CallPosition> {
+    fn at(&self, node: u64, updates: u64, current: NodeOwner) -> Option<NodeOwner> {
         if updates < self.forgotten_until {
             return None;
         }
@@ -180,12 +200,15 @@ mod tests {
     }
 
     fn create(owners: &mut NodeOwners, graph: u64, index: u64, by: u64) {
-        let (node, by) = (graph << 32 | index, call(by));
-        owners.apply(NodeEvent::Created { node, by });
+        owners.apply(NodeEvent::Created {
+            node: graph << 32 | index,
+            by: call(by),
+            stack: None,
+        });
     }
 
     fn id(owners: &mut NodeOwners, node: u64, updates: u64) -> Option<u64> {
-        owners.owner(node, updates).map(|owner| owner.id)
+        Some(owners.owner(node, updates)?.call()?.id)
     }
 
     #[test]
@@ -193,8 +216,7 @@ mod tests {
         let mut owners = NodeOwners::default();
         create(&mut owners, 1, 0, 7);
         for (copy, original) in [(2 << 32, 1 << 32), (3 << 32, 9 << 32)] {
-            let by = call(8);
-            owners.apply(NodeEvent::Created { node: copy, by });
+            create(&mut owners, copy >> 32, 0, 8);
             let node = copy;
             owners.apply(NodeEvent::Cloned { node, original });
         }

@@ -9,6 +9,7 @@ use super::limits::MAX_RECORDED_SAMPLES;
 use super::live_memory::MemoryChange;
 use crate::cupti::collect::pm_sampling::metrics::Sample;
 use crate::cupti::collect::record::{Activity, ApiEvent, CopyKind, MemorySpace};
+use crate::cupti::collect::stack_table::StackId;
 use crate::recorder::{Event, Recorder, Writer};
 use gpuprof_report::profile::MemoryKind;
 
@@ -82,7 +83,10 @@ impl ActivityRecorder {
         &self.names
     }
 
-    pub(super) fn add_call(&mut self, ApiEvent { api, thread, .. }: &ApiEvent) {
+    pub(super) fn add_call(&mut self, event: &ApiEvent) {
+        let ApiEvent {
+            api, thread, stack, ..
+        } = event;
         let Some(recorder) = self.recorder.as_ref().filter(|all| all.takes_gpu_events()) else {
             return;
         };
@@ -93,6 +97,7 @@ impl ActivityRecorder {
             correlation: api.correlation,
             is_runtime: api.function.is_runtime,
             cbid: api.function.cbid,
+            stack: StackId::to_number(*stack),
         };
         self.writer.push(recorder, &event);
     }
@@ -136,6 +141,7 @@ impl ActivityRecorder {
             context: span.context,
             stream: span.stream,
         };
+        let stack = StackId::to_number(cause.stack);
         let queue = number(&mut self.queues, &mut self.names.queues, queue);
         let (start_ns, end_ns, correlation) = (span.start, span.end, span.correlation);
         let event = match activity {
@@ -161,6 +167,7 @@ impl ActivityRecorder {
                     end_ns,
                     correlation,
                     shape: number(&mut self.shapes, &mut self.names.shapes, shape),
+                    stack,
                 }
             }
             Activity::Copy(copy) => {
@@ -174,6 +181,7 @@ impl ActivityRecorder {
                     correlation,
                     kind: kind as u32,
                     bytes: copy.bytes,
+                    stack,
                 }
             }
         };

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
+use super::launch_totals::StackTotals;
 use super::sample_sums::RowSamples;
 use crate::stats::durations::Durations;
 use gpuprof_report::profile::DurationStats;
@@ -103,6 +104,8 @@ pub(crate) struct KernelTotals {
     pub(crate) concurrent_ns: u64,
     /// Of the hardware counters.
     pub(crate) samples: Option<Box<RowSamples>>,
+    /// Where it was launched.
+    pub(crate) stacks: Option<Box<StackTotals>>,
 }
 
 impl KernelTotals {
@@ -125,6 +128,9 @@ impl KernelTotals {
         self.concurrent_ns += other.concurrent_ns;
         if let Some(samples) = &other.samples {
             self.samples.get_or_insert_default().merge(samples);
+        }
+        if let Some(stacks) = &other.stacks {
+            self.stacks.get_or_insert_default().merge(stacks);
         }
     }
 }

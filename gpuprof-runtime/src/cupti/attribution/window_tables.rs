@@ -13,6 +13,7 @@ use super::call_activity::{ActivityInterval, CallActivity};
 use super::device_samples::DeviceSamples;
 use super::device_sweep::{DeviceTimes, RowTime, TimedActivity};
 use super::device_timeline::DeviceTimeline;
+use super::launch_totals::StackTotals;
 use super::limits::{MAX_COPY_ROWS, MAX_KERNEL_ROWS, MAX_REPLAY_ROWS};
 use super::memory_totals::PathMemory;
 use super::open_calls::Added;
@@ -59,6 +60,8 @@ pub(crate) struct WindowTables {
     /// Activities outside any profiled function.
     pub(crate) unattributed: u64,
     pub(crate) unattributed_ns: u64,
+    /// Where those were launched.
+    pub(crate) unattributed_stacks: StackTotals,
     /// Activities of graph nodes that no profiled call is known to have captured.
     pub(crate) unattributed_graph_nodes: u64,
     /// Graph nodes and captured calls that were forgotten, for lack of memory.
@@ -98,6 +101,10 @@ impl WindowTables {
         };
         totals.add_shape(shape, ns);
         totals.streams.add((span.context, span.stream));
+        if let Some(stack) = cause.stack {
+            let stacks = totals.stacks.get_or_insert_default();
+            stacks.add_activity(stack, ns);
+        }
         key
     }
 
@@ -204,6 +211,9 @@ impl WindowTables {
         if !cause.path.is_attributed() {
             self.unattributed += 1;
             self.unattributed_ns += ns;
+            if let Some(stack) = cause.stack {
+                self.unattributed_stacks.add_activity(stack, ns);
+            }
         }
         ns
     }
@@ -296,6 +306,7 @@ impl WindowTables {
         self.dropped_calls += other.dropped_calls;
         self.unattributed += other.unattributed;
         self.unattributed_ns += other.unattributed_ns;
+        self.unattributed_stacks.merge(&other.unattributed_stacks);
         for (key, totals) in &other.replays {
             self.add_replays(*key, totals);
         }

@@ -17,8 +17,10 @@ use super::bindings::{API_ENTER, CallbackData, DOMAIN_RUNTIME};
 use super::callback_clock::Stamp;
 use super::callback_events::{CallbackEvent, ReturnedCall};
 use super::callback_ids::Purpose;
+use super::launch_stacks;
 use super::reader_queue::CALLBACK_EVENTS;
 use super::record::ApiFunction;
+use super::stack_table::StackId;
 use super::{call_rings, lifecycle};
 use crate::cupti::call_stack;
 use crate::os;
@@ -44,6 +46,7 @@ struct OpenApiCall {
     function: ApiFunction,
     correlation: u32,
     start: Stamp,
+    stack: Option<StackId>,
 }
 
 impl ApiCallStack {
@@ -55,24 +58,27 @@ impl ApiCallStack {
             },
             correlation: 0,
             start: Stamp::START,
+            stack: None,
         }; MAX_NESTED_API_CALLS],
         depth: 0,
     };
 
-    /// Pushes a call, unless it is part of an outer one. Returns false if the stack is full.
-    fn enter(&mut self, call: OpenApiCall) -> bool {
+    /// Whether a call is part of an outer one.
+    fn is_part(&self, function: ApiFunction) -> bool {
         let open = self.calls.get(..self.depth).unwrap_or_default();
         // The runtime launches through the driver: that is one launch, under the correlation id of
         // one of the two calls. Other driver calls inside it, such as loading a module, are calls
         // of their own.
         let contains = |outer: &OpenApiCall| {
             outer.function.is_runtime
-                && !call.function.is_runtime
-                && outer.function.purpose() == call.function.purpose()
+                && !function.is_runtime
+                && outer.function.purpose() == function.purpose()
         };
-        if open.iter().any(contains) {
-            return true;
-        }
+        open.iter().any(contains)
+    }
+
+    /// Pushes a call. Returns false if the stack is full.
+    fn enter(&mut self, call: OpenApiCall) -> bool {
         let Some(free) = self.calls.get_mut(self.depth) else {
             return false;
         };
@@ -112,21 +118,25 @@ pub(super) unsafe fn on_api_call(domain: u32, cbid: u32, data: *const c_void) {
             return;
         };
         match data.callback_site {
-            API_ENTER => enter(&mut open, function, data.correlation),
+            API_ENTER => enter(&mut open, function, data),
             _ => leave(&mut open, function, data),
         }
     });
 }
 
-fn enter(open: &mut ApiCallStack, function: ApiFunction, correlation: u32) {
+fn enter(open: &mut ApiCallStack, function: ApiFunction, data: &CallbackData) {
     // `None` in a forked child and during shutdown.
     let Some(start) = lifecycle::stamp() else {
         return;
     };
+    if open.is_part(function) {
+        return;
+    }
     let call = OpenApiCall {
         function,
-        correlation,
+        correlation: data.correlation,
         start,
+        stack: launch_stacks::look(function, data.symbol_name),
     };
     if !open.enter(call) {
         CALLBACK_EVENTS.count_dropped();
@@ -147,6 +157,7 @@ fn leave(open: &mut ApiCallStack, function: ApiFunction, data: &CallbackData) {
         correlation: call.correlation,
         failed: status.is_some_and(|status| *status != 0),
         call: call_stack::innermost(),
+        stack: call.stack,
     };
     // A call inside another may have its correlation id and must come before it. What a graph
     // launch runs depends on the changes of nodes before it, and whether a launch runs at all on
@@ -162,6 +173,15 @@ fn leave(open: &mut ApiCallStack, function: ApiFunction, data: &CallbackData) {
     }
 }
 
+/// The stack of the innermost recorded CUDA call that this thread is in.
+pub(super) fn innermost_stack() -> Option<StackId> {
+    let stack = OPEN_API_CALLS.try_with(|open| {
+        let open = open.try_borrow().ok()?;
+        open.calls.get(open.depth.checked_sub(1)?)?.stack
+    });
+    stack.ok().flatten()
+}
+
 #[cfg(test)]
 mod tests {
     use super::{ApiCallStack, MAX_NESTED_API_CALLS, OpenApiCall};
@@ -174,7 +194,12 @@ mod tests {
             function: ApiFunction { is_runtime, cbid },
             correlation,
             start: Stamp::START,
+            stack: None,
         }
+    }
+
+    fn enter(calls: &mut ApiCallStack, call: OpenApiCall) -> bool {
+        calls.is_part(call.function) || calls.enter(call)
     }
 
     fn leave(calls: &mut ApiCallStack, call: OpenApiCall) -> Option<OpenApiCall> {
@@ -186,11 +211,11 @@ mod tests {
         let mut calls = ApiCallStack::EMPTY;
         let outer = open(true, RUNTIME_LAUNCH, 1);
         let part = open(false, DRIVER_LAUNCH, 1);
-        assert!(calls.enter(outer) && calls.enter(part));
+        assert!(enter(&mut calls, outer) && enter(&mut calls, part));
         assert_eq!(leave(&mut calls, part), None);
         assert_eq!(leave(&mut calls, outer), Some(outer));
         // Without a runtime launch around it, it is a call of its own.
-        assert!(calls.enter(part));
+        assert!(enter(&mut calls, part));
         assert_eq!(leave(&mut calls, part), Some(part));
         assert_eq!(calls.depth, 0);
     }
@@ -199,7 +224,7 @@ mod tests {
     fn a_module_load_inside_a_runtime_launch_is_a_call_of_its_own() {
         let mut calls = ApiCallStack::EMPTY;
         let (outer, load) = (open(true, RUNTIME_LAUNCH, 1), open(false, 678, 2));
-        assert!(calls.enter(outer) && calls.enter(load));
+        assert!(enter(&mut calls, outer) && enter(&mut calls, load));
         assert_eq!(leave(&mut calls, load), Some(load));
         assert_eq!(leave(&mut calls, outer), Some(outer));
     }
@@ -210,7 +235,7 @@ mod tests {
         let lost = open(false, DRIVER_LAUNCH, 1);
         for correlation in 2..20 {
             let outer = open(true, 20, correlation);
-            assert!(calls.enter(outer) && calls.enter(lost));
+            assert!(enter(&mut calls, outer) && enter(&mut calls, lost));
             assert_eq!(leave(&mut calls, outer), Some(outer));
         }
         // A call whose beginning was not seen is ignored.

@@ -69,7 +69,8 @@ pub(crate) struct CallbackData {
     _parameters: *const c_void,
     /// On exit, points to the call's return value.
     pub(crate) return_value: *const c_void,
-    _symbol_name: *const c_void,
+    /// The kernel's symbol. Only a launch has one; of other calls the value is undefined.
+    pub(crate) symbol_name: *const c_void,
     _context: *const c_void,
     _context_uid: u32,
     _correlation_data: *mut u64,

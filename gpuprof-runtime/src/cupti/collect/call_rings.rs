@@ -117,6 +117,7 @@ mod tests {
             correlation,
             failed: false,
             call: CallPosition::default(),
+            stack: None,
         }
     }
 

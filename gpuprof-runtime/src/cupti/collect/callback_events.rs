@@ -2,6 +2,7 @@
 
 use super::callback_clock::{CallbackClock, Stamp};
 use super::record::{ApiEvent, ApiFunction, ApiRecord, CallPosition, CapturedCall, NodeEvent};
+use super::stack_table::StackId;
 
 /// What is reported on the program's threads, in the order in which it happened there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +24,8 @@ pub(crate) struct ReturnedCall {
     pub(crate) failed: bool,
     /// The innermost profiled call on the thread.
     pub(crate) call: CallPosition,
+    /// Where it was made, if that was looked at.
+    pub(crate) stack: Option<StackId>,
 }
 
 impl ReturnedCall {
@@ -39,6 +42,7 @@ impl ReturnedCall {
         ApiEvent {
             api,
             call: self.call,
+            stack: self.stack,
             thread,
         }
     }
@@ -61,6 +65,7 @@ mod tests {
                 correlation: 1,
                 failed: false,
                 call: CallPosition::default(),
+                stack: None,
             };
             let event = call.event(1, &CallbackClock::in_ns());
             assert!(event.api.is_plausible());

@@ -16,6 +16,7 @@
 use std::cell::Cell;
 use std::ffi::c_void;
 
+use super::api_callbacks;
 use super::bindings::{GraphNode, ResourceData, node_callback};
 use super::callback_events::CallbackEvent;
 use super::lifecycle;
@@ -88,7 +89,8 @@ fn on_node(queue: &Queue, cbid: u32, node: u64, original: u64, executable: usize
 fn create(queue: &Queue, node: u64) {
     let by = call_stack::innermost();
     let _ = LATEST_CREATOR.try_with(|latest| latest.set(latest.get().max(by.id)));
-    queue.push(CallbackEvent::Node(NodeEvent::Created { node, by }));
+    let stack = api_callbacks::innermost_stack();
+    queue.push(CallbackEvent::Node(NodeEvent::Created { node, by, stack }));
 }
 
 /// Reports the end of a call, if graph nodes were created in it or in a nested call.
@@ -151,7 +153,12 @@ mod tests {
         let events = events(&queue);
         let by = CallPosition::default();
         assert_eq!(events.len(), CAPACITY + 1);
-        assert_eq!(events[0], NodeEvent::Created { node: 0, by });
+        let created = NodeEvent::Created {
+            node: 0,
+            by,
+            stack: None,
+        };
+        assert_eq!(events[0], created);
         assert_eq!(events[CAPACITY], NodeEvent::Cloned { node: 0, original });
         assert_eq!(queue.take_dropped(), 1);
     }

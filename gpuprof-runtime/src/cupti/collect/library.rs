@@ -178,6 +178,11 @@ impl CuptiLibrary {
         Some(path.canonicalize().ok()?.parent()?.to_owned())
     }
 
+    /// The address of one of its functions.
+    pub(crate) fn address(&self) -> Option<usize> {
+        Some(self.functions.get_version? as usize)
+    }
+
     /// Whether it can say which graph node a callback is about.
     pub(crate) fn has_graph_node_ids(&self) -> bool {
         self.functions.graph_node_id.is_some()

@@ -4,6 +4,7 @@
 //! Times are ns of CUPTI's clock.
 
 use super::kernel_symbol::KernelSymbol;
+use super::stack_table::StackId;
 use gpuprof_report::profile::MemoryKind;
 
 /// A kernel, copy or memset that ran on the GPU.
@@ -117,6 +118,8 @@ pub(crate) struct ApiEvent {
     pub(crate) api: ApiRecord,
     /// The innermost profiled call on the thread.
     pub(crate) call: CallPosition,
+    /// Where it was made, if that was looked at.
+    pub(crate) stack: Option<StackId>,
     /// The system's number of the thread; 0 if it is unknown.
     pub(crate) thread: u32,
 }
@@ -125,7 +128,12 @@ pub(crate) struct ApiEvent {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NodeEvent {
     /// A capture, a clone or an instantiation made it inside the profiled call `by`.
-    Created { node: u64, by: CallPosition },
+    Created {
+        node: u64,
+        by: CallPosition,
+        /// Of the captured CUDA call, if that was looked at.
+        stack: Option<StackId>,
+    },
     /// It was just created as a copy.
     Cloned { node: u64, original: u64 },
     /// A node of an executable graph got the parameters of `source`.

@@ -15,6 +15,7 @@ mod nsight_compute;
 mod nsight_tools;
 mod occupancy;
 mod overhead;
+mod stacks;
 mod test_program;
 mod timed_streams;
 mod token_costs;
@@ -85,6 +86,12 @@ pub(crate) const CHECKS: &[Check] = &[
         run: memory::run,
     },
     Check {
+        name: "stacks",
+        promise: "Kernels have the source lines that launched them, within the budget.",
+        limit: Duration::from_secs(120),
+        run: stacks::run,
+    },
+    Check {
         name: "kernels-cost",
         promise: "gpuprof with CUPTI costs no more than Nsight Systems.",
         limit: Duration::from_secs(300),
@@ -109,6 +116,7 @@ pub(crate) const PROGRAMS: &[TestProgram] = &[
     (timed_streams::NAME, timed_streams::run_program),
     (late_records::NAME, late_records::run_program),
     (memory::NAME, memory::run_program),
+    (stacks::NAME, stacks::run_program),
     (graph_costs::NAME, graph_costs::run_program),
     (token_costs::NAME, token_costs::run_program),
     (counters::NAME, counters::run_program),

@@ -27,6 +27,7 @@ fn launch(correlation: u32) -> ApiEvent {
     ApiEvent {
         api,
         call: CallPosition::default(),
+        stack: None,
         thread: 0,
     }
 }

@@ -1,0 +1,120 @@
+//! From which source lines GPU work was launched. All of it is empty unless `GPUPROF_STACKS=on` is
+//! set.
+
+use std::fmt;
+
+#[cfg(feature = "serde")]
+use serde::{Deserialize, Serialize};
+
+#[cfg(feature = "serde")]
+use super::diagnostics::is_false;
+
+/// The function of a stack in which no function has a name.
+pub const UNKNOWN_FUNCTION: &str = "(unknown)";
+
+/// The function of all stacks beyond the limit of distinct ones.
+pub const OTHER_STACKS: &str = "(other stacks)";
+
+/// A source line that launches GPU work: the innermost frame of the stack that is neither of
+/// cudarc nor of a framework nor of the standard library.
+///
+/// Counts are of launches whose stack was looked at, which are samples of all.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(default))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct LaunchLine {
+    /// The path of the function, such as `app::model::forward`.
+    pub function: String,
+    /// The source file from `src/` on, or from the name and version of its crate if that comes
+    /// from a registry; `None` without debug information.
+    pub file: Option<String>,
+    /// Its line; `None` without debug information.
+    pub line: Option<u32>,
+    /// The function of the program that calls this one, with its place, such as
+    /// `app::model::forward at src/model.rs:42`: where a helper launches for others, these differ.
+    /// `None` if no other one is known. JSON omits it then.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub caller: Option<String>,
+    /// Whether all frames of the stack are of frameworks, of which this is the innermost. JSON
+    /// omits it if not.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "is_false"))]
+    pub in_framework: bool,
+    /// Kernels, copies and memsets that were launched here.
+    pub calls: u64,
+    /// Their GPU time, ns.
+    pub total_ns: u64,
+}
+
+impl LaunchLine {
+    /// `src/model.rs:42`; `None` without debug information.
+    #[must_use]
+    pub fn place(&self) -> Option<String> {
+        let file = self.file.as_ref()?;
+        Some(match self.line {
+            Some(line) => format!("{file}:{line}"),
+            None => file.clone(),
+        })
+    }
+
+    /// Whether this is a place in the program, of which the function is known.
+    #[must_use]
+    pub fn is_of_program(&self) -> bool {
+        !self.in_framework && ![UNKNOWN_FUNCTION, OTHER_STACKS].contains(&self.function.as_str())
+    }
+
+    /// Whether both are the same line of the same function, called by the same line.
+    #[must_use]
+    pub fn is_same_line(&self, other: &Self) -> bool {
+        (self.line, &self.file) == (other.line, &other.file)
+            && (&self.function, &self.caller) == (&other.function, &other.caller)
+    }
+}
+
+/// `app::launch at src/gpu.rs:7 ← app::model::forward at src/model.rs:42`.
+impl fmt::Display for LaunchLine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.function)?;
+        if let Some(place) = self.place() {
+            write!(f, " at {place}")?;
+        }
+        match &self.caller {
+            Some(caller) => write!(f, " ← {caller}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The launches whose stacks were looked at.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(default))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct LaunchStacks {
+    /// Kernels that ran.
+    pub calls: u64,
+    /// Kernels of which the stack of the launch was looked at.
+    pub sampled_calls: u64,
+    /// Where kernels, copies and memsets outside any profiled function were launched, the most
+    /// frequent line first.
+    pub unattributed: Vec<LaunchLine>,
+}
+
+/// Adds lines to those that are known. The most frequent line comes first.
+pub fn add_lines(sum: &mut Vec<LaunchLine>, more: &[LaunchLine]) {
+    for line in more {
+        match sum.iter_mut().find(|known| known.is_same_line(line)) {
+            Some(known) => {
+                known.calls = known.calls.saturating_add(line.calls);
+                known.total_ns = known.total_ns.saturating_add(line.total_ns);
+            }
+            None => sum.push(line.clone()),
+        }
+    }
+    sum.sort_by(|a, b| {
+        let key = |line: &LaunchLine| (std::cmp::Reverse(line.calls), line.line);
+        let order = key(a).cmp(&key(b));
+        order
+            .then_with(|| (&a.file, &a.function, &a.caller).cmp(&(&b.file, &b.function, &b.caller)))
+    });
+}

@@ -1,0 +1,203 @@
+//! From which source lines each kernel was launched, and what launches outside any profiled
+//! function.
+
+use super::activities::ActivityNames;
+use super::columns;
+use super::function_name::{UNATTRIBUTED, others};
+use super::grid::{Grid, Label};
+use super::hidden::Hidden;
+use super::number::{self, total};
+use super::options::TableOptions;
+#[cfg(feature = "html")]
+use super::quantity::Headed;
+use super::quantity::{self, Quantity, Value};
+use super::words::{BOLD, DIM, PLAIN, Words};
+use crate::profile::{LaunchLine, LaunchStacks, Profile};
+use crate::sanitize;
+
+/// Lines of one kernel that are shown unless the report is in full.
+const MAX_LINES: usize = 4;
+
+/// Characters of a line with its function and its caller.
+const LONGEST_LINE: usize = 400;
+
+/// Functions that are named as worth an annotation.
+const MAX_ADVISED: usize = 3;
+
+/// A kernel, or one of its lines.
+struct Row {
+    label: Label,
+    /// Of a kernel.
+    calls: Option<u64>,
+    sampled: u64,
+    total_ns: u64,
+}
+
+impl Row {
+    fn new(label: Label, calls: Option<u64>, lines: &[LaunchLine]) -> Self {
+        Self {
+            label,
+            calls,
+            sampled: total(lines.iter().map(|line| line.calls)),
+            total_ns: total(lines.iter().map(|line| line.total_ns)),
+        }
+    }
+
+    /// A kernel, and its first lines.
+    fn of_kernel(name: String, calls: u64, lines: &[LaunchLine], most: usize) -> Vec<Self> {
+        let label = Label {
+            name,
+            ..Label::default()
+        };
+        let (shown, cut) = lines.split_at(most.min(lines.len()));
+        let mut rows = vec![Self::new(label, Some(calls), lines)];
+        rows.extend(shown.iter().map(|line| {
+            let label = Label::secondary(
+                "  ",
+                sanitize::short(&line.to_string(), LONGEST_LINE).into_owned(),
+            );
+            Self::new(label, None, std::slice::from_ref(line))
+        }));
+        if !cut.is_empty() {
+            let label = Label::secondary("  ", others(cut.len()));
+            rows.push(Self::new(label, None, cut));
+        }
+        rows
+    }
+}
+
+/// The kernels and what is outside any profiled function, with at most so many lines each.
+fn rows(profile: &Profile, options: &TableOptions, most: usize) -> Vec<Vec<Row>> {
+    let Some(stacks) = &profile.stacks else {
+        return Vec::new();
+    };
+    let names = ActivityNames::new(profile, options);
+    let kernels = profile.kernels.iter();
+    let kernels = kernels.filter(|kernel| !kernel.launch_lines.is_empty());
+    let mut rows: Vec<Vec<Row>> = kernels
+        .map(|kernel| {
+            let name = names.kernel(kernel);
+            Row::of_kernel(name, kernel.times.calls, &kernel.launch_lines, most)
+        })
+        .collect();
+    if !stacks.unattributed.is_empty() {
+        let calls = profile.cupti.as_ref().map_or(0, |cupti| cupti.unattributed);
+        let name = UNATTRIBUTED.to_owned();
+        rows.push(Row::of_kernel(name, calls, &stacks.unattributed, most));
+    }
+    rows
+}
+
+/// Heading, rank (the smallest is dropped first) and the cell made of a row.
+type Spec = (&'static str, u8, fn(&Row) -> Option<Value>);
+
+const COLUMNS: &[Spec] = &[
+    ("Calls", 80, |row| Some(Quantity::Count(row.calls?).into())),
+    ("Looked at", 100, |row| {
+        Some(Quantity::Count(row.sampled).into())
+    }),
+    ("Their GPU time", 90, |row| {
+        columns::total(Some(row.total_ns))
+    }),
+];
+
+fn values(rows: &[Row]) -> impl Iterator<Item = (&'static str, u8, Vec<Option<Value>>)> {
+    COLUMNS.iter().map(move |(heading, rank, cell)| {
+        let values = rows.iter().map(cell);
+        (*heading, *rank, values.collect())
+    })
+}
+
+/// Writes the table and the lines below it; nothing unless stacks were looked at.
+pub(super) fn write(
+    profile: &Profile,
+    options: &TableOptions,
+    hidden: &mut Hidden,
+    out: &mut String,
+) {
+    let Some(stacks) = &profile.stacks else {
+        return;
+    };
+    let most = match options.full {
+        true => usize::MAX,
+        false => MAX_LINES,
+    };
+    let mut rows = rows(profile, options, most);
+    if !rows.is_empty() {
+        // Unattributed work is shown in any case.
+        let is_kept = usize::from(!stacks.unattributed.is_empty());
+        let limit = options.activity_limit();
+        let kernels = rows.len() - is_kept;
+        let cut = rows.drain(limit.min(kernels)..kernels);
+        hidden.rows += cut.map(|rows| rows.len()).sum::<usize>();
+        let rows: Vec<Row> = rows.into_iter().flatten().collect();
+        let grid = Grid {
+            title: "Launched from".to_owned(),
+            columns: quantity::columns(values(&rows)),
+            labels: rows.iter().map(|row| row.label.clone()).collect(),
+        };
+        hidden.columns += grid.draw(options, out).dropped;
+    }
+    for line in remarks(stacks) {
+        line.write(out, options.color, options.width, 2);
+    }
+    out.push('\n');
+}
+
+/// The names of all lines, each with its kernel, and their columns.
+#[cfg(feature = "html")]
+pub(super) fn all(profile: &Profile) -> (Vec<String>, Vec<Headed>) {
+    let (mut names, mut lines) = (Vec::new(), Vec::new());
+    for of_kernel in rows(profile, &TableOptions::default(), usize::MAX) {
+        let mut of_kernel = of_kernel.into_iter();
+        let kernel = of_kernel
+            .next()
+            .map_or_else(String::new, |row| row.label.name);
+        for line in of_kernel {
+            names.push(format!("{} · {kernel}", line.label.name));
+            lines.push(line);
+        }
+    }
+    let columns = quantity::headed(values(&lines));
+    (names, columns)
+}
+
+/// How many launches were looked at, and what to annotate.
+pub(super) fn remarks(stacks: &LaunchStacks) -> Vec<Words> {
+    let mut words = Words::default();
+    let [sampled, all] = [stacks.sampled_calls, stacks.calls].map(|of| number::count(of).text());
+    words.add(
+        DIM,
+        &format!(
+            "Launched from: the innermost line of the program in the stack of a launch, for \
+             {sampled} of {all} kernels."
+        ),
+    );
+    std::iter::once(words).chain(to_annotate(stacks)).collect()
+}
+
+fn to_annotate(stacks: &LaunchStacks) -> Option<Words> {
+    let lines = stacks.unattributed.iter();
+    let mut lines = lines.filter(|line| line.is_of_program()).peekable();
+    lines.peek()?;
+    let mut words = Words::default();
+    words.add(
+        BOLD,
+        "annotate what launches outside any profiled function:",
+    );
+    for (number, line) in lines.by_ref().take(MAX_ADVISED).enumerate() {
+        if number > 0 {
+            words.then(";");
+        }
+        let calls = number::count(line.calls).text();
+        let time = number::duration(line.total_ns).text();
+        // In words, since a line and its caller may be longer than the terminal is wide.
+        words.add(PLAIN, &sanitize::short(&line.to_string(), LONGEST_LINE));
+        words.add_one(PLAIN, format!("({calls} launches, {time})"));
+    }
+    match lines.count() {
+        0 => words.then("."),
+        more => words.then(";").add(PLAIN, &others(more)),
+    };
+    Some(words)
+}

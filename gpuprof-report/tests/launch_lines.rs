@@ -1,0 +1,73 @@
+//! The table of the source lines of launches.
+
+mod profiles;
+
+use profiles::{digits, full, options, report, with_launch_lines};
+
+fn part(text: &str) -> String {
+    let lines = text
+        .lines()
+        .skip_while(|line| !line.starts_with("Launched from"));
+    let lines: Vec<&str> = lines.take_while(|line| !line.is_empty()).collect();
+    lines.join("\n") + "\n"
+}
+
+#[test]
+fn kernels_have_their_lines_and_unattributed_work_what_to_annotate() {
+    let profile = with_launch_lines(digits());
+    for width in [Some(80), Some(200), None] {
+        let name = width.map_or("pipe".to_owned(), |width| width.to_string());
+        let text = report(&profile, &options(width));
+        insta::assert_snapshot!(format!("launch_lines_{name}"), part(&text));
+    }
+}
+
+#[test]
+fn a_full_report_has_every_line() {
+    let profile = with_launch_lines(digits());
+    let shown = |text: &str| {
+        (40..46)
+            .map(|line| text.contains(&format!("model.rs:{line}")))
+            .collect::<Vec<_>>()
+    };
+    let short = part(&report(&profile, &options(200)));
+    assert_eq!(shown(&short), [true, true, true, true, false, false]);
+    assert!(short.contains("2 others"), "{short}");
+    assert_eq!(shown(&part(&report(&profile, &full(200)))), [true; 6]);
+}
+
+#[test]
+fn what_a_limit_cuts_is_never_the_unattributed_work() {
+    let mut limited = options(200);
+    limited.limit = std::num::NonZeroUsize::new(1);
+    let text = report(&with_launch_lines(digits()), &limited);
+    let kernels = part(&text);
+    assert!(kernels.contains("\n(unattributed)"), "{kernels}");
+    assert!(
+        kernels.contains("digits::warm_up at src/main.rs:12"),
+        "{kernels}"
+    );
+}
+
+#[test]
+fn a_framework_is_nothing_to_annotate() {
+    let text = report(&with_launch_lines(digits()), &options(None));
+    let advice = text.lines().find(|line| line.starts_with("annotate what"));
+    assert_eq!(
+        advice,
+        Some(
+            "annotate what launches outside any profiled function: digits::warm_up at \
+             src/main.rs:12 (7 launches, 10.5 µs); digits::evaluate (2 launches, 3.00 µs)."
+        )
+    );
+    let mut profile = with_launch_lines(digits());
+    let stacks = profile.stacks.as_mut().unwrap();
+    stacks.unattributed.truncate(1);
+    assert!(!report(&profile, &options(None)).contains("annotate what"));
+}
+
+#[test]
+fn a_profile_without_stacks_does_not_mention_them() {
+    let text = report(&digits(), &full(None));
+    assert!(!text.contains("Launched from"), "{text}");
+}

@@ -1,0 +1,88 @@
+//! Looks at the stack of a CUDA call, for `GPUPROF_STACKS=on`: only the return addresses, which
+//! are looked up when a report is made.
+//!
+//! This code runs inside the program's CUDA calls, on their thread. It allocates for a stack that
+//! is new, and for a thread's first call; both are bounded. It holds no lock while it unwinds.
+
+use std::cell::RefCell;
+use std::ffi::c_void;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use super::callback_ids::Purpose;
+use super::record::ApiFunction;
+use super::stack_sampling::{SampledCall, StackSampling};
+use super::stack_table::{MAX_FRAMES, STACKS, StackId};
+use crate::clock;
+use crate::cupti::call_stack;
+
+/// Whether the open window asks for stacks.
+static IS_ON: AtomicBool = AtomicBool::new(false);
+
+thread_local! {
+    static SAMPLING: RefCell<Option<Box<StackSampling>>> = const { RefCell::new(None) };
+}
+
+/// From now on looks at stacks, or no longer.
+pub(crate) fn set_on(is_on: bool) {
+    IS_ON.store(is_on && cfg!(feature = "cupti"), Relaxed);
+}
+
+/// The stack of a CUDA call that begins, if it causes GPU work and is worth a look.
+/// `symbol_name`: CUPTI's, which only a launch has.
+#[inline]
+pub(super) fn look(function: ApiFunction, symbol_name: *const c_void) -> Option<StackId> {
+    if !IS_ON.load(Relaxed) {
+        return None;
+    }
+    let symbol = match function.purpose()? {
+        Purpose::Launch => symbol_name as usize,
+        Purpose::Graph | Purpose::Copy | Purpose::Memset => 0,
+        _ => return None,
+    };
+    let call = SampledCall {
+        symbol,
+        path: call_stack::innermost().path,
+        cbid: function.cbid,
+    };
+    // Fails if the thread is ending.
+    let stack = SAMPLING.try_with(|sampling| {
+        let mut sampling = sampling.try_borrow_mut().ok()?;
+        let start = clock::now();
+        let sampling = sampling
+            .get_or_insert_with(|| Box::new(StackSampling::new(start, fastrand::Rng::new())));
+        if !sampling.wants(call, start) {
+            return None;
+        }
+        let stack = unwind();
+        sampling.add_look(clock::now().saturating_sub(start));
+        stack
+    });
+    stack.ok().flatten()
+}
+
+/// The stack of this thread; `None` if it cannot be unwound.
+#[inline(never)]
+fn unwind() -> Option<StackId> {
+    let (mut frames, mut depth) = ([0; MAX_FRAMES], 0);
+    for_each_frame(|address| {
+        if let Some(free) = frames.get_mut(depth) {
+            *free = address;
+            depth += 1;
+        }
+        depth < MAX_FRAMES
+    });
+    let frames = frames.get(..depth).filter(|frames| !frames.is_empty())?;
+    Some(STACKS.insert(frames))
+}
+
+/// Passes the return addresses of this thread, the innermost first, while `wants_more` is true.
+#[cfg(feature = "cupti")]
+fn for_each_frame(mut wants_more: impl FnMut(usize) -> bool) {
+    let on_frame = |frame: &backtrace::Frame| wants_more(frame.ip() as usize);
+    // SAFETY: on Linux this calls `_Unwind_Backtrace`, which several threads may do at once; what
+    // must not run at once on other systems is the look-up of symbols.
+    unsafe { backtrace::trace_unsynchronized(on_frame) };
+}
+
+#[cfg(not(feature = "cupti"))]
+fn for_each_frame(_: impl FnMut(usize) -> bool) {}

@@ -1,0 +1,195 @@
+use super::{
+    Frame, are_enough, crate_of_file, crate_of_function, launch_line, shown_file, shown_function,
+};
+
+const REGISTRY: &str = "/home/me/.cargo/registry/src/index.crates.io-1949cf8c6b5b557f";
+
+fn frame(function: &str, file: Option<&str>) -> Frame {
+    Frame {
+        function: function.to_owned(),
+        file: file.map(str::to_owned),
+        line: file.map(|_| 42),
+    }
+}
+
+/// The line of a stack as text, and whether it is that of a framework.
+fn line(frames: &[Frame]) -> Option<(String, bool)> {
+    let line = launch_line(frames)?;
+    Some((line.to_string(), line.in_framework))
+}
+
+#[test]
+fn the_line_is_the_innermost_one_of_the_program() {
+    let cudarc = format!("{REGISTRY}/cudarc-0.19.4/src/driver/safe/launch.rs");
+    let candle = format!("{REGISTRY}/candle-core-0.9.1/src/tensor.rs");
+    let std = "/rustc/59807616e1f4/library/core/src/ops/function.rs";
+    let mut frames = vec![
+        frame("cuLaunchKernel", None),
+        frame(
+            "cudarc::driver::safe::launch::LaunchArgs::launch",
+            Some(&cudarc),
+        ),
+        frame("candle_core::tensor::Tensor::matmul", Some(&candle)),
+        frame("core::ops::function::FnOnce::call_once", Some(std)),
+        frame(
+            "<app::Model as candle_core::Module>::forward",
+            Some("/home/me/app/src/model.rs"),
+        ),
+        frame("app::main", Some("/home/me/app/src/main.rs")),
+        frame("main", None),
+    ];
+    let model = "<app::Model as candle_core::Module>::forward at src/model.rs:42 ← \
+                 app::main at src/main.rs:42";
+    assert_eq!(line(&frames), Some((model.to_owned(), false)));
+    // A thread of the framework.
+    frames.drain(4..);
+    let tensor = "candle_core::tensor::Tensor::matmul at candle-core-0.9.1/src/tensor.rs:42";
+    assert_eq!(line(&frames), Some((tensor.to_owned(), true)));
+    frames.remove(2);
+    assert_eq!(line(&frames), None);
+}
+
+#[test]
+fn without_debug_information_functions_are_told_apart_by_their_crates() {
+    let frames = [
+        frame("cudarc::driver::result::launch_kernel", None),
+        frame("candle_nn::linear::Linear::forward", None),
+        frame("app::train::{{closure}}", None),
+    ];
+    assert_eq!(line(&frames), Some(("app::train".to_owned(), false)));
+    let named = launch_line(&frames).expect("a function");
+    assert_eq!((named.file, named.line), (None, None));
+}
+
+#[test]
+fn line_tables_alone_name_a_closure_by_the_next_function_of_its_file() {
+    let (file, other) = (Some("/app/src/model.rs"), Some("/app/src/main.rs"));
+    let std = Some("/rustc/59807616e1f4/library/core/src/array/mod.rs");
+    let frames = [
+        frame("{closure#1}", file),
+        frame("map<i32, 2>", std),
+        frame("{closure#0}", file),
+        frame("run", other),
+        frame("forward", file),
+        frame("main", other),
+    ];
+    let expected = "forward at src/model.rs:42 ← run at src/main.rs:42".to_owned();
+    assert_eq!(line(&frames), Some((expected, false)));
+    assert!(!are_enough(&frames[..4]) && are_enough(&frames[..5]));
+    let alone = ("{closure#1} at src/model.rs:42".to_owned(), false);
+    assert_eq!(line(&frames[..4]), Some(alone));
+}
+
+#[test]
+fn a_crate_of_the_program_may_have_the_name_of_a_framework() {
+    let own = frame(
+        "candle_demo::main",
+        Some("/home/me/candle-demo/src/main.rs"),
+    );
+    let expected = "candle_demo::main at src/main.rs:42".to_owned();
+    assert_eq!(line(&[own]), Some((expected, false)));
+}
+
+#[test]
+fn crates_are_found_in_functions() {
+    for (path, name) in [
+        ("app::main", Some("app")),
+        ("<app::Model as candle_core::Module>::forward", Some("app")),
+        (
+            "<&mut alloc::vec::Vec<T> as core::ops::Deref>::deref",
+            Some("alloc"),
+        ),
+        ("app[4f1c6a]::main", Some("app")),
+        ("<T as candle_nn::Module>::forward", None),
+        ("<dyn app::Layer>::forward", Some("app")),
+        ("main", None),
+        ("", None),
+        ("__libc_start_main@@GLIBC_2.34", None),
+    ] {
+        assert_eq!(crate_of_function(path), name, "{path}");
+    }
+}
+
+#[test]
+fn crates_and_shown_paths_are_those_of_the_file() {
+    for (file, name, shown) in [
+        (
+            "/r/registry/src/index-1/cudarc-0.19.4/src/driver/mod.rs",
+            Some("cudarc"),
+            "cudarc-0.19.4/src/driver/mod.rs",
+        ),
+        (
+            "/r/registry/src/index-1/candle-core-0.9.0-rc.1/src/lib.rs",
+            Some("candle_core"),
+            "candle-core-0.9.0-rc.1/src/lib.rs",
+        ),
+        (
+            "/r/git/checkouts/burn-1a2b3c/4d5e6f/crates/burn-core/src/lib.rs",
+            Some("burn_core"),
+            "crates/burn-core/src/lib.rs",
+        ),
+        (
+            "/rustc/59807616e/library/alloc/src/boxed.rs",
+            Some("alloc"),
+            "alloc/src/boxed.rs",
+        ),
+        (
+            "/w/vendor/half-2.4.1/src/lib.rs",
+            Some("half"),
+            "half-2.4.1/src/lib.rs",
+        ),
+        ("/home/me/src/app/crates/a/src/b/c.rs", None, "src/b/c.rs"),
+        (
+            "/home/me/app/tests/suite/one.rs",
+            None,
+            "tests/suite/one.rs",
+        ),
+        ("/home/me/app/examples/one.rs", None, "examples/one.rs"),
+        ("src/main.rs", None, "src/main.rs"),
+        ("/tmp/one.cpp", None, "/tmp/one.cpp"),
+        ("", None, ""),
+    ] {
+        assert_eq!(crate_of_file(file).as_deref(), name, "{file}");
+        assert_eq!(shown_file(file), shown);
+    }
+}
+
+#[test]
+fn closures_and_generic_arguments_are_left_out() {
+    for (path, shown) in [
+        ("app::run::{{closure}}::{{closure}}", "app::run"),
+        ("app::run::<f32>::{closure#1}", "app::run"),
+        ("launch<app::{impl#1}::run::{closure_env#4}>", "launch"),
+        ("app::run::<fn(u8) -> u8>", "app::run::<fn(u8) -> u8>"),
+        ("<app::A<u8> as app::B>::run", "<app::A<u8> as app::B>::run"),
+        ("<app::A>", "<app::A>"),
+        ("{{closure}}", "{{closure}}"),
+    ] {
+        assert_eq!(shown_function(path), shown);
+    }
+}
+
+#[test]
+fn the_caller_is_the_next_other_function_of_the_program() {
+    let (file, std) = (
+        Some("/app/src/gpu.rs"),
+        Some("/rustc/59807616e1f4/library/core/src/iter/range.rs"),
+    );
+    let frames = [
+        frame("app::gpu::launch", file),
+        frame("core::iter::Iterator::for_each", std),
+        // A part of the same function, and a recursion.
+        frame("app::gpu::launch::{{closure}}", file),
+        frame("launch", file),
+        frame("app::product", file),
+        frame("app::main", file),
+    ];
+    let line = launch_line(&frames).expect("a line");
+    assert_eq!(line.function, "app::gpu::launch");
+    assert_eq!(
+        line.caller.as_deref(),
+        Some("app::product at src/gpu.rs:42")
+    );
+    assert!(are_enough(&frames[..5]) && !are_enough(&frames[..4]));
+    assert_eq!(launch_line(&frames[..4]).expect("a line").caller, None);
+}

@@ -1,0 +1,6 @@
+//! From stacks to source lines, when a report is made.
+
+mod frame;
+pub(crate) mod line_cache;
+mod lookup;
+pub(crate) mod to_profile;

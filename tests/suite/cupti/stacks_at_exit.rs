@@ -1,0 +1,175 @@
+//! Promise: `GPUPROF_STACKS=on` works for a program as it is: the report at exit has the lines, it
+//! says how many launches were looked at, and a budget bounds them.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use cudarc::driver::{CudaContext, CudaFunction, CudaStream, LaunchConfig, PushKernelArg};
+use cudarc::nvrtc::Ptx;
+use gpuprof::profile::{LaunchStacks, OTHER_STACKS};
+use gpuprof::{Profile, gpu_profile};
+use support::cupti_from_environment;
+use support::program::{Ended, Program};
+use support::suite::Module;
+use support::tests;
+
+pub(crate) const MODULE: Module = Module::new(
+    module_path!(),
+    &[tests![
+        the_report_names_lines_and_what_to_annotate,
+        the_budget_bounds_how_many_launches_are_looked_at,
+        stacks_beyond_the_limit_are_counted_together,
+        without_cupti_the_report_says_what_is_missing,
+    ]],
+)
+.with_program(program);
+
+/// Launches that are looked at in any case, and many more.
+const FIRST: u64 = 32;
+const MANY: u64 = 3_000;
+
+/// Two to the power of it are more distinct stacks than are remembered.
+const LEVELS: u32 = 13;
+/// Those of a kernel in a function that are told apart.
+const KNOWN: u64 = 1_024;
+
+struct Spin {
+    stream: Arc<CudaStream>,
+    kernel: CudaFunction,
+}
+
+impl Spin {
+    fn launch(&self) {
+        let mut launch = self.stream.launch_builder(&self.kernel);
+        launch.arg(&0_u64);
+        let config = LaunchConfig::for_num_elems(1);
+        // SAFETY: the duration is the kernel's only parameter.
+        unsafe { launch.launch(config) }.expect("a launch");
+    }
+}
+
+#[gpu_profile(stream = spin.stream)]
+fn many(spin: &Spin) {
+    (0..MANY).for_each(|_| spin.launch());
+}
+
+/// Launches from a stack of its own for each number.
+#[inline(never)]
+fn from_many_stacks(spin: &Spin, levels: u32, number: u32) -> u32 {
+    match (levels, number & 1) {
+        (0, _) => {
+            spin.launch();
+            0
+        }
+        (_, 0) => from_many_stacks(spin, levels - 1, number >> 1).max(1),
+        _ => from_many_stacks(spin, levels - 1, number >> 1).min(2),
+    }
+}
+
+#[gpu_profile(stream = spin.stream)]
+fn all_stacks(spin: &Spin) {
+    for number in 0..1 << LEVELS {
+        from_many_stacks(spin, LEVELS, number);
+    }
+}
+
+fn program(scenario: &str) -> ExitCode {
+    match scenario {
+        // On the host's clock, so that a look at a stack takes time.
+        "many" => drop(simcuda::install().expect("the simulated device is built")),
+        // A look takes none.
+        _ => drop(support::world()),
+    }
+    cupti_from_environment::install();
+    let context = CudaContext::new(0).expect("a context");
+    let module = context.load_module(Ptx::from_src(kernels::SPIN_PTX));
+    let kernel = module.expect("a module").load_function(kernels::SPIN);
+    let spin = Spin {
+        stream: context.new_stream().expect("a stream"),
+        kernel: kernel.expect("a kernel"),
+    };
+    match scenario {
+        "many" => {
+            many(&spin);
+            spin.launch();
+        }
+        "stacks" => {
+            all_stacks(&spin);
+        }
+        other => panic!("{other}"),
+    }
+    context.synchronize().expect("synchronize");
+    ExitCode::SUCCESS
+}
+
+fn ended(scenario: &str, settings: &[(&str, &str)]) -> (Ended, Profile) {
+    let program = Program::new(scenario).env("GPUPROF_STACKS", "on");
+    let with = |program: Program, (name, value): &(&str, &str)| program.env(name, value);
+    settings.iter().fold(program, with).profiled()
+}
+
+fn stacks(profile: &Profile) -> &LaunchStacks {
+    let notes = &profile.diagnostics.notes;
+    let stacks = profile.stacks.as_ref();
+    stacks.unwrap_or_else(|| panic!("no stacks: {notes:?}"))
+}
+
+fn the_report_names_lines_and_what_to_annotate() {
+    let (ended, profile) = ended("many", &[("GPUPROF_CUPTI", "on")]);
+    let [line] = &stacks(&profile).unattributed[..] else {
+        panic!("{:?}", stacks(&profile));
+    };
+    let place = line.place().expect("line tables");
+    assert!(
+        place.starts_with("tests/suite/cupti/stacks_at_exit.rs:"),
+        "{place}"
+    );
+    assert_eq!(line.calls, 1);
+    let advice = "annotate what launches outside any profiled function:";
+    let mut shown = ended
+        .stderr
+        .lines()
+        .skip_while(|shown| !shown.starts_with(advice));
+    let shown = format!(
+        "{}{}",
+        shown.next().expect("advice"),
+        shown.next().unwrap_or_default()
+    );
+    assert!(shown.contains(&place), "{shown}");
+}
+
+fn the_budget_bounds_how_many_launches_are_looked_at() {
+    let (ended, profile) = ended("many", &[("GPUPROF_CUPTI", "on")]);
+    let [kernel] = &profile.kernels[..] else {
+        panic!("{:?}", profile.kernels);
+    };
+    let of_kernel: u64 = kernel.launch_lines.iter().map(|line| line.calls).sum();
+    let stacks = stacks(&profile);
+    assert_eq!((stacks.calls, stacks.sampled_calls), (MANY + 1, of_kernel));
+    assert!((FIRST + 1..MANY / 2).contains(&of_kernel), "{stacks:?}");
+    let shown = format!("for {of_kernel} of 3,001 kernels");
+    assert!(ended.stderr.contains(&shown), "{}", ended.stderr);
+}
+
+fn stacks_beyond_the_limit_are_counted_together() {
+    let (ended, profile) = ended("stacks", &[("GPUPROF_CUPTI", "on")]);
+    let [kernel] = &profile.kernels[..] else {
+        panic!("{:?}", profile.kernels);
+    };
+    let lines = kernel.launch_lines.iter();
+    let lines: Vec<(&str, u64)> = lines.map(|of| (of.function.as_str(), of.calls)).collect();
+    assert_eq!(
+        lines,
+        [(OTHER_STACKS, (1 << LEVELS) - KNOWN), ("launch", KNOWN)]
+    );
+    assert_eq!(stacks(&profile).sampled_calls, 1 << LEVELS);
+    let note = "more than 4096 distinct stacks of launches, or 1024 of a kernel";
+    assert!(ended.stderr.contains(note), "{}", ended.stderr);
+}
+
+fn without_cupti_the_report_says_what_is_missing() {
+    let (ended, profile) = ended("many", &[]);
+    assert_eq!(profile.stacks, None);
+    let note = "set GPUPROF_CUPTI=on too, whose callbacks say when something is launched";
+    assert_eq!(ended.stderr.matches(note).count(), 1, "{}", ended.stderr);
+}
