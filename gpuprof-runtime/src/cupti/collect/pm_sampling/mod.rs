@@ -42,7 +42,8 @@ struct SampledDevice {
 }
 
 enum State {
-    Sampling(DeviceSampler),
+    /// Boxed, as it is several times larger than the rest.
+    Sampling(Box<DeviceSampler>),
     /// The process ends.
     Stopped,
     Unavailable(Unavailable),
@@ -81,7 +82,7 @@ pub(crate) fn start_device(ordinal: u32) {
             facts.chip.clone_from(&sampler.chip);
             (facts.metrics, facts.omitted) = sampler.metrics();
             start_decoding(&devices);
-            State::Sampling(sampler)
+            State::Sampling(Box::new(sampler))
         }
         Err(unavailable) => State::Unavailable(unavailable),
     };
