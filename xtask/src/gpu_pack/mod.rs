@@ -15,9 +15,9 @@ use crate::needs::{self, Need};
 use crate::workspace::{self, Workspace};
 
 const USAGE: &str = "usage: cargo xtask gpu-pack
-  builds target/gpu-pack: the checks, the examples, the benchmark, the command gpuprof, the simulated
-  driver and libcupti, and run.sh; at most 60 MiB. Copy that folder to a machine with an NVIDIA driver and run
-  run.sh there; run.sh --help says more.";
+  builds target/gpu-pack: the checks, the examples, the benchmark, the command gpuprof, the
+  simulated driver and libcupti, and run.sh; at most 60 MiB. Copy that folder to a machine with an
+  NVIDIA driver and run run.sh there; run.sh --help says more.";
 
 /// The script that starts everything; [`GLIBC`] in it is replaced by the version that the pack
 /// needs.

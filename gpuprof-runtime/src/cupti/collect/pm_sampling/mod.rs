@@ -1,8 +1,8 @@
 //! Samples of the devices' hardware counters, by CUPTI's PM sampling.
 //!
 //! A device stores the values of its counters at a fixed interval, whatever runs. A thread decodes
-//! them, and the CUPTI reader takes them from there. Nothing is launched, replayed or serialized for
-//! it.
+//! them, and the CUPTI reader takes them from there. Nothing is launched, replayed or serialized
+//! for it.
 
 mod bindings;
 mod device_sampler;
