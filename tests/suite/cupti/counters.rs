@@ -2,6 +2,8 @@
 //! kernels ran is reported with the function; what cannot be attributed or was not sampled is
 //! counted.
 
+use std::time::{Duration, Instant};
+
 use gpuprof::gpu_profile;
 use gpuprof::profile::{CounterValues, MIN_COUNTER_SAMPLES, Metric};
 use support::cupti_world::{tier_with, work};
@@ -22,10 +24,16 @@ pub(crate) const MODULE: Module = Module::new(
         too_few_samples_show_nothing,
         what_other_processes_do_is_not_attributed,
         copies_are_no_kernel_time,
+        copies_in_the_same_samples_do_not_lower_what_kernels_use,
+        calls_of_one_function_on_two_paths_divide_nothing,
+        kernels_between_two_windows_are_this_programs,
+        a_device_that_no_profiled_function_uses_is_sampled,
         each_device_has_samples_of_its_own,
         a_reset_begins_again,
+        an_overflow_is_counted_in_its_window,
         a_full_buffer_doubles_the_interval_and_is_counted,
         samples_that_come_too_fast_double_the_interval,
+        samples_beyond_the_room_for_decoded_ones_double_the_interval,
         a_device_without_the_time_trigger_is_sampled_by_its_clock,
         metrics_without_room_are_omitted_from_the_last,
     ]],
@@ -206,6 +214,77 @@ fn copies_are_no_kernel_time() {
     );
 }
 
+fn copies_in_the_same_samples_do_not_lower_what_kernels_use() {
+    let t = sampled_world();
+    let session = session(&t);
+    begin(&t);
+    t.sim.set_kernel_ns("memcpy", 20_000);
+    for _ in 0..50 {
+        first(&t.gpu, 20_000);
+        copies(&t.gpu.stream, &[1.0; 1_024]);
+        t.synchronize();
+    }
+    let profile = t.finish(session);
+    let values = values(&profile, "first");
+    assert!(
+        values.is_divided,
+        "no sample has a kernel alone: {values:?}"
+    );
+    assert_mean(values, Metric::SmActive, 0.75);
+    assert_mean(values, Metric::TensorActive, 0.25);
+}
+
+#[gpu_profile]
+fn outer(gpu: &Gpu, ns: u64) {
+    second(gpu, ns);
+}
+
+fn calls_of_one_function_on_two_paths_divide_nothing() {
+    let t = sampled_world();
+    let session = session(&t);
+    begin(&t);
+    for _ in 0..50 {
+        second(&t.gpu, 10_000);
+        outer(&t.gpu, 10_000);
+    }
+    let profile = t.finish(session);
+    let values = values(&profile, "second");
+    assert!(!values.is_divided, "{values:?}");
+    // 3 MB in 10 µs.
+    assert_mean(values, Metric::DramRead, 300e9);
+    assert!((19..=22).contains(&values.samples), "{values:?}");
+}
+
+fn kernels_between_two_windows_are_this_programs() {
+    let t = sampled_world();
+    let before = session(&t);
+    begin(&t);
+    t.finish(before);
+    first(&t.gpu, 20 * MS);
+    t.synchronize();
+    let after = session(&t);
+    let sampled = device(&t.finish(after)).clone();
+    assert!(sampled.unattributed_ns <= 4 * INTERVAL_NS, "{sampled:?}");
+}
+
+fn a_device_that_no_profiled_function_uses_is_sampled() {
+    let t = sampled_world();
+    let session = session(&t);
+    let began = Instant::now();
+    // From the first record on, by another thread.
+    while gpuprof::collect().counters.is_empty() {
+        t.gpu.kernel(MS);
+        t.synchronize();
+        assert!(began.elapsed() < Duration::from_secs(60));
+    }
+    t.cpu(2 * INTERVAL_NS);
+    t.gpu.kernel(4 * MS);
+    let profile = t.finish(session);
+    assert!(device(&profile).samples >= 4 * MS / INTERVAL_NS);
+    let of_kernel = profile.kernels[0].counters.as_ref();
+    assert!(of_kernel.expect("it has samples").samples >= 4 * MS / INTERVAL_NS - 1);
+}
+
 fn each_device_has_samples_of_its_own() {
     let t = with_counters(tier_with(2));
     let other = Gpu::new(t.sim, 1);
@@ -236,8 +315,22 @@ fn a_reset_begins_again() {
     let profile = t.finish(session);
     assert_eq!(work(&profile, "first").counters, None);
     assert_mean(values(&profile, "second"), Metric::DramRead, 1.5e9);
-    let samples = device(&profile).samples;
-    assert!((39..=41).contains(&samples), "{samples}");
+    let device = device(&profile);
+    assert!((39..=41).contains(&device.samples), "{device:?}");
+    assert_eq!(device.start_ns, 0, "it was started before");
+}
+
+fn an_overflow_is_counted_in_its_window() {
+    let t = sampled_world();
+    let session = session(&t);
+    begin(&t);
+    t.cupti.fail("cuptiPmSamplingDecodeData", 1, 1, 8);
+    let before = gpuprof::collect();
+    assert!(before.counters[0].start_ns > 0);
+    assert_eq!(before.counters[0].overflows, 1);
+    gpuprof::reset();
+    first(&t.gpu, MS);
+    assert_eq!(device(&t.finish(session)).overflows, 0);
 }
 
 fn a_full_buffer_doubles_the_interval_and_is_counted() {
@@ -248,7 +341,7 @@ fn a_full_buffer_doubles_the_interval_and_is_counted() {
     // More than 32,768 samples.
     first(&t.gpu, 2_000 * MS);
     t.synchronize();
-    assert!(gpuprof::collect().counters[0].overflows == 1);
+    assert_eq!(gpuprof::collect().counters[0].overflows, 1);
     t.cpu(4 * INTERVAL_NS);
     second(&t.gpu, 4 * MS);
     let profile = t.finish(session);
@@ -282,6 +375,22 @@ fn samples_that_come_too_fast_double_the_interval() {
         "{:?}",
         profile.diagnostics.notes
     );
+}
+
+fn samples_beyond_the_room_for_decoded_ones_double_the_interval() {
+    let t = sampled_world();
+    let session = session(&t);
+    begin(&t);
+    // 4,000 samples at once, of which 2,000 have room.
+    first(&t.gpu, 200 * MS);
+    t.synchronize();
+    assert_eq!(gpuprof::collect().counters[0].overflows, 1);
+    t.cpu(4 * INTERVAL_NS);
+    second(&t.gpu, 4 * MS);
+    let profile = t.finish(session);
+    let device = device(&profile);
+    assert!((98 * MS..102 * MS).contains(&device.gap_ns), "{device:?}");
+    assert_mean(values(&profile, "second"), Metric::DramRead, 0.75e9);
 }
 
 fn a_device_without_the_time_trigger_is_sampled_by_its_clock() {

@@ -73,7 +73,8 @@ pub(crate) const MAX_WINDOW_CHANGES: usize = 4_096;
 /// Beyond it, the earlier half is joined; at 50 µs that is what is older than 1.6 s.
 pub(crate) const MAX_PENDING_SAMPLES: usize = 1 << 16;
 
-/// Activities that wait for samples: 14 MiB. Beyond it, the earlier half gets none.
+/// Activities that wait for samples: 18 MiB. Beyond it, the earlier half of the samples is joined,
+/// and if that frees no room, the earlier half of the activities gets none.
 pub(crate) const MAX_PENDING_SAMPLED_ACTIVITIES: usize = 1 << 18;
 
 /// Samples of a device on the time line: 6 MiB. Beyond it, two neighbours become one.
