@@ -50,7 +50,8 @@ pub(super) fn write(
     }
 }
 
-/// The values in a range, from the one that holds at its start. Of many, the largest of each column.
+/// The values in a range, from the one that holds at its start. Of many, the largest of each
+/// column.
 fn shown(track: &CounterTrack, from_ns: u64, to_ns: u64) -> Vec<(u64, f64)> {
     let is_before = |sample: &(u64, f64)| sample.0 <= from_ns;
     let first = track.samples.partition_point(is_before).saturating_sub(1);

@@ -7,6 +7,7 @@ mod busy_time;
 mod call_paths;
 mod correlation_ids;
 mod counted_losses;
+mod counter_sampling;
 mod counters;
 mod device_time;
 mod devices;
@@ -44,6 +45,7 @@ fn main() -> ExitCode {
         memory_at_exit::MODULE,
         correlation_ids::MODULE,
         counted_losses::MODULE,
+        counter_sampling::MODULE,
         counters::MODULE,
         no_counters::MODULE,
         record_order::MODULE,

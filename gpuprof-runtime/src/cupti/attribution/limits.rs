@@ -50,6 +50,9 @@ pub(crate) const MAX_REPLAY_ROWS: usize = 1 << 16;
 /// Live allocations by address: 12 MiB. Beyond it, live memory is not that of a function.
 pub(crate) const MAX_LIVE_ALLOCATIONS: usize = 1 << 18;
 
+/// Frees of unknown memory whose allocation may come late: 160 KiB. Beyond it, all are forgotten.
+pub(crate) const MAX_UNKNOWN_FREES: usize = 1 << 12;
+
 /// Memory records that wait for earlier ones: 6 MiB. Beyond it, the earlier half is counted.
 pub(crate) const MAX_PENDING_MEMORY: usize = 1 << 16;
 

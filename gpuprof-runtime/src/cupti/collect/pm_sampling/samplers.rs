@@ -16,6 +16,8 @@ pub(super) struct Samplers {
     pace: Option<Pace>,
     /// A thread decodes.
     pub(super) has_thread: bool,
+    /// Nothing was decoded while another device was started.
+    has_waited: bool,
 }
 
 impl Samplers {
@@ -23,15 +25,18 @@ impl Samplers {
         devices: Vec::new(),
         pace: None,
         has_thread: false,
+        has_waited: false,
     };
 
     pub(super) fn add(&mut self, device: u32, sampler: DeviceSampler) {
+        self.has_waited = !self.devices.is_empty();
         self.devices.push((device, sampler));
     }
 
     /// Decodes what the devices have stored. Returns whether any is sampled.
     pub(super) fn decode(&mut self) -> bool {
         let now = Instant::now();
+        let has_waited = std::mem::take(&mut self.has_waited);
         let mut decoding = Duration::ZERO;
         self.devices.retain_mut(|(device, sampler)| {
             if RESULTS.lock().waiting(*device) >= MAX_DECODED {
@@ -43,8 +48,8 @@ impl Samplers {
             decoding += began.elapsed();
             RESULTS.lock().add(*device, events);
             match decoded {
-                Ok(false) => true,
-                Ok(true) => widen(*device, sampler),
+                Ok(is_full) if has_waited || !is_full => true,
+                Ok(_) => widen(*device, sampler),
                 Err(error) => fail(*device, error.into()),
             }
         });
