@@ -9,6 +9,7 @@ mod correlation_ids;
 mod counted_losses;
 mod counter_sampling;
 mod counters;
+mod counters_at_exit;
 mod device_time;
 mod devices;
 mod graph_objects;
@@ -47,6 +48,7 @@ fn main() -> ExitCode {
         counted_losses::MODULE,
         counter_sampling::MODULE,
         counters::MODULE,
+        counters_at_exit::MODULE,
         no_counters::MODULE,
         record_order::MODULE,
         stacks::MODULE,
