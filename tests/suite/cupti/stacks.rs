@@ -1,6 +1,7 @@
 //! Promise: with `GPUPROF_STACKS=on` each kernel has the source lines of the program that launched
 //! it, also outside any profiled function; launches that are not looked at are counted.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use cudarc::driver::{
@@ -31,8 +32,12 @@ pub(crate) const MODULE: Module = Module::new(
 );
 
 /// Every launch in this file is at a line that is the program's: cudarc's and gpuprof's frames are
-/// inside of it.
-const FILE: &str = "tests/suite/cupti/stacks.rs";
+/// inside of it. From the folder of the package on.
+fn file() -> String {
+    let package = Path::new(env!("CARGO_MANIFEST_DIR")).file_name();
+    let package = package.expect("a folder").to_string_lossy();
+    format!("{package}/tests/suite/cupti/stacks.rs")
+}
 
 /// The arguments of a kernel, so that a test can launch it at a line of its own.
 struct Saxpy {
@@ -106,7 +111,7 @@ fn stacks(profile: &Profile) -> &LaunchStacks {
 fn line(function: &str, line: u32, calls: u64) -> LaunchLine {
     let mut of = LaunchLine::default();
     function.clone_into(&mut of.function);
-    (of.file, of.line) = (Some(FILE.to_owned()), Some(line));
+    (of.file, of.line) = (Some(file()), Some(line));
     (of.calls, of.total_ns) = (calls, 1_000 * calls);
     of
 }
@@ -225,7 +230,7 @@ fn unattributed_work_has_the_lines_to_annotate() {
     let here = "unattributed_work_has_the_lines_to_annotate";
     let expected = [
         (line("helper", outside[0], 2).to_string(), 2),
-        (format!("{here} at {FILE}:{of_memset}"), 2),
+        (format!("{here} at {}:{of_memset}", file()), 2),
     ];
     assert_eq!(shown, expected);
     assert!(unattributed.iter().all(LaunchLine::is_of_program));
@@ -256,9 +261,10 @@ fn a_helper_that_launches_has_its_callers() {
     let callers: Vec<(&str, u64)> = lines
         .map(|line| (last(line.caller.as_deref().expect("a caller")), line.calls))
         .collect();
+    let file = file();
     let expected = [
-        (format!("second_caller at {FILE}:{second}"), 2),
-        (format!("first_caller at {FILE}:{first}"), 1),
+        (format!("second_caller at {file}:{second}"), 2),
+        (format!("first_caller at {file}:{first}"), 1),
     ];
     let expected = expected
         .each_ref()
