@@ -25,7 +25,8 @@ fn kernels_have_their_lines_and_unattributed_work_what_to_annotate() {
 #[test]
 fn a_narrow_table_cuts_no_source_line() {
     let mut profile = with_launch_lines(digits());
-    let path = "digits::models::transformer::attention::Attention::forward_with_rotary_embedding_cache";
+    let path =
+        "digits::models::transformer::attention::Attention::forward_with_rotary_embedding_cache";
     profile.kernels[1].launch_lines[0].function = path.to_owned();
     let text = part(&report(&profile, &options(80)));
     for place in [

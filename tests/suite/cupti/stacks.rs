@@ -1,5 +1,5 @@
 //! Promise: with `GPUPROF_STACKS=on` each kernel has the source lines of the program that launched
-//! it, also outside any profiled function; launches that are not looked at are counted.
+//! it, also outside any profiled function; launches that are not sampled are counted.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -25,9 +25,9 @@ pub(crate) const MODULE: Module = Module::new(
         a_line_in_a_closure_is_that_of_its_function,
         a_recursion_deeper_than_the_bound_has_its_line,
         a_replayed_kernel_has_the_line_that_captured_it,
-        launches_of_all_threads_are_looked_at,
+        launches_of_all_threads_are_sampled,
         a_session_has_the_launches_of_its_own_window,
-        nothing_is_looked_at_unless_it_is_asked_for,
+        nothing_is_sampled_unless_it_is_asked_for,
     ]],
 );
 
@@ -328,7 +328,7 @@ fn a_replayed_kernel_has_the_line_that_captured_it() {
     assert_eq!(unattributed(&profile), [line(here, outside, 3)]);
 }
 
-fn launches_of_all_threads_are_looked_at() {
+fn launches_of_all_threads_are_sampled() {
     let t = tier();
     let saxpy = Saxpy::new(&t);
     let session = session(&t);
@@ -363,7 +363,7 @@ fn a_session_has_the_launches_of_its_own_window() {
     assert_eq!(unattributed(&profile), [line("helper", of_helper, 1)]);
 }
 
-fn nothing_is_looked_at_unless_it_is_asked_for() {
+fn nothing_is_sampled_unless_it_is_asked_for() {
     let t = tier();
     let saxpy = Saxpy::new(&t);
     let with = session(&t);
