@@ -24,7 +24,7 @@ thread_local! {
     static SAMPLING: RefCell<Option<Box<StackSampling>>> = const { RefCell::new(None) };
 }
 
-/// From now on looks at stacks, or no longer.
+/// From now on samples stacks, or no longer.
 pub(crate) fn set_on(is_on: bool) {
     IS_ON.store(is_on && cfg!(feature = "cupti"), Relaxed);
 }
