@@ -77,7 +77,8 @@ fn a_framework_is_nothing_to_annotate() {
         advice,
         Some(
             "annotate what launches outside any profiled function: digits::warm_up at \
-             src/main.rs:12 (7 of 18 that were sampled, 10.5 µs); digits::evaluate (2 sampled, 3.00 µs)."
+             src/main.rs:12 (7 of 18 that were sampled, 10.5 µs); digits::evaluate (2 sampled, \
+             3.00 µs)."
         )
     );
     let mut profile = with_launch_lines(digits());

@@ -39,8 +39,8 @@ pub struct LaunchLine {
     /// Its line; `None` without debug information.
     pub line: Option<u32>,
     /// The function of the program that calls this one, with its place, such as
-    /// `app::model::forward at app/src/model.rs:42`: where a helper launches for others, these differ.
-    /// `None` if no other one is known. JSON omits it then.
+    /// `app::model::forward at app/src/model.rs:42`: where a helper launches for others, these
+    /// differ. `None` if no other one is known. JSON omits it then.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub caller: Option<String>,
     /// Whether no frame of the stack is the program's, and this is the innermost one of a framework

@@ -21,13 +21,13 @@ pub(super) struct Frame {
 /// The line of a stack, whose innermost frame comes first: of the innermost frame of the program
 /// or, without one, of a dependency.
 pub(super) fn launch_line(frames: &[Frame]) -> Option<LaunchLine> {
-    let innermost = |of| frames.iter().find(|frame| origin(frame) == of);
+    let innermost = |of| frames.iter().find(|frame| frame.origin() == of);
     let frame = innermost(Origin::Program).or_else(|| innermost(Origin::Dependency))?;
     let mut line = LaunchLine::default();
     line.function = shown_function(&enclosing(frames, frame).unwrap_or(frame).function);
     line.file = frame.file.as_deref().map(shown_file);
     line.line = frame.line.filter(|_| line.file.is_some());
-    line.in_framework = origin(frame) == Origin::Dependency;
+    line.in_framework = frame.origin() == Origin::Dependency;
     line.caller = caller(frames).map(|caller| {
         let mut of_caller = LaunchLine::default();
         of_caller.function = shown_function(&caller.function);
@@ -53,7 +53,7 @@ fn enclosing<'a>(frames: &'a [Frame], frame: &Frame) -> Option<&'a Frame> {
 fn caller(frames: &[Frame]) -> Option<&Frame> {
     let mut of_program = frames
         .iter()
-        .filter(|frame| origin(frame) == Origin::Program);
+        .filter(|frame| frame.origin() == Origin::Program);
     let callee = enclosing(frames, of_program.next()?)?;
     let function = shown_function(&callee.function);
     of_program.find(|frame| {
@@ -82,10 +82,14 @@ impl Frame {
             true => {
                 self.file == inner.file
                     && !self.is_bare_closure()
-                    && origin(self) == Origin::Program
+                    && self.origin() == Origin::Program
             }
             false => self == inner,
         }
+    }
+
+    fn origin(&self) -> Origin {
+        origin(&self.function, self.file.as_deref())
     }
 
     fn is_bare_closure(&self) -> bool {

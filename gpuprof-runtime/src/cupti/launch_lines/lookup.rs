@@ -57,7 +57,7 @@ impl Functions {
                 is_replaced = true;
                 continue;
             }
-            frames.extend_from_slice(&*self.at(address, &mut look_ups.left)?);
+            frames.extend_from_slice(&self.at(address, &mut look_ups.left)?);
             if frame::are_enough(&frames) {
                 break;
             }

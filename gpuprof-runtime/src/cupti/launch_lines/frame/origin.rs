@@ -1,6 +1,5 @@
 //! Whose code a frame is.
 
-use super::Frame;
 use super::source_file::{Package, package};
 
 /// Whose code a frame is.
@@ -65,9 +64,10 @@ const FRAMEWORK_PARTS: [&str; 26] = [
     "transformers",
 ];
 
-pub(super) fn origin(frame: &Frame) -> Origin {
-    let name = crate_of_function(&frame.function);
-    match frame.file.as_deref().map(package) {
+/// Of a function, by its path and the file that the debug information has.
+pub(super) fn origin(function: &str, file: Option<&str>) -> Origin {
+    let name = crate_of_function(function);
+    match file.map(package) {
         Some(Package::Toolchain) => Origin::Plumbing,
         Some(Package::Dependency(krate)) if PLUMBING.contains(&&*krate) => Origin::Plumbing,
         Some(Package::Dependency(_)) => Origin::Dependency,
@@ -127,7 +127,7 @@ fn crate_of_function(path: &str) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Frame, Origin, crate_of_function, origin};
+    use super::{Origin, crate_of_function, origin};
 
     #[test]
     fn crates_are_found_in_functions() {
@@ -240,12 +240,12 @@ mod tests {
             ("candle_nn::linear::Linear::forward", "", Dependency),
             ("app::run", "", Program),
         ] {
-            let frame = Frame {
-                function: function.to_owned(),
-                file: (!file.is_empty()).then(|| file.to_owned()),
-                line: None,
-            };
-            assert_eq!(origin(&frame), expected, "{function} in {file}");
+            let debug_file = Some(file).filter(|file| !file.is_empty());
+            assert_eq!(
+                origin(function, debug_file),
+                expected,
+                "{function} in {file}"
+            );
         }
     }
 }
