@@ -10,6 +10,7 @@ use cudarc::nvrtc::Ptx;
 use gpuprof::profile::{KernelStats, LaunchStacks, OTHER_STACKS};
 use gpuprof::{Profile, gpu_profile};
 use support::cupti_from_environment;
+use support::cupti_world::builder;
 use support::program::{Ended, Program};
 use support::suite::Module;
 use support::tests;
@@ -21,6 +22,7 @@ pub(crate) const MODULE: Module = Module::new(
         the_budget_bounds_how_many_launches_are_sampled,
         the_first_launches_of_each_kernel_on_a_path_are_sampled,
         a_reset_begins_with_first_launches_anew,
+        nothing_is_sampled_after_a_session,
         stacks_beyond_the_limit_are_counted_together,
         without_cupti_the_report_says_what_is_missing,
     ]],
@@ -100,6 +102,25 @@ fn all_stacks(spin: &Spin) {
     }
 }
 
+/// Between two sessions it launches from more stacks than are remembered.
+fn print_lines_of_a_second_session(spin: &Spin) {
+    let session = |launch: &dyn Fn()| {
+        let session = builder().stacks(true).start().expect("no other session");
+        launch();
+        spin.stream.synchronize().expect("synchronize");
+        session.finish()
+    };
+    session(&|| spin.launch());
+    for number in 0..1 << LEVELS {
+        from_many_stacks(spin, LEVELS, number);
+    }
+    // From a stack that is not known yet.
+    let second = session(&|| assert_eq!(from_many_stacks(spin, 1, 0), 1));
+    for line in &stacks(&second).unattributed {
+        println!("{}", line.function);
+    }
+}
+
 /// A clock by which 1 µs passes from one reading to the next.
 extern "C" fn microseconds() -> u64 {
     static NS: AtomicU64 = AtomicU64::new(0);
@@ -109,7 +130,7 @@ extern "C" fn microseconds() -> u64 {
 fn program(scenario: &str) -> ExitCode {
     match scenario {
         // A look at a stack takes no time on this clock.
-        "stacks" => drop(support::world()),
+        "stacks" | "sessions" => drop(support::world()),
         // A look takes 1 µs.
         "budget" => {
             assert!(gpuprof::__private::drive_clock(microseconds));
@@ -143,6 +164,7 @@ fn program(scenario: &str) -> ExitCode {
             gpuprof::reset();
             repeated(&spin, FIRST + 1);
         }
+        "sessions" => print_lines_of_a_second_session(&spin),
         "stacks" => {
             all_stacks(&spin);
         }
@@ -224,6 +246,17 @@ fn a_reset_begins_with_first_launches_anew() {
     let counts: Vec<_> = profile.kernels.iter().map(counts).collect();
     // The credit that a window begins with pays for one more.
     assert_eq!(counts, [(FIRST + 1, FIRST + 1)]);
+}
+
+fn last_line(text: &str) -> Option<&str> {
+    let line = text.lines().next_back()?;
+    Some(line.rsplit("::").next().unwrap_or(line))
+}
+
+fn nothing_is_sampled_after_a_session() {
+    let ended = Program::new("sessions").env("GPUPROF_REPORT", "none").run();
+    let stdout = String::from_utf8_lossy(&ended.stdout);
+    assert_eq!(last_line(&stdout), Some("launch"), "{ended:?}");
 }
 
 fn stacks_beyond_the_limit_are_counted_together() {
