@@ -129,9 +129,9 @@ extern "C" fn microseconds() -> u64 {
 
 fn program(scenario: &str) -> ExitCode {
     match scenario {
-        // A look at a stack takes no time on this clock.
+        // A sample takes no time on this clock.
         "stacks" | "sessions" => drop(support::world()),
-        // A look takes 1 µs.
+        // A sample takes 1 µs.
         "budget" => {
             assert!(gpuprof::__private::drive_clock(microseconds));
             simcuda::install().expect("the simulated device is built");

@@ -137,7 +137,7 @@ fn enter(open: &mut ApiCallStack, function: ApiFunction, data: &CallbackData) {
         function,
         correlation: data.correlation,
         start,
-        stack: launch_stacks::look(function, data.symbol_name),
+        stack: launch_stacks::sample(function, data.symbol_name),
     };
     if !open.enter(call) {
         CALLBACK_EVENTS.count_dropped();

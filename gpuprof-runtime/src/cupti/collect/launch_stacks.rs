@@ -1,9 +1,9 @@
-//! Looks at the stack of a CUDA call, for `GPUPROF_STACKS=on`: only the return addresses, which
+//! Samples the stack of a CUDA call, for `GPUPROF_STACKS=on`: only the return addresses, which
 //! are looked up when a report is made.
 //!
 //! This code runs inside the program's CUDA calls, on their thread. It allocates for a stack that
-//! is new, and for a thread's first call; both are bounded. It holds no lock while it unwinds, and
-//! waits only while another thread adds a stack to the table or copies one from it.
+//! is new, and for a thread's first call in a window; both are bounded. It holds no lock while it
+//! unwinds, and waits only while another thread adds a stack to the table or copies one from it.
 
 use std::cell::RefCell;
 use std::ffi::c_void;
@@ -29,10 +29,10 @@ pub(crate) fn set_on(is_on: bool) {
     IS_ON.store(is_on && cfg!(feature = "cupti"), Relaxed);
 }
 
-/// The stack of a CUDA call that begins, if it causes GPU work and is worth a look.
+/// The stack of a CUDA call that begins, if it causes GPU work and is sampled.
 /// `symbol_name`: CUPTI's, which only a launch has.
 #[inline]
-pub(super) fn look(function: ApiFunction, symbol_name: *const c_void) -> Option<StackId> {
+pub(super) fn sample(function: ApiFunction, symbol_name: *const c_void) -> Option<StackId> {
     if !IS_ON.load(Relaxed) {
         return None;
     }
@@ -54,9 +54,9 @@ pub(super) fn look(function: ApiFunction, symbol_name: *const c_void) -> Option<
             Some(sampling) if sampling.window == window => sampling,
             other => other.insert(Box::new(begin_window(window, start))),
         };
-        let look = sampling.wants(call, start)?;
+        let sample = sampling.wants(call, start)?;
         let stack = unwind();
-        sampling.pay(look, clock::now().saturating_sub(start));
+        sampling.pay(sample, clock::now().saturating_sub(start));
         stack
     });
     stack.ok().flatten()

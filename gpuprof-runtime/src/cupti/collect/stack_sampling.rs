@@ -1,4 +1,4 @@
-//! Which CUDA calls are worth a look at their stack: the first ones of a kernel on a call path, and
+//! Of which CUDA calls the stack is sampled: the first ones of a kernel on a call path, and
 //! of the further ones as many, at random, as a share of the thread's time pays for.
 //!
 //! At random, because every N-th one would follow the rhythm of a loop.
@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 /// Calls of a kernel on a call path that are always sampled, and that the budget does not pay for.
 pub(super) const FIRST_CALLS: u32 = 4;
 
-/// The part of a thread's time that further looks at stacks may take.
+/// The part of a thread's time that further samples may take.
 const BUDGET: f64 = 0.01;
 
 /// What a thread may save for a burst of launches.
@@ -31,9 +31,9 @@ pub(super) struct SampledCall {
     pub(super) cbid: u32,
 }
 
-/// A look at a stack.
+/// Why a stack is sampled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Look {
+pub(super) enum Sample {
     First,
     /// The budget pays for it.
     Paid,
@@ -44,7 +44,7 @@ pub(super) enum Look {
 pub(super) struct StackSampling {
     pub(super) window: u32,
     first_calls: FxHashMap<SampledCall, u32>,
-    /// Clock ticks that looks may take now. Below 0 after a look that took more.
+    /// Clock ticks that samples may take now. Below 0 after a sample that took more.
     credit: f64,
     /// The last call, in clock ticks.
     last: u64,
@@ -65,23 +65,23 @@ impl StackSampling {
         }
     }
 
-    /// Whether to look at the stack of a call that begins at `now`, in clock ticks.
-    pub(super) fn wants(&mut self, call: SampledCall, now: u64) -> Option<Look> {
+    /// Whether to sample the stack of a call that begins at `now`, in clock ticks.
+    pub(super) fn wants(&mut self, call: SampledCall, now: u64) -> Option<Sample> {
         let earned = BUDGET * now.saturating_sub(self.last) as f64;
         self.last = now;
         self.credit = (self.credit + earned).min(MAX_CREDIT_MS * self.ticks_per_ms);
         if self.is_first(call) {
-            return Some(Look::First);
+            return Some(Sample::First);
         }
         let needed = self.random.f64() * FULL_CREDIT_MS * self.ticks_per_ms;
-        (self.credit > needed).then_some(Look::Paid)
+        (self.credit > needed).then_some(Sample::Paid)
     }
 
-    /// Pays for a look, which took so many clock ticks.
-    pub(super) fn pay(&mut self, look: Look, ticks: u64) {
-        match look {
-            Look::First => {}
-            Look::Paid => self.credit -= ticks as f64,
+    /// Pays for a sample, which took so many clock ticks.
+    pub(super) fn pay(&mut self, sample: Sample, ticks: u64) {
+        match sample {
+            Sample::First => {}
+            Sample::Paid => self.credit -= ticks as f64,
         }
     }
 
@@ -103,7 +103,7 @@ impl StackSampling {
 
 #[cfg(test)]
 mod tests {
-    use super::{FIRST_CALLS, Look, MAX_KEYS, Rng, SampledCall, StackSampling};
+    use super::{FIRST_CALLS, MAX_KEYS, Rng, Sample, SampledCall, StackSampling};
 
     fn call(symbol: usize) -> SampledCall {
         SampledCall {
@@ -118,14 +118,14 @@ mod tests {
         StackSampling::new(1, 0, 1e6, Rng::with_seed(7))
     }
 
-    /// How many of the calls at these times, in ns, are sampled if a look takes `cost`.
-    fn looks(sampling: &mut StackSampling, at: impl Iterator<Item = u64>, cost: u64) -> u64 {
+    /// How many of the calls at these times, in ns, are sampled if a sample takes `cost`.
+    fn samples(sampling: &mut StackSampling, at: impl Iterator<Item = u64>, cost: u64) -> u64 {
         let wanted = at.filter(|now| {
-            let look = sampling.wants(call(1), *now);
-            if let Some(look) = look {
-                sampling.pay(look, cost);
+            let sample = sampling.wants(call(1), *now);
+            if let Some(sample) = sample {
+                sampling.pay(sample, cost);
             }
-            look.is_some()
+            sample.is_some()
         });
         wanted.count() as u64
     }
@@ -133,34 +133,34 @@ mod tests {
     #[test]
     fn the_budget_pays_for_a_share_of_the_time() {
         let first = u64::from(FIRST_CALLS);
-        // One call every 10 µs for 1 s, of which 1 % pays for 1,000 looks of 10 µs.
+        // One call every 10 µs for 1 s, of which 1 % pays for 1,000 samples of 10 µs.
         let every = |ns: u64| (1..=1_000_000_000 / ns).map(move |number| number * ns);
-        let some = looks(&mut window(), every(10_000), 10_000) - first;
+        let some = samples(&mut window(), every(10_000), 10_000) - first;
         assert!((950..=1_020).contains(&some), "{some}");
-        // Looks that take no time are free, and one that takes a second is the only one.
-        assert_eq!(looks(&mut window(), every(10_000), 0), 100_000);
-        let long = looks(&mut window(), every(10_000), 1_000_000_000) - first;
+        // Samples that take no time are free, and one that takes a second is the only one.
+        assert_eq!(samples(&mut window(), every(10_000), 0), 100_000);
+        let long = samples(&mut window(), every(10_000), 1_000_000_000) - first;
         assert_eq!(long, 1);
     }
 
     #[test]
     fn a_pause_saves_at_most_ten_ms() {
         let mut sampling = window();
-        looks(&mut sampling, std::iter::repeat_n(1, 1_000), 10_000);
-        // An hour later, a burst of launches at once: 10 ms pay for 1,000 looks of 10 µs.
+        samples(&mut sampling, std::iter::repeat_n(1, 1_000), 10_000);
+        // An hour later, a burst of launches at once: 10 ms pay for 1,000 samples of 10 µs.
         let burst = std::iter::repeat_n(3_600_000_000_000, 10_000);
-        let some = looks(&mut sampling, burst, 10_000);
+        let some = samples(&mut sampling, burst, 10_000);
         assert!((990..=1_000).contains(&some), "{some}");
     }
 
     #[test]
     fn the_first_calls_of_each_kernel_are_free() {
         let mut sampling = window();
-        sampling.pay(Look::Paid, 1_000_000_000);
+        sampling.pay(Sample::Paid, 1_000_000_000);
         for kernel in [1, 2] {
             for _ in 0..FIRST_CALLS {
-                assert_eq!(sampling.wants(call(kernel), 1), Some(Look::First));
-                sampling.pay(Look::First, 1_000_000);
+                assert_eq!(sampling.wants(call(kernel), 1), Some(Sample::First));
+                sampling.pay(Sample::First, 1_000_000);
             }
             assert_eq!(sampling.wants(call(kernel), 1), None);
         }
@@ -173,7 +173,7 @@ mod tests {
     #[test]
     fn kernels_beyond_the_table_are_paid_for_by_the_budget_alone() {
         let mut sampling = window();
-        sampling.pay(Look::Paid, u64::MAX / 2);
+        sampling.pay(Sample::Paid, u64::MAX / 2);
         let wanted = (0..2 * MAX_KEYS).filter(|symbol| sampling.wants(call(*symbol), 1).is_some());
         assert_eq!(wanted.count(), MAX_KEYS);
         assert_eq!(sampling.first_calls.len(), MAX_KEYS);

@@ -1,5 +1,5 @@
 //! The source lines of launches: through cudarc, through cuBLAS, in a graph, outside any function
-//! and of a recursion; and what a look at a stack costs.
+//! and of a recursion; and what the samples cost.
 
 use std::process::ExitCode;
 use std::sync::Arc;
