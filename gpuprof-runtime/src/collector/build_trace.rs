@@ -47,6 +47,7 @@ impl Collector {
             let tracks = std::mem::take(&mut builder.memory).into_tracks();
             trace.counters.extend(tracks);
         }
+        cupti::end_launch_lines();
         trace.names = builder.names.into_list();
         trace.cpu_spans.sort_by_key(|span| span.start_ns);
         trace.gpu_spans.sort_by_key(|span| span.start_ns);
