@@ -13,8 +13,9 @@ pub struct Collective<'a> {
 }
 
 impl<'a> Collective<'a> {
-    /// The collective of a kernel by its symbol or its demangled name; `None` for other kernels:
-    /// `ncclDevKernel_AllReduce_Sum_f32_RING_LL`, before 2.19 `ncclKernel_AllReduce_RING_LL_Sum_float`.
+    /// The collective of a kernel by its symbol or its demangled name; `None` for other kernels.
+    /// NCCL's are called like `ncclDevKernel_AllReduce_Sum_f32_RING_LL`, before 2.19
+    /// `ncclKernel_AllReduce_RING_LL_Sum_float`.
     #[must_use]
     pub fn of_kernel(name: &'a str) -> Option<Self> {
         let at = name.find("nccl")?;

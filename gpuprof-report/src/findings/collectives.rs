@@ -33,10 +33,11 @@ fn exposed_collectives(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
         Some((index, kernel, collective.operation))
     });
     let collectives: Vec<(usize, &KernelStats, &str)> = collectives.collect();
-    let alone = collectives
+    let mut alone = collectives
         .iter()
         .map(|(_, kernel, _)| facts.alone_ns(kernel));
-    let Some(alone_ns) = alone.sum::<Option<u64>>() else {
+    let alone = alone.try_fold(0_u64, |sum, ns| Some(sum.saturating_add(ns?)));
+    let Some(alone_ns) = alone else {
         return Vec::new();
     };
     let is_exposed = EXPOSED_COLLECTIVES_SHARE.reached_by(alone_ns, facts.activity_ns);

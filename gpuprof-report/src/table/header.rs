@@ -189,8 +189,10 @@ const COLLECTIVES: &str = "NCCL collectives";
 /// For how long collectives ran while another kernel did, ns; `None` if that is unknown.
 fn beside_others(profile: &Profile) -> Option<u64> {
     let kernels = profile.kernels.iter();
-    let collectives = kernels.filter(|kernel| Collective::of_kernel(&kernel.symbol).is_some());
-    collectives.map(|kernel| kernel.concurrent_ns).sum()
+    let mut collectives = kernels.filter(|kernel| Collective::of_kernel(&kernel.symbol).is_some());
+    collectives.try_fold(0_u64, |sum, kernel| {
+        Some(sum.saturating_add(kernel.concurrent_ns?))
+    })
 }
 
 /// What the devices waited for between their first and last activity. Idle time whose end is an

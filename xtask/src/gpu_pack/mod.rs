@@ -17,8 +17,8 @@ use crate::workspace::{self, Workspace};
 
 const USAGE: &str = "usage: cargo xtask gpu-pack
   builds target/gpu-pack: the checks, the examples, the benchmark, the command gpuprof, the
-  simulated driver and libcupti, and run.sh, which unpacks them; at most 60 MiB. Copy that folder to a machine with an
-  NVIDIA driver and run run.sh there; run.sh --help says more.";
+  simulated driver and libcupti, and run.sh, which unpacks them; at most 60 MiB. Copy that folder
+  to a machine with an NVIDIA driver and run run.sh there; run.sh --help says more.";
 
 /// The script that starts everything; [`GLIBC`] in it is replaced by the version that the pack
 /// needs.
@@ -149,8 +149,8 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     Ok(())
 }
 
-/// Builds without symbols and debug information, unless lines are wanted. cargo strips by itself, so
-/// no binutils are needed.
+/// Builds without symbols and debug information, unless lines are wanted. cargo strips by itself,
+/// so no binutils are needed.
 fn make(build: &Build, folder: &Path) -> Result<(), String> {
     let (strip, debug) = match build.has_lines {
         true => ("none", "line-tables-only"),
