@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use gpuprof::profile::Metric;
 use support::cupti_world::tier_with;
 use support::sampled_world::{
-    INTERVAL_NS, MS, assert_mean, begin, device, first, sampled_world, second, session, values,
-    with_counters,
+    INTERVAL_NS, KERNEL_NS, assert_mean, begin, device, first, sampled_world, second, session,
+    values, with_counters,
 };
 use support::suite::Module;
 use support::{Gpu, tests};
@@ -32,20 +32,20 @@ fn a_full_buffer_doubles_the_interval_and_is_counted() {
     begin(&t);
     assert_eq!(gpuprof::collect().counters[0].overflows, 0);
     // More than 32,768 samples.
-    first(&t.gpu, 2_000 * MS);
+    first(&t.gpu, 2_000 * KERNEL_NS);
     t.synchronize();
     assert_eq!(gpuprof::collect().counters[0].overflows, 1);
     t.cpu(4 * INTERVAL_NS);
-    second(&t.gpu, 4 * MS);
+    second(&t.gpu, 4 * KERNEL_NS);
     let profile = t.finish(session);
     let device = device(&profile);
     assert_eq!(device.overflows, 1);
     // All that the buffer held.
-    let lost = 1_990 * MS..2_010 * MS;
+    let lost = 1_990 * KERNEL_NS..2_010 * KERNEL_NS;
     assert!(lost.contains(&device.gap_ns), "{device:?}");
     let values = values(&profile, "second");
     assert_mean(values, Metric::DramRead, 0.75e9);
-    let samples = 4 * MS / (2 * INTERVAL_NS);
+    let samples = 4 * KERNEL_NS / (2 * INTERVAL_NS);
     assert!(
         (samples - 1..=samples + 1).contains(&values.samples),
         "{values:?}"
@@ -59,7 +59,7 @@ fn samples_that_come_too_fast_double_the_interval() {
     t.cupti.fail("cuptiPmSamplingDecodeData", 1, 1, 8);
     assert_eq!(gpuprof::collect().counters[0].overflows, 1);
     t.cpu(4 * INTERVAL_NS);
-    first(&t.gpu, 4 * MS);
+    first(&t.gpu, 4 * KERNEL_NS);
     let profile = t.finish(session);
     assert_mean(values(&profile, "first"), Metric::DramRead, 0.75e9);
     assert_eq!(device(&profile).interval_ns, 2 * INTERVAL_NS);
@@ -75,14 +75,17 @@ fn samples_beyond_the_room_for_decoded_ones_double_the_interval() {
     let session = session(&t);
     begin(&t);
     // 4,000 samples at once, of which 2,000 have room.
-    first(&t.gpu, 200 * MS);
+    first(&t.gpu, 200 * KERNEL_NS);
     t.synchronize();
     assert_eq!(gpuprof::collect().counters[0].overflows, 1);
     t.cpu(4 * INTERVAL_NS);
-    second(&t.gpu, 4 * MS);
+    second(&t.gpu, 4 * KERNEL_NS);
     let profile = t.finish(session);
     let device = device(&profile);
-    assert!((98 * MS..102 * MS).contains(&device.gap_ns), "{device:?}");
+    assert!(
+        (98 * KERNEL_NS..102 * KERNEL_NS).contains(&device.gap_ns),
+        "{device:?}"
+    );
     assert_mean(values(&profile, "second"), Metric::DramRead, 0.75e9);
 }
 
@@ -91,7 +94,7 @@ fn a_device_without_the_time_trigger_is_sampled_by_its_clock() {
     t.cupti.fail("cuptiPmSamplingSetConfig", 1, 1, 27);
     let session = session(&t);
     begin(&t);
-    first(&t.gpu, MS);
+    first(&t.gpu, KERNEL_NS);
     let profile = t.finish(session);
     assert_mean(values(&profile, "first"), Metric::DramRead, 3e9);
     assert_eq!(device(&profile).interval_ns, INTERVAL_NS);
@@ -103,7 +106,7 @@ fn metrics_without_room_are_omitted_from_the_last() {
     t.cupti.set_metrics_per_pass(3);
     let session = session(&t);
     begin(&t);
-    first(&t.gpu, MS);
+    first(&t.gpu, KERNEL_NS);
     let profile = t.finish(session);
     let sampled = [Metric::DramRead, Metric::DramWrite, Metric::SmActive];
     assert_eq!(device(&profile).metrics, sampled);
@@ -121,7 +124,7 @@ fn an_overflow_is_counted_in_its_window() {
     assert!(before.counters[0].start_ns > 0);
     assert_eq!(before.counters[0].overflows, 1);
     gpuprof::reset();
-    first(&t.gpu, MS);
+    first(&t.gpu, KERNEL_NS);
     assert_eq!(device(&t.finish(session)).overflows, 0);
 }
 
@@ -131,16 +134,16 @@ fn a_device_that_no_profiled_function_uses_is_sampled() {
     let began = Instant::now();
     // From the first record on, by another thread.
     while gpuprof::collect().counters.is_empty() {
-        t.gpu.kernel(MS);
+        t.gpu.kernel(KERNEL_NS);
         t.synchronize();
         assert!(began.elapsed() < Duration::from_secs(60));
     }
     t.cpu(2 * INTERVAL_NS);
-    t.gpu.kernel(4 * MS);
+    t.gpu.kernel(4 * KERNEL_NS);
     let profile = t.finish(session);
-    assert!(device(&profile).samples >= 4 * MS / INTERVAL_NS);
+    assert!(device(&profile).samples >= 4 * KERNEL_NS / INTERVAL_NS);
     let of_kernel = profile.kernels[0].counters.as_ref();
-    assert!(of_kernel.expect("it has samples").samples >= 4 * MS / INTERVAL_NS - 1);
+    assert!(of_kernel.expect("it has samples").samples >= 4 * KERNEL_NS / INTERVAL_NS - 1);
 }
 
 fn each_device_has_samples_of_its_own() {
@@ -151,8 +154,8 @@ fn each_device_has_samples_of_its_own() {
     second(&other, 1_000);
     other.context.synchronize().expect("synchronize");
     t.cpu(2 * INTERVAL_NS);
-    first(&t.gpu, MS);
-    second(&other, 2 * MS);
+    first(&t.gpu, KERNEL_NS);
+    second(&other, 2 * KERNEL_NS);
     other.context.synchronize().expect("synchronize");
     t.gpu.context.bind_to_thread().expect("bind");
     let profile = t.finish(session);

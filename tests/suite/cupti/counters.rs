@@ -6,7 +6,8 @@ use gpuprof::gpu_profile;
 use gpuprof::profile::{CounterValues, MIN_COUNTER_SAMPLES, Metric};
 use support::cupti_world::work;
 use support::sampled_world::{
-    INTERVAL_NS, MS, assert_mean, begin, device, first, sampled_world, second, session, values,
+    INTERVAL_NS, KERNEL_NS, assert_mean, begin, device, first, sampled_world, second, session,
+    values,
 };
 use support::suite::Module;
 use support::{Gpu, tests};
@@ -33,14 +34,14 @@ fn a_function_has_the_rates_of_its_kernels() {
     let session = session(&t);
     begin(&t);
     // 3 GB/s and 1 GB/s; 1.5 GB/s and 0.5 GB/s.
-    first(&t.gpu, MS);
+    first(&t.gpu, KERNEL_NS);
     t.synchronize();
     t.cpu(2 * INTERVAL_NS);
-    second(&t.gpu, 2 * MS);
+    second(&t.gpu, 2 * KERNEL_NS);
     let profile = t.finish(session);
     // The kernel of the discarded sample has none, and the last sample was not over.
     let (of_first, of_second) = (values(&profile, "first"), values(&profile, "second"));
-    for (values, ns, gb_per_s) in [(of_first, MS, 1.0), (of_second, 2 * MS, 0.5)] {
+    for (values, ns, gb_per_s) in [(of_first, KERNEL_NS, 1.0), (of_second, 2 * KERNEL_NS, 0.5)] {
         assert!(!values.is_divided);
         let samples = ns / INTERVAL_NS;
         assert!(
@@ -85,17 +86,17 @@ fn kernels_shorter_than_the_interval_have_the_rate_while_they_run() {
     let session = session(&t);
     begin(&t);
     for _ in 0..50 {
-        // 300 GB/s for 10 of 40 µs.
-        first(&t.gpu, 10_000);
+        // 300 GB/s for 20 of 80 µs.
+        first(&t.gpu, 20_000);
         t.synchronize();
-        t.cpu(30_000);
+        t.cpu(60_000);
     }
     let profile = t.finish(session);
     let values = values(&profile, "first");
     assert_mean(values, Metric::DramRead, 300e9);
     assert_mean(values, Metric::SmActive, 0.75);
     assert!(
-        (490_000..=500_000).contains(&values.sampled_ns),
+        (980_000..=1_000_000).contains(&values.sampled_ns),
         "{values:?}"
     );
     // The device was idle for most of the time, but not for a whole sample after the first one.
@@ -108,20 +109,20 @@ fn functions_in_the_same_samples_divide_them_and_are_marked() {
     let session = session(&t);
     begin(&t);
     for _ in 0..50 {
-        first(&t.gpu, 10_000);
-        second(&t.gpu, 30_000);
+        first(&t.gpu, 20_000);
+        second(&t.gpu, 60_000);
     }
     let profile = t.finish(session);
     let both = [values(&profile, "first"), values(&profile, "second")];
     assert!(both.iter().all(|values| values.is_divided));
-    // Each pair reads 6 MB in 40 µs; what of it is whose cannot be told.
+    // Each pair reads 12 MB in 80 µs; what of it is whose cannot be told.
     let bytes = |values: &CounterValues| {
         let mean = values.mean(Metric::DramRead).expect("enough samples");
         mean * values.sampled_ns as f64 / 1e9
     };
     let sampled_ns: u64 = both.iter().map(|values| values.sampled_ns).sum();
     let all = both.map(bytes).iter().sum::<f64>();
-    let expected = 6e6 * sampled_ns as f64 / 40_000.0;
+    let expected = 12e6 * sampled_ns as f64 / 80_000.0;
     assert!((all / expected - 1.0).abs() < 0.01, "{all} of {expected}");
 }
 
@@ -130,16 +131,16 @@ fn a_function_with_enough_samples_of_its_own_needs_no_division() {
     let session = session(&t);
     begin(&t);
     for _ in 0..3 {
-        first(&t.gpu, MS);
-        second(&t.gpu, 2 * MS);
+        first(&t.gpu, KERNEL_NS);
+        second(&t.gpu, 2 * KERNEL_NS);
     }
     let profile = t.finish(session);
     let both = [values(&profile, "first"), values(&profile, "second")];
     assert!(both.iter().all(|values| !values.is_divided), "{both:?}");
     assert_mean(both[0], Metric::DramRead, 3e9);
     assert_mean(both[1], Metric::DramRead, 1.5e9);
-    // Of 3 and 6 ms, less than two samples for each change of kernels.
-    let sampled = [(both[0], 3 * MS), (both[1], 6 * MS)];
+    // Of 6 and 12 ms, less than two samples for each change of kernels.
+    let sampled = [(both[0], 3 * KERNEL_NS), (both[1], 6 * KERNEL_NS)];
     assert!(
         sampled
             .iter()
@@ -167,7 +168,7 @@ fn what_other_processes_do_is_not_attributed() {
     let session = session(&t);
     begin(&t);
     t.cpu(40 * INTERVAL_NS);
-    first(&t.gpu, MS);
+    first(&t.gpu, KERNEL_NS);
     let profile = t.finish(session);
     let device = device(&profile);
     assert!(device.unattributed_ns >= 40 * INTERVAL_NS, "{device:?}");
@@ -190,7 +191,7 @@ fn copies_are_no_kernel_time() {
     let t = sampled_world();
     let session = session(&t);
     begin(&t);
-    t.sim.set_kernel_ns("memcpy", MS);
+    t.sim.set_kernel_ns("memcpy", KERNEL_NS);
     copies(&t.gpu.stream, &[1.0; 1_024]);
     let profile = t.finish(session);
     assert_eq!(work(&profile, "copies").counters, None);
@@ -207,9 +208,9 @@ fn copies_in_the_same_samples_do_not_lower_what_kernels_use() {
     let t = sampled_world();
     let session = session(&t);
     begin(&t);
-    t.sim.set_kernel_ns("memcpy", 20_000);
+    t.sim.set_kernel_ns("memcpy", 40_000);
     for _ in 0..50 {
-        first(&t.gpu, 20_000);
+        first(&t.gpu, 40_000);
         copies(&t.gpu.stream, &[1.0; 1_024]);
         t.synchronize();
     }
@@ -233,13 +234,13 @@ fn calls_of_one_function_on_two_paths_divide_nothing() {
     let session = session(&t);
     begin(&t);
     for _ in 0..50 {
-        second(&t.gpu, 10_000);
-        outer(&t.gpu, 10_000);
+        second(&t.gpu, 20_000);
+        outer(&t.gpu, 20_000);
     }
     let profile = t.finish(session);
     let values = values(&profile, "second");
     assert!(!values.is_divided, "{values:?}");
-    // 3 MB in 10 µs.
+    // 6 MB in 20 µs.
     assert_mean(values, Metric::DramRead, 300e9);
     assert!((19..=22).contains(&values.samples), "{values:?}");
 }
@@ -249,11 +250,11 @@ fn kernels_launched_before_a_window_are_this_programs() {
     let before = session(&t);
     begin(&t);
     t.finish(before);
-    first(&t.gpu, 20 * MS);
+    first(&t.gpu, 20 * KERNEL_NS);
     let after = session(&t);
     t.synchronize();
     let sampled = device(&t.finish(after)).clone();
-    assert!(sampled.sampled_ns >= 19 * MS, "{sampled:?}");
+    assert!(sampled.sampled_ns >= 19 * KERNEL_NS, "{sampled:?}");
     assert!(sampled.unattributed_ns <= 4 * INTERVAL_NS, "{sampled:?}");
 }
 
@@ -261,10 +262,10 @@ fn a_reset_begins_again() {
     let t = sampled_world();
     let session = session(&t);
     begin(&t);
-    first(&t.gpu, MS);
+    first(&t.gpu, KERNEL_NS);
     t.synchronize();
     gpuprof::reset();
-    second(&t.gpu, 2 * MS);
+    second(&t.gpu, 2 * KERNEL_NS);
     let profile = t.finish(session);
     assert_eq!(work(&profile, "first").counters, None);
     assert_mean(values(&profile, "second"), Metric::DramRead, 1.5e9);

@@ -73,7 +73,7 @@ pub(crate) const MAX_CAPTURE_MARKS: usize = 4_096;
 pub(crate) const MAX_WINDOW_CHANGES: usize = 4_096;
 
 /// Samples of a device's hardware counters that wait for the records of what ran meanwhile: 6 MiB.
-/// Beyond it, the earlier half is joined; at 50 µs that is what is older than 1.6 s.
+/// Beyond it, the earlier half is joined; at 100 µs that is what is older than 3.3 s.
 pub(crate) const MAX_PENDING_SAMPLES: usize = 1 << 16;
 
 /// Activities that wait for samples: 18 MiB. Beyond it, the earlier half of the samples is joined,

@@ -33,7 +33,7 @@ use crate::gpu::Driver;
 use crate::os::thread_signals;
 
 /// How often the devices' samples are decoded: there is room for those of twice this time.
-const DECODE_PERIOD: Duration = Duration::from_millis(50);
+const DECODE_PERIOD: Duration = Duration::from_millis(100);
 
 /// How long the reader waits for the thread that decodes or starts a device, and a thread of the
 /// program for what is known: in a forked child the locks may be held forever.
