@@ -205,8 +205,9 @@ fn line(device: &DeviceCounters, full: bool) -> Words {
         words.then(";").add(
             PLAIN,
             &format!(
-                "{share} % of the memory traffic came while nothing of this program ran, and is \
-                 not attributed (counters are of the whole device)"
+                "{share} % of {} of memory traffic came while nothing of this program ran, and is \
+                 not attributed (counters are of the whole device)",
+                number::size(bytes).text()
             ),
         );
     }
