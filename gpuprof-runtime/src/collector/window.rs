@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use super::ended_windows::EndedWindows;
 use super::schedule_position::SchedulePosition;
 use super::step_clock::StepClock;
 use crate::clock;
@@ -22,6 +23,8 @@ pub(super) struct Window {
     pub(super) schedule: Option<SchedulePosition>,
     /// CUPTI's counts when the window began.
     pub(super) cupti: cupti::CollectionCounts,
+    /// The windows before this one.
+    pub(super) ended: EndedWindows,
 }
 
 #[derive(Debug)]
@@ -42,6 +45,7 @@ impl Window {
             steps: StepClock::default(),
             schedule: None,
             cupti: cupti::CollectionCounts::default(),
+            ended: EndedWindows::default(),
         }
     }
 

@@ -4,6 +4,8 @@ use std::sync::{Arc, Once};
 use std::time::Duration;
 
 use super::current_profile;
+#[cfg(feature = "metrics")]
+use super::metrics;
 use super::profile_callback;
 use super::waits::{self, LOCK_LIMIT};
 use super::{checkpoint, exit, signals};
@@ -34,6 +36,8 @@ pub(crate) fn start_from_environment() {
         start(Arc::clone(&settings));
         checkpoint::start(&settings);
         signals::start(&settings);
+        #[cfg(feature = "metrics")]
+        metrics::start(&settings);
     });
 }
 

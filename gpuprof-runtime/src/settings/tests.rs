@@ -103,6 +103,7 @@ fn a_wrong_value_is_one_line_that_says_what_is_accepted_and_leaves_the_default()
         ("GPUPROF_CHECKPOINT", "0", "number of seconds from 0.01"),
         ("GPUPROF_CHECKPOINT", "inf", "number of seconds from 0.01"),
         ("GPUPROF_META", "1f2e3d4", "KEY=VALUE,KEY=VALUE"),
+        ("GPUPROF_METRICS", "listen=", "listen=ADDRESS"),
         ("GPUPROF_SAMPEL", "4", "no setting of gpuprof"),
     ] {
         let (settings, problems) = read(&[(name, value)]);
