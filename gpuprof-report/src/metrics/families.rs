@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{
-    Durations, Families, Family, Kind, Label, OTHER_FUNCTIONS, Sample, Series, Unit, Value,
-};
+use super::buckets::Durations;
+use super::family::{Families, Family, Kind, Label, Sample, Unit, Value};
+use super::series::{OTHER_FUNCTIONS, Series};
 use crate::profile::{Device, Profile};
 
 /// The metrics of `profile`, which has everything that the process measured so far.

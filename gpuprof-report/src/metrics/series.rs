@@ -4,8 +4,13 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{MAX_FUNCTIONS, OTHER_FUNCTIONS};
 use crate::sanitize;
+
+/// Functions that have series of their own.
+pub const MAX_FUNCTIONS: usize = 500;
+
+/// The function that stands for all beyond the first [`MAX_FUNCTIONS`] that ran.
+pub const OTHER_FUNCTIONS: &str = "other functions";
 
 /// Characters of a function's name in a label.
 const MAX_NAME: usize = 300;

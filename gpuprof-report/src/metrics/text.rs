@@ -3,7 +3,8 @@
 
 use std::io::{self, Write};
 
-use super::{BOUNDS, Durations, Families, Family, Kind, Label, Sample, Value, seconds};
+use super::buckets::{BOUNDS, Durations};
+use super::family::{Families, Family, Kind, Label, Sample, Value, seconds};
 
 /// The `Content-Type` of the text.
 pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";

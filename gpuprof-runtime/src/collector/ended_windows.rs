@@ -4,7 +4,6 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use super::window::Window;
 use super::window_totals::{LateTotals, WindowTotals};
 use crate::gpu::Driver;
 use crate::settings::Settings;
@@ -36,34 +35,14 @@ pub(super) struct EndedWindows {
 /// What of a window is to be added, taken before anything of the window changes.
 #[derive(Debug)]
 pub(super) struct EndingWindow {
-    settings: Option<Arc<Settings>>,
-    began_at: SystemTime,
-    ran_cupti: bool,
-    wall_ticks: u64,
+    pub(super) settings: Option<Arc<Settings>>,
+    pub(super) began_at: SystemTime,
+    pub(super) ran_cupti: bool,
+    pub(super) wall_ticks: u64,
     /// The closed cycles of its schedule.
-    closed: Option<WindowTotals>,
+    pub(super) closed: Option<WindowTotals>,
     /// The phase that the schedule discards the totals of.
-    discarded: Option<Phase>,
-}
-
-impl EndingWindow {
-    /// `None`: it measures nothing, or nothing is kept.
-    pub(super) fn new(window: &mut Window) -> Option<Self> {
-        if !cfg!(feature = "metrics") || !window.measures() {
-            return None;
-        }
-        let schedule = window.schedule.as_ref();
-        let discarded = schedule.filter(|schedule| !schedule.counts());
-        Some(Self {
-            settings: window.settings().cloned(),
-            began_at: window.began_at,
-            ran_cupti: window.runs_cupti(),
-            wall_ticks: window.wall_ticks(),
-            discarded: discarded.map(|schedule| schedule.position().phase),
-            closed: (window.schedule.as_mut())
-                .map(|schedule| std::mem::take(schedule.closed_mut())),
-        })
-    }
+    pub(super) discarded: Option<Phase>,
 }
 
 impl EndedWindows {

@@ -110,7 +110,7 @@ impl Collector {
         let sampling = &self.gpu.sampling;
         let next_epoch = window_epoch::current().wrapping_add(1);
         sampling.begin(settings.sampling(), cupti::is_running(), next_epoch);
-        let ending = EndingWindow::new(&mut window);
+        let ending = window.ending();
         window.schedule = settings.schedule.map(SchedulePosition::new);
         match settings.recorded_events() {
             Some(limit) => self.recorder.start(limit),
@@ -127,7 +127,7 @@ impl Collector {
     /// Closes the window: spans do nothing until the next [`start`](Self::start).
     pub(crate) fn stop(&self) {
         let mut window = self.window.lock();
-        let ending = EndingWindow::new(&mut window);
+        let ending = window.ending();
         window.state = WindowState::Closed;
         self.gpu.pools.watch(false);
         self.recorder.stop();
@@ -150,7 +150,7 @@ impl Collector {
     /// Counts from zero again, under the same settings.
     pub(crate) fn reset(&self) {
         let mut window = self.window.lock();
-        let ending = EndingWindow::new(&mut window);
+        let ending = window.ending();
         self.begin_window(&mut window, ending);
         if let Some(schedule) = &mut window.schedule {
             schedule.reset();

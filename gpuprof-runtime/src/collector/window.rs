@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use super::ended_windows::EndedWindows;
+use super::ended_windows::{EndedWindows, EndingWindow};
 use super::schedule_position::SchedulePosition;
 use super::step_clock::StepClock;
 use crate::clock;
@@ -80,6 +80,23 @@ impl Window {
             Some(Mode::Nvtx) => SiteFlags::EMIT_NVTX,
             _ => SiteFlags::NONE,
         }
+    }
+
+    /// Takes what [`EndedWindows`] adds of this window, before anything of it changes. `None`: it
+    /// measures nothing, or nothing is kept.
+    pub(super) fn ending(&mut self) -> Option<EndingWindow> {
+        if !cfg!(feature = "metrics") || !self.measures() {
+            return None;
+        }
+        let discarded = self.schedule.as_ref().filter(|schedule| !schedule.counts());
+        Some(EndingWindow {
+            settings: self.settings().cloned(),
+            began_at: self.began_at,
+            ran_cupti: self.runs_cupti(),
+            wall_ticks: self.wall_ticks(),
+            discarded: discarded.map(|schedule| schedule.position().phase),
+            closed: (self.schedule.as_mut()).map(|schedule| std::mem::take(schedule.closed_mut())),
+        })
     }
 
     /// Whether CUPTI is asked for and running.

@@ -34,10 +34,10 @@ pub(crate) fn start_from_environment() {
         }
         let settings = Arc::new(settings);
         start(Arc::clone(&settings));
-        checkpoint::start(&settings);
-        signals::start(&settings);
         #[cfg(feature = "metrics")]
         metrics::start(&settings);
+        checkpoint::start(&settings);
+        signals::start(&settings);
     });
 }
 

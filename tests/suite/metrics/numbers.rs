@@ -63,7 +63,6 @@ fn settle(w: &World) {
 fn calls_sums_and_buckets_are_exact() {
     let w = world();
     let _session = w.session();
-    w.gpu.kernel(1);
     for ns in [2_000, 3_000, 70_000] {
         step(&w, &w.gpu.stream, ns);
         settle(&w);
@@ -182,20 +181,23 @@ fn a_registry_has_the_same_numbers() {
     let mut text = String::new();
     encode(&mut text, &registry).expect("memory");
     let registered: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
-    // The order within a histogram, and how numbers are written, are the registry's own.
+    // Labels are a set, and a bound is a number.
     let normal = |line: &str| {
         let (series, value) = line.rsplit_once(' ').expect("a sample");
-        let value: f64 = value.parse().expect("a number");
-        let series = match series.split_once("le=\"") {
-            Some((before, le)) => {
-                let (le, after) = le.split_once('"').expect("a bound");
-                let le: f64 = le.parse().expect("a number");
-                format!("{before}le={le}{after}")
+        let (name, labels) = series.split_once('{').expect("labels");
+        let labels = labels.trim_end_matches('}').split(',').map(|label| {
+            let bound = label
+                .strip_prefix("le=\"")
+                .map(|le| le.trim_end_matches('"'));
+            match bound.map(|le| le.parse::<f64>().expect("a bound")) {
+                Some(le) => format!("le={le}"),
+                None => label.to_owned(),
             }
-            None => series.to_owned(),
-        };
-        // A label set is unordered, and the registry writes `le` last, as the text format does.
-        (series.replace(",}", "}"), value)
+        });
+        let mut labels: Vec<String> = labels.collect();
+        labels.sort();
+        let value: f64 = value.parse().expect("a number");
+        (format!("{name} {}", labels.join(" ")), value)
     };
     let mut registered: Vec<_> = registered.into_iter().map(normal).collect();
     let plain = prometheus_text();
@@ -206,7 +208,10 @@ fn a_registry_has_the_same_numbers() {
     registered.sort_by(by_series);
     plain.sort_by(by_series);
     assert!(plain.len() > 60, "{plain:#?}");
-    assert_eq!(registered, plain);
+    for (registered, plain) in registered.iter().zip(&plain) {
+        assert_eq!(registered, plain);
+    }
+    assert_eq!(registered.len(), plain.len());
     assert!(
         text.contains("# UNIT app_gpuprof_function_gpu_seconds seconds\n"),
         "{text}"

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use super::{last_scrape, to_text};
+use super::scrape::{last_scrape, to_text};
 use crate::os::atomic_file;
 use crate::session::write_outputs;
 

@@ -9,7 +9,7 @@ use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::exemplar::Exemplar;
 use prometheus_client::registry::Unit;
 
-use super::scrape;
+use super::scrape::scrape;
 use crate::session::api::start_from_environment;
 use crate::session::waits::LOCK_LIMIT;
 use gpuprof_report::metrics::{

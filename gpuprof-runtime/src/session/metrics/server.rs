@@ -12,8 +12,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::connection::Connection;
-use super::page;
 use super::request::Request;
+use super::scrape::page;
 use crate::os::poll;
 use crate::session::waits::LOCK_LIMIT;
 use gpuprof_report::metrics::text::CONTENT_TYPE;
