@@ -64,9 +64,9 @@ impl Functions {
             .iter()
             .filter(|function| function.has_run())
         {
-            let label = series.function(&function.name);
+            let label = series.function(function);
             functions.over_limit += u64::from(label == OTHER_FUNCTIONS);
-            let row = functions.rows.entry(label.into_owned()).or_default();
+            let row = functions.rows.entry(label).or_default();
             row.calls = row.calls.saturating_add(function.calls);
             row.open_calls = row.open_calls.saturating_add(function.open_calls);
             row.cpu.add(&function.cpu, function.calls);
@@ -198,8 +198,14 @@ fn findings(profile: &Profile, series: &mut Series) -> Family {
     // By rule and function; the largest of those in `other functions`.
     let mut gains = BTreeMap::<(&str, Option<String>), u64>::new();
     for finding in &profile.findings {
-        let function = finding.function.as_deref();
-        let function = function.map(|name| series.function(name).into_owned());
+        let mut functions = profile.functions.iter();
+        let function = (finding.function.as_ref()).map(|name| {
+            let found = functions.find(|function| function.name == *name);
+            found.map_or_else(
+                || OTHER_FUNCTIONS.to_owned(),
+                |found| series.function(found),
+            )
+        });
         let gain = gains.entry((finding.rule.as_str(), function)).or_default();
         *gain = finding.gain_ns.max(*gain);
     }

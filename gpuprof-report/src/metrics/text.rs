@@ -57,16 +57,23 @@ fn write_histogram(
     let mut within = 0_u64;
     for (bound, count) in BOUNDS.iter().zip(durations.buckets) {
         within = within.saturating_add(count);
-        let le = seconds(*bound);
-        writeln!(
-            out,
-            "{name}_bucket{{{labels}{comma}le=\"{le:?}\"}} {within}"
-        )?;
+        let le = bound_text(*bound);
+        writeln!(out, "{name}_bucket{{{labels}{comma}le=\"{le}\"}} {within}")?;
     }
     let Durations { count, sum_ns, .. } = durations;
     writeln!(out, "{name}_bucket{{{labels}{comma}le=\"+Inf\"}} {count}")?;
     writeln!(out, "{name}_sum{{{labels}}} {:?}", seconds(*sum_ns))?;
     writeln!(out, "{name}_count{{{labels}}} {count}")
+}
+
+/// A bound in seconds as Go writes it, with two digits of an exponent. The Pushgateway writes what it
+/// was given again; Prometheus 2 compares bounds as texts.
+fn bound_text(ns: u64) -> String {
+    let text = format!("{:?}", seconds(ns));
+    match text.split_once("e-") {
+        Some((digits, exponent)) => format!("{digits}e-{exponent:0>2}"),
+        None => text,
+    }
 }
 
 fn labels<'a>(labels: impl Iterator<Item = &'a Label>) -> String {
@@ -88,4 +95,72 @@ fn labels<'a>(labels: impl Iterator<Item = &'a Label>) -> String {
         text.push('"');
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{BOUNDS, bound_text, write};
+    use crate::metrics::{Durations, Families, Family, Kind, Sample, Unit, Value};
+
+    #[test]
+    fn bounds_are_written_as_go_writes_them() {
+        let texts: Vec<String> = BOUNDS.into_iter().map(bound_text).collect();
+        let [first, .., last] = &texts[..] else {
+            panic!("there are bounds");
+        };
+        assert_eq!((&**first, &**last), ("1.023e-06", "137.438953471"));
+        assert_eq!(texts[6..8], ["6.5535e-05", "0.000131071"]);
+        assert_eq!(texts[19..21], ["0.536870911", "1.073741823"]);
+    }
+
+    #[test]
+    fn a_family_is_written_with_its_type_and_labels() {
+        let mut durations = Durations {
+            count: 3,
+            sum_ns: 1_500_000_001,
+            ..Durations::default()
+        };
+        durations.buckets[0] = 2;
+        let family = |name, unit, kind, value| Family {
+            name,
+            unit,
+            help: "Help.",
+            kind,
+            samples: vec![Sample {
+                labels: vec![("function", "a\\\"b\nc".to_owned())],
+                value,
+            }],
+        };
+        let families = Families {
+            labels: vec![("host", "h".to_owned())],
+            families: vec![
+                family("calls", None, Kind::Counter, Value::Whole(u64::MAX)),
+                family("live", Some(Unit::Bytes), Kind::Gauge, Value::Whole(7)),
+                family(
+                    "gpu",
+                    Some(Unit::Seconds),
+                    Kind::Histogram,
+                    Value::Durations(durations),
+                ),
+            ],
+        };
+        let mut text = Vec::new();
+        write(&families, &mut text).unwrap();
+        let text = String::from_utf8(text).unwrap();
+        let labels = r#"function="a\\\"b\nc",host="h""#;
+        let begin = format!(
+            "# HELP calls_total Help.\n# TYPE calls_total counter\n\
+             calls_total{{{labels}}} 18446744073709551615\n\
+             # HELP live_bytes Help.\n# TYPE live_bytes gauge\nlive_bytes{{{labels}}} 7\n\
+             # HELP gpu_seconds Help.\n# TYPE gpu_seconds histogram\n\
+             gpu_seconds_bucket{{{labels},le=\"1.023e-06\"}} 2\n"
+        );
+        assert!(text.starts_with(&begin), "{text}");
+        let end = format!(
+            "gpu_seconds_bucket{{{labels},le=\"137.438953471\"}} 2\n\
+             gpu_seconds_bucket{{{labels},le=\"+Inf\"}} 3\n\
+             gpu_seconds_sum{{{labels}}} 1.500000001\ngpu_seconds_count{{{labels}}} 3\n"
+        );
+        assert!(text.ends_with(&end), "{text}");
+    }
 }
