@@ -43,6 +43,7 @@ cargo xtask COMMAND
   pages screenshots FOLDER
                         take pictures of it at two widths, light and dark
   metrics               have Prometheus scrape two ranks, and compare with their reports
+  metrics cost          measure what a scrape costs the program
   ptx [--check]         rebuild kernels/ptx from kernels/cuda, or only compare them
   traces                open sample time lines in Perfetto, HTA and speedscope, and compare
 

@@ -18,6 +18,10 @@ const COUNT: usize = 28;
 /// twice the one before plus 1. Durations are whole ns, so "at most 1,023" is "below 1,024".
 pub const BOUNDS: [u64; COUNT] = bounds();
 
+#[expect(
+    clippy::indexing_slicing,
+    reason = "it runs when the crate is compiled"
+)]
 const fn bounds() -> [u64; COUNT] {
     let mut bounds = [0; COUNT];
     let mut at = 0;
@@ -68,9 +72,11 @@ mod tests {
     fn durations(ns: &[u64]) -> Durations {
         let mut histogram = Histogram::default();
         ns.iter().for_each(|ns| histogram.record(*ns));
-        let mut times = SpanStats::default();
-        times.histogram = histogram.buckets().collect();
-        times.sum_ns = ns.iter().copied().fold(0, u64::saturating_add);
+        let times = SpanStats {
+            histogram: histogram.buckets().collect(),
+            sum_ns: ns.iter().copied().fold(0, u64::saturating_add),
+            ..SpanStats::default()
+        };
         let mut durations = Durations::default();
         durations.add(&times, ns.len() as u64);
         durations

@@ -114,7 +114,7 @@ impl Functions {
             unit: Some(Unit::Seconds),
             help: "CPU time of the calls of an annotated function.",
             kind: Kind::Histogram,
-            samples: self.samples(|row| Value::Durations(row.cpu.clone())),
+            samples: self.samples(|row| Value::Durations(Box::new(row.cpu.clone()))),
         }
     }
 
@@ -123,7 +123,7 @@ impl Functions {
         let samples = rows.flat_map(|(function, row)| {
             row.gpu.iter().map(|(device, durations)| Sample {
                 labels: vec![("function", function.clone()), device_label(*device)],
-                value: Value::Durations(durations.clone()),
+                value: Value::Durations(Box::new(durations.clone())),
             })
         });
         Family {

@@ -93,7 +93,7 @@ pub enum Value {
     /// A duration, ns; written in seconds.
     Ns(u64),
     /// Durations; written in seconds.
-    Durations(Durations),
+    Durations(Box<Durations>),
 }
 
 /// A duration in seconds: the nearest number, so that ns are exact below 2⁵³ (104 days).

@@ -67,9 +67,11 @@ mod tests {
     use crate::profile::Function;
 
     fn function(module: &str, name: &str) -> Function {
-        let mut function = Function::default();
-        (function.module, function.name) = (module.to_owned(), name.to_owned());
-        function
+        Function {
+            module: module.to_owned(),
+            name: name.to_owned(),
+            ..Function::default()
+        }
     }
 
     #[test]

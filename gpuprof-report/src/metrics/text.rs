@@ -140,7 +140,7 @@ mod tests {
                     "gpu",
                     Some(Unit::Seconds),
                     Kind::Histogram,
-                    Value::Durations(durations),
+                    Value::Durations(Box::new(durations)),
                 ),
             ],
         };

@@ -1,6 +1,8 @@
 //! One rank of a job on the simulated device. Each line of its standard input is a number of
 //! requests to serve; it answers with a line once their GPU times are read, and ends with its
-//! input. The requests of the second rank take twice as long.
+//! input. The requests of the second rank take twice as long. The line `many` calls 500 functions.
+
+mod many_functions;
 
 use std::io::{self, BufRead, Write};
 use std::sync::Arc;
@@ -16,8 +18,11 @@ fn main() -> io::Result<()> {
     let rank: u64 = std::env::var("RANK").map_or(0, |rank| rank.parse().expect("a number"));
     let mut served = 0;
     for line in io::stdin().lock().lines() {
-        let requests: u64 = line?.trim().parse().expect("a number of requests");
-        for _ in 0..requests {
+        let line = line?;
+        if line == "many" {
+            many_functions::call_all(&gpu);
+        }
+        for _ in 0..line.parse().unwrap_or(0) {
             request(&gpu, &gpu.stream, rank, served);
             served += 1;
         }

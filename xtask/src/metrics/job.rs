@@ -61,15 +61,28 @@ impl Job {
         })
     }
 
+    /// The id of a rank's process.
+    pub(super) fn process(&self, rank: usize) -> u32 {
+        self.ranks[rank].child.id()
+    }
+
     /// Has each rank serve so many requests, and waits until their GPU times are read.
     ///
     /// # Errors
     /// A text for the user.
     pub(super) fn serve(&mut self, requests: u64) -> Result<(), String> {
+        self.tell(&requests.to_string())
+    }
+
+    /// Sends each rank a line and waits for its answer.
+    ///
+    /// # Errors
+    /// A text for the user.
+    pub(super) fn tell(&mut self, line: &str) -> Result<(), String> {
         let failed = |error: std::io::Error| format!("a rank ended early: {error}");
         for rank in &mut self.ranks {
             let input = rank.input.as_mut().ok_or("a rank has ended")?;
-            writeln!(input, "{requests}").map_err(failed)?;
+            writeln!(input, "{line}").map_err(failed)?;
         }
         for rank in &mut self.ranks {
             let mut line = String::new();

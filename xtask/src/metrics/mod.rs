@@ -2,6 +2,7 @@
 //! simulated device are scraped by Prometheus, and their text files go to a Pushgateway; what
 //! Prometheus has then is compared with the merged reports of both ranks.
 
+mod cost;
 mod http;
 mod job;
 mod queries;
@@ -28,26 +29,25 @@ const ROUNDS: [u64; 4] = [60, 40, 60, 40];
 /// A text for the user: a wrong argument, a server that is missing and cannot be installed, or
 /// failed checks.
 pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
-    if !arguments.is_empty() {
-        return Err("usage: cargo xtask metrics".into());
-    }
-    needs::ensure(&[Need::Prometheus])?;
+    let is_cost = match arguments {
+        [] => false,
+        [word] if word == "cost" => true,
+        _ => return Err("usage: cargo xtask metrics [cost]".into()),
+    };
     let target = Workspace::load()?.target;
     let folder = target.join("metrics");
     if folder.exists() {
         fs::remove_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     }
     fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-    workspace::succeed(&mut workspace::cargo([
-        "build",
-        "--quiet",
-        "--package",
-        "prometheus-ranks",
-        "--package",
-        "gpuprof-cli",
-        "--package",
-        "simcuda",
-    ]))?;
+    let mut build = workspace::cargo(["build", "--quiet", "--package", "prometheus-ranks"]);
+    build.args(["--package", "gpuprof-cli", "--package", "simcuda"]);
+    if is_cost {
+        workspace::succeed(build.arg("--release"))?;
+        return cost::measure(&target.join("release/prometheus-ranks"), &folder);
+    }
+    needs::ensure(&[Need::Prometheus])?;
+    workspace::succeed(&mut build)?;
     let mut checks = Checks::default();
     rules(&mut checks);
     scraped_job(&target, &folder, &mut checks)?;
