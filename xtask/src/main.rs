@@ -47,9 +47,9 @@ cargo xtask COMMAND
   ptx [--check]         rebuild kernels/ptx from kernels/cuda, or only compare them
   traces                open sample time lines in Perfetto, HTA and speedscope, and compare
 
-demo, test, pages, traces, metrics, bench, gpu-pack and setup install what is missing if they may (Debian
-and Ubuntu, as root or with passwordless sudo) and say so first; otherwise they say exactly what
-to run.";
+demo, test, pages, traces, metrics, bench, gpu-pack and setup install what is missing if they may
+(Debian and Ubuntu, as root or with passwordless sudo) and say so first; otherwise they say exactly
+what to run.";
 
 fn main() -> ExitCode {
     if outside::build_cost::is_rustc_wrapper() {

@@ -66,8 +66,8 @@ fn write_histogram(
     writeln!(out, "{name}_count{{{labels}}} {count}")
 }
 
-/// A bound in seconds as Go writes it, with two digits of an exponent. The Pushgateway writes what it
-/// was given again; Prometheus 2 compares bounds as texts.
+/// A bound in seconds as Go writes it, with two digits of an exponent. The Pushgateway writes what
+/// it was given again; Prometheus 2 compares bounds as texts.
 fn bound_text(ns: u64) -> String {
     let text = format!("{:?}", seconds(ns));
     match text.split_once("e-") {

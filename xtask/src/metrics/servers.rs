@@ -45,6 +45,7 @@ pub(super) fn start_gateway(folder: &Path) -> Result<Running, String> {
 /// # Errors
 /// A text for the user.
 pub(super) fn start_prometheus(
+    rules: &Path,
     folder: &Path,
     ranks: &[u16],
     gateway: u16,
