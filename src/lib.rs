@@ -95,6 +95,8 @@
 //!   Implies `enable`.
 //! - `bench`: benchmarks, in the module `bench`. Implies `enable`.
 //! - `html`: the output `html=PATH`, the report as one web page. Implies `enable`.
+//! - `metrics`: metrics for Prometheus, in the module `metrics` and by `GPUPROF_METRICS`. Implies
+//!   `enable`.
 //! - `serde`: `Serialize` and `Deserialize` for [`Profile`] and all that it consists of, and
 //!   reading of JSON profiles in [`json`]. Writing them needs no feature.
 //!
@@ -143,6 +145,10 @@
 //! - `GPUPROF_META`: facts about the run that its JSON holds and `gpuprof diff` compares; an empty
 //!   VALUE removes args or commit. Takes `KEY=VALUE,KEY=VALUE`, at most 32 pairs; default: args,
 //!   and commit in CI.
+//! - `GPUPROF_METRICS`: with the feature metrics, serve metrics for Prometheus on ADDRESS, and
+//!   write them into the text file PATH at exit and at each checkpoint; both take `{pid}` and
+//!   `{rank}`. Takes off, or a comma list of `listen=ADDRESS` and `prometheus=PATH`; ADDRESS is a
+//!   port of 127.0.0.1 or `IP:PORT`; default: `off`.
 
 #[cfg(not(feature = "enable"))]
 mod disabled;
@@ -183,6 +189,8 @@ pub use gpuprof_report::profile::{self, Profile};
 pub use gpuprof_report::schedule::Schedule;
 pub use gpuprof_report::settings::{CuptiMode, Mode, Output, Sampling, SessionError, Sort};
 pub use gpuprof_report::{csv, folded, json, trace};
+#[cfg(feature = "metrics")]
+pub use gpuprof_runtime::metrics;
 pub use implementation::{
     HasStream, Session, SessionBuilder, StreamRef, collect, collect_trace, on_profile_ready, reset,
     set_default_stream, set_recording, snapshot, step, with_stream,

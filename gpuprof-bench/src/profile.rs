@@ -91,6 +91,7 @@ fn times(measured: &Measurement) -> SpanStats {
     let mut times = SpanStats::default();
     times.total_ns = whole(total);
     times.self_ns = times.total_ns;
+    times.sum_ns = times.total_ns;
     times.mean_ns = whole(mean);
     (times.min_ns, times.max_ns) = (min, max);
     times.stddev_ns = whole((squares.sum::<f64>() / count).sqrt());

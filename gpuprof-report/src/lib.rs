@@ -36,6 +36,8 @@ pub mod json;
 pub mod libcupti_paths;
 #[cfg(feature = "analysis")]
 pub mod merge;
+#[cfg(feature = "metrics")]
+pub mod metrics;
 pub mod occupancy;
 #[cfg(feature = "plot")]
 pub mod plot;

@@ -40,6 +40,7 @@ pub enum Setting {
     Stacks,
     Memory,
     Meta,
+    Metrics,
 }
 
 /// Names the libcupti to open. It is read when CUPTI starts, for sessions of the program as well.
@@ -55,7 +56,7 @@ pub const STACKS: &str = "GPUPROF_STACKS";
 pub const META: &str = "GPUPROF_META";
 
 /// Every setting, in the order of the documentation.
-pub const VARIABLES: [Variable; 17] = [
+pub const VARIABLES: [Variable; 18] = [
     Variable {
         setting: Setting::Mode,
         name: "GPUPROF",
@@ -201,6 +202,17 @@ pub const VARIABLES: [Variable; 17] = [
         accepts: "KEY=VALUE,KEY=VALUE, at most 32 pairs",
         meaning: "facts about the run that its JSON holds and gpuprof diff compares; an empty \
                   VALUE removes args or commit",
+        builder: None,
+    },
+    Variable {
+        setting: Setting::Metrics,
+        name: "GPUPROF_METRICS",
+        default: "off",
+        accepts: "off, or a comma list of listen=ADDRESS and prometheus=PATH; ADDRESS is a port of \
+                  127.0.0.1 or IP:PORT",
+        meaning: "with the feature metrics, serve metrics for Prometheus on ADDRESS, and write \
+                  them into the text file PATH at exit and at each checkpoint; both take {pid} and \
+                  {rank}",
         builder: None,
     },
 ];

@@ -43,6 +43,12 @@ mod span;
 mod stats;
 mod sync;
 
+/// Metrics for Prometheus.
+#[cfg(feature = "metrics")]
+pub mod metrics {
+    pub use crate::session::metrics::{Collector, prometheus_text};
+}
+
 pub use gpu::{HasStream, StreamRef};
 pub use session::{
     Session, SessionBuilder, collect, collect_trace, on_profile_ready, reset, set_default_stream,

@@ -7,6 +7,7 @@ mod bench;
 mod demo;
 mod fuzz;
 mod gpu_pack;
+mod metrics;
 mod needs;
 mod nsys;
 mod outside;
@@ -41,12 +42,14 @@ cargo xtask COMMAND
   pages                 test the HTML page in Chromium, without a window
   pages screenshots FOLDER
                         take pictures of it at two widths, light and dark
+  metrics               have Prometheus scrape two ranks, and compare with their reports
+  metrics cost          measure what a scrape costs the program
   ptx [--check]         rebuild kernels/ptx from kernels/cuda, or only compare them
   traces                open sample time lines in Perfetto, HTA and speedscope, and compare
 
-demo, test, pages, traces, bench, gpu-pack and setup install what is missing if they may (Debian
-and Ubuntu, as root or with passwordless sudo) and say so first; otherwise they say exactly what
-to run.";
+demo, test, pages, traces, metrics, bench, gpu-pack and setup install what is missing if they may
+(Debian and Ubuntu, as root or with passwordless sudo) and say so first; otherwise they say exactly
+what to run.";
 
 fn main() -> ExitCode {
     if outside::build_cost::is_rustc_wrapper() {
@@ -69,6 +72,7 @@ fn main() -> ExitCode {
         "traces" => traces::run(rest),
         "setup" => setup(rest),
         "gpu-pack" => gpu_pack::run(rest),
+        "metrics" => metrics::run(rest),
         "pages" => pages::run(rest),
         "ptx" => ptx::run(rest),
         "reliability" => reliability::run(rest),

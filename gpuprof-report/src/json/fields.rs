@@ -161,8 +161,8 @@ objects! {
     }
 
     SpanStats {
-        total_ns, self_ns, mean_ns, min_ns, max_ns, stddev_ns, p50_ns, p90_ns, p95_ns, p99_ns,
-        histogram,
+        total_ns, self_ns, sum_ns: unless_default, mean_ns, min_ns, max_ns, stddev_ns, p50_ns,
+        p90_ns, p95_ns, p99_ns, histogram,
     }
 
     GpuSpanStats {

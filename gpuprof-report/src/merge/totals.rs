@@ -66,6 +66,8 @@ fn total(buckets: &[Bucket]) -> u64 {
 pub(super) struct SpanTotals {
     total_ns: u64,
     self_ns: u64,
+    /// The sums that the profiles state.
+    stated_sum_ns: u64,
     calls: u64,
     sum_ns: u128,
     /// Sum of squared deviations from the mean, ns².
@@ -80,6 +82,7 @@ impl SpanTotals {
     pub(super) fn add(&mut self, times: &SpanStats, calls: u64, sum_ns: u64) {
         self.total_ns = self.total_ns.saturating_add(times.total_ns);
         self.self_ns = self.self_ns.saturating_add(times.self_ns);
+        self.stated_sum_ns = self.stated_sum_ns.saturating_add(times.sum_ns);
         let counted = total(&times.histogram);
         let calls = if counted > calls { counted } else { calls };
         if calls == 0 {
@@ -111,6 +114,7 @@ impl SpanTotals {
         let mut stats = SpanStats {
             total_ns: self.total_ns,
             self_ns: self.self_ns,
+            sum_ns: self.stated_sum_ns,
             ..SpanStats::default()
         };
         let Some(range) = self.range else {

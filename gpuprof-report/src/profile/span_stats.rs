@@ -3,6 +3,9 @@
 #[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
 
+#[cfg(feature = "serde")]
+use super::diagnostics::is_zero;
+
 /// Statistics of the durations of spans.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(default))]
@@ -14,6 +17,10 @@ pub struct SpanStats {
     pub total_ns: u64,
     /// Total without the time of nested spans, ns.
     pub self_ns: u64,
+    /// Sum over all calls, ns: calls inside a call of the same function are added too. On the GPU
+    /// it is the sum over the calls that `histogram` counts. JSON omits this if it is 0.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "is_zero"))]
+    pub sum_ns: u64,
     /// Mean of all calls, ns.
     pub mean_ns: u64,
     /// Shortest call, ns.

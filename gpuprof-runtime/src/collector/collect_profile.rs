@@ -7,6 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use super::Collector;
 use super::default_stream;
+use super::ended_windows;
 use super::schedule_position::SchedulePosition;
 use super::step_clock::StepClock;
 use super::window::Window;
@@ -21,7 +22,7 @@ use crate::stats::build_profile;
 use crate::stats::host_totals::Totals;
 use crate::stats::profile_inputs::ProfileInputs;
 use gpuprof_report::findings;
-use gpuprof_report::profile::{CudaError, Profile, ScheduleSteps};
+use gpuprof_report::profile::{Profile, ScheduleSteps};
 
 /// The note of a run that asks for counters alone.
 const COUNTERS_WITHOUT_CUPTI: &str = "hardware counters are not sampled (GPUPROF_COUNTERS): set \
@@ -62,31 +63,43 @@ impl Collector {
         self.build_profile(copy, limit)
     }
 
+    /// The profile of all windows so far, without the progress of a schedule and without the times
+    /// of steps. `None`: a lock could not be taken within `limit`.
+    #[cfg(feature = "metrics")]
+    pub(crate) fn profile_since_start(&self, limit: Duration) -> Option<Profile> {
+        let window = self.window.try_lock_for(limit)?;
+        let (current, late, symbols) = self.totals(&window, limit)?;
+        let ended = &window.ended;
+        let mut totals = ended.totals.clone();
+        if ended.owns_late {
+            totals.add_late(&late);
+        }
+        totals.merge(&in_window(&window, current, &late));
+        let errors = ended.errors.clone();
+        let copy = WindowCopy {
+            totals,
+            symbols,
+            since: cupti::CollectionCounts::default(),
+            settings: window.settings().or(ended.settings.as_ref()).cloned(),
+            began_at: ended.began_at.unwrap_or(window.began_at),
+            steps: StepClock::default(),
+            schedule: None,
+            runs_cupti: window.runs_cupti() || ended.ran_cupti,
+            note: None,
+        };
+        drop(window);
+        let mut profile = self.build_profile(copy, limit)?;
+        for error in errors {
+            ended_windows::add_error(&mut profile.diagnostics.errors, error);
+        }
+        Some(profile)
+    }
+
     fn copy_window(&self, limit: Duration) -> Option<WindowCopy> {
         let window = self.window.try_lock_for(limit)?;
         let (current, late, symbols) = self.totals(&window, limit)?;
-        let mut totals = match &window.schedule {
-            None => current,
-            Some(schedule) => {
-                let mut totals = schedule.closed().clone();
-                totals.add_late(&late);
-                if schedule.counts() {
-                    totals.merge(&current);
-                } else {
-                    let phase = schedule.position().phase;
-                    let kept = current.of_calls_begun_before(phase);
-                    totals.counters.merge(kept);
-                    totals.counters.set_open_calls(&current.counters);
-                }
-                totals
-            }
-        };
-        if !window.measures() {
-            // Calls in progress belong to no session.
-            totals.counters.set_open_calls(&Totals::default());
-        }
         Some(WindowCopy {
-            totals,
+            totals: in_window(&window, current, &late),
             symbols,
             since: window.cupti.clone(),
             settings: window.settings().cloned(),
@@ -233,17 +246,7 @@ impl Collector {
         profile.devices = self.gpu.devices(limit);
         let diagnostics = &mut profile.diagnostics;
         diagnostics.event_overhead_ns = self.gpu.floor_ns(limit);
-        let failures = driver.failures().into_iter();
-        diagnostics.errors = failures
-            .map(|(call, code, name, count)| {
-                let mut error = CudaError::default();
-                error.call = call.to_owned();
-                error.code = code;
-                error.name = name;
-                error.count = count;
-                error
-            })
-            .collect();
+        diagnostics.errors = ended_windows::errors();
         let required = driver.lacks();
         if let Some(symbol) = required {
             diagnostics.notes.push(format!(
@@ -260,4 +263,31 @@ impl Collector {
             others.map(|symbol| format!("the CUDA driver has no {symbol}; a newer driver has it")),
         );
     }
+}
+
+/// The part of `current`, and of what arrived `late`, that belongs to the window's profile.
+fn in_window(window: &Window, current: WindowTotals, late: &LateTotals) -> WindowTotals {
+    let mut totals = match &window.schedule {
+        None => current,
+        Some(schedule) => {
+            let mut totals = schedule.closed().clone();
+            if !window.ended.owns_late {
+                totals.add_late(late);
+            }
+            if schedule.counts() {
+                totals.merge(&current);
+            } else {
+                let phase = schedule.position().phase;
+                let kept = current.of_calls_begun_before(phase);
+                totals.counters.merge(kept);
+                totals.counters.set_open_calls(&current.counters);
+            }
+            totals
+        }
+    };
+    if !window.measures() {
+        // Calls in progress belong to no session.
+        totals.counters.set_open_calls(&Totals::default());
+    }
+    totals
 }

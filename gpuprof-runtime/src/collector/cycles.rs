@@ -94,7 +94,11 @@ impl Collector {
         let is_read = cupti::drain(READ_TIMEOUT);
         let (totals, late) = self.next_window(window, LatePolicy::KeepCurrent);
         let schedule = window.schedule.as_mut()?;
-        schedule.closed_mut().add_late(&late);
+        let of_late = match std::mem::take(&mut window.ended.owns_late) {
+            true => &mut window.ended.totals,
+            false => schedule.closed_mut(),
+        };
+        of_late.add_late(&late);
         schedule.closed_mut().merge(&totals);
         let (cycle, ended) = schedule.close_cycle();
         let since = schedule.cupti().clone();

@@ -7,6 +7,7 @@ mod build_trace;
 pub(crate) mod collect_profile;
 mod cycles;
 mod default_stream;
+mod ended_windows;
 mod first_stream;
 mod memory_profile;
 mod memory_tracks;
@@ -25,6 +26,7 @@ use std::time::{Duration, SystemTime};
 use parking_lot::Mutex;
 
 pub(crate) use self::default_stream::{default_stream, has_default_stream, set_default_stream};
+use self::ended_windows::{EndingWindow, LATE_POLICY};
 pub(crate) use self::first_stream::{note_stream, set_on_first_stream};
 use self::schedule_position::SchedulePosition;
 use self::step_clock::StepClock;
@@ -108,6 +110,7 @@ impl Collector {
         let sampling = &self.gpu.sampling;
         let next_epoch = window_epoch::current().wrapping_add(1);
         sampling.begin(settings.sampling(), cupti::is_running(), next_epoch);
+        let ending = window.ending();
         window.schedule = settings.schedule.map(SchedulePosition::new);
         match settings.recorded_events() {
             Some(limit) => self.recorder.start(limit),
@@ -117,20 +120,22 @@ impl Collector {
         let is_on = settings.memory && settings.mode == Mode::On;
         self.gpu.pools.watch(is_on && !has_records);
         window.state = WindowState::Open(settings);
-        self.begin_window(&mut window);
+        self.begin_window(&mut window, ending);
         self.apply_flags(&window);
     }
 
     /// Closes the window: spans do nothing until the next [`start`](Self::start).
     pub(crate) fn stop(&self) {
         let mut window = self.window.lock();
+        let ending = window.ending();
         window.state = WindowState::Closed;
         self.gpu.pools.watch(false);
         self.recorder.stop();
         window.began = None;
         window.steps = StepClock::default();
         window.schedule = None;
-        self.next_window(&window, LatePolicy::Discard);
+        let (totals, late) = self.next_window(&window, LATE_POLICY);
+        window.ended.add(ending, totals, &late);
         self.apply_flags(&window);
     }
 
@@ -145,7 +150,8 @@ impl Collector {
     /// Counts from zero again, under the same settings.
     pub(crate) fn reset(&self) {
         let mut window = self.window.lock();
-        self.begin_window(&mut window);
+        let ending = window.ending();
+        self.begin_window(&mut window, ending);
         if let Some(schedule) = &mut window.schedule {
             schedule.reset();
         }
@@ -174,10 +180,12 @@ impl Collector {
         self.cupti.set_window(counts.then(window_epoch::current));
     }
 
-    fn begin_window(&self, window: &mut Window) {
-        self.next_window(window, LatePolicy::Discard);
-        self.gpu.clear_failure_counts();
-        self.calls_after_thread_exit.store(0, Relaxed);
+    fn begin_window(&self, window: &mut Window, ending: Option<EndingWindow>) {
+        let (totals, late) = self.next_window(window, LATE_POLICY);
+        let ended = &mut window.ended;
+        ended.add(ending, totals, &late);
+        ended.add_cleared_errors(|| self.gpu.clear_failure_counts());
+        ended.add_dropped(self.calls_after_thread_exit.swap(0, Relaxed));
         nvml::reset();
         // A program that is not measured is spared the clock's calibration.
         window.began = window.measures().then(clock::now);

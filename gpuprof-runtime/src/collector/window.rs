@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use super::ended_windows::{EndedWindows, EndingWindow};
 use super::schedule_position::SchedulePosition;
 use super::step_clock::StepClock;
 use crate::clock;
@@ -22,6 +23,8 @@ pub(super) struct Window {
     pub(super) schedule: Option<SchedulePosition>,
     /// CUPTI's counts when the window began.
     pub(super) cupti: cupti::CollectionCounts,
+    /// The windows before this one.
+    pub(super) ended: EndedWindows,
 }
 
 #[derive(Debug)]
@@ -42,6 +45,7 @@ impl Window {
             steps: StepClock::default(),
             schedule: None,
             cupti: cupti::CollectionCounts::default(),
+            ended: EndedWindows::default(),
         }
     }
 
@@ -76,6 +80,23 @@ impl Window {
             Some(Mode::Nvtx) => SiteFlags::EMIT_NVTX,
             _ => SiteFlags::NONE,
         }
+    }
+
+    /// Takes what [`EndedWindows`] adds of this window, before anything of it changes. `None`: it
+    /// measures nothing, or nothing is kept.
+    pub(super) fn ending(&mut self) -> Option<EndingWindow> {
+        if !cfg!(feature = "metrics") || !self.measures() {
+            return None;
+        }
+        let discarded = self.schedule.as_ref().filter(|schedule| !schedule.counts());
+        Some(EndingWindow {
+            settings: self.settings().cloned(),
+            began_at: self.began_at,
+            ran_cupti: self.runs_cupti(),
+            wall_ticks: self.wall_ticks(),
+            discarded: discarded.map(|schedule| schedule.position().phase),
+            closed: (self.schedule.as_mut()).map(|schedule| std::mem::take(schedule.closed_mut())),
+        })
     }
 
     /// Whether CUPTI is asked for and running.

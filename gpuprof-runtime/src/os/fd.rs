@@ -70,3 +70,23 @@ pub(crate) fn columns(terminal: c_int) -> Option<usize> {
     let status = unsafe { libc::ioctl(terminal, libc::TIOCGWINSZ, &raw mut size) };
     (status == 0 && size.ws_col > 0).then_some(size.ws_col.into())
 }
+
+/// What a descriptor is open to: device and inode.
+#[cfg(feature = "metrics")]
+pub(crate) fn identity(descriptor: c_int) -> Option<(u64, u64)> {
+    // SAFETY: all-zero bytes are a valid `stat`.
+    let mut found: libc::stat = unsafe { mem::zeroed() };
+    // SAFETY: fstat writes one `stat` to the pointer.
+    let status = unsafe { libc::fstat(descriptor, &raw mut found) };
+    (status == 0).then_some((found.st_dev, found.st_ino))
+}
+
+/// Closes a descriptor if it is still open to `wanted`: the program may have closed it, and opened
+/// another file under its number. For a forked child, where whoever owns it does not run.
+#[cfg(feature = "metrics")]
+pub(crate) fn close_in_forked_child(descriptor: c_int, wanted: (u64, u64)) {
+    if identity(descriptor) == Some(wanted) {
+        // SAFETY: the descriptor is open, and nothing in this process uses it again.
+        unsafe { libc::close(descriptor) };
+    }
+}

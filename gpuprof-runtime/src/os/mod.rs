@@ -4,6 +4,8 @@ pub(crate) mod atomic_file;
 pub(crate) mod fd;
 pub(crate) mod fork;
 pub(crate) mod modules;
+#[cfg(feature = "metrics")]
+pub(crate) mod poll;
 mod thread_scheduling;
 pub(crate) mod thread_signals;
 pub(crate) mod tick_counter;

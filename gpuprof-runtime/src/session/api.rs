@@ -4,6 +4,8 @@ use std::sync::{Arc, Once};
 use std::time::Duration;
 
 use super::current_profile;
+#[cfg(feature = "metrics")]
+use super::metrics;
 use super::profile_callback;
 use super::waits::{self, LOCK_LIMIT};
 use super::{checkpoint, exit, signals};
@@ -32,6 +34,8 @@ pub(crate) fn start_from_environment() {
         }
         let settings = Arc::new(settings);
         start(Arc::clone(&settings));
+        #[cfg(feature = "metrics")]
+        metrics::start(&settings);
         checkpoint::start(&settings);
         signals::start(&settings);
     });

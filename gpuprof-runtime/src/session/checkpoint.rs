@@ -29,7 +29,7 @@ pub(super) fn start(settings: &Settings) {
     if settings.mode != Mode::On {
         return;
     }
-    if paths(settings).next().is_none() {
+    if paths(settings).next().is_none() && !has_metrics() {
         fd::stderr(
             b"gpuprof: GPUPROF_CHECKPOINT has no effect: \
               GPUPROF_REPORT has no json=PATH to rewrite\n",
@@ -66,7 +66,7 @@ fn run(interval: Duration) {
             return;
         };
         let began = Instant::now();
-        if let Some(problem) = rewrite()
+        if let Some(problem) = rewrite().or(write_metrics())
             && !has_warned
         {
             has_warned = true;
@@ -99,7 +99,23 @@ fn rewrite() -> Option<String> {
     problem
 }
 
-/// The files that are rewritten.
+#[cfg(feature = "metrics")]
+use super::metrics::has_files as has_metrics;
+
+#[cfg(not(feature = "metrics"))]
+fn has_metrics() -> bool {
+    false
+}
+
+/// Rewrites the files of metrics. Returns a line for the user if one cannot be written.
+fn write_metrics() -> Option<String> {
+    #[cfg(feature = "metrics")]
+    return super::metrics::write_files(LOCK_LIMIT);
+    #[cfg(not(feature = "metrics"))]
+    None
+}
+
+/// The JSON files that are rewritten.
 fn paths(settings: &Settings) -> impl Iterator<Item = PathBuf> {
     let path = |output: &Output| match output {
         Output::Json(path) => Some(write_outputs::fill_in(path)),

@@ -12,6 +12,8 @@ use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+#[cfg(feature = "metrics")]
+use super::metrics;
 use super::{checkpoint, open_windows, waits, write_outputs};
 use crate::os::{fd, fork};
 use crate::settings::{Output, Settings};
@@ -33,6 +35,10 @@ const WRITE_LIMIT: Duration = Duration::from_secs(10);
 /// Timeout for a checkpoint that is being written. If it hangs, in a network file system for
 /// example, the reports are written all the same.
 const CHECKPOINT_LIMIT: Duration = Duration::from_secs(2);
+
+/// Timeout for a scrape of metrics in progress.
+#[cfg(feature = "metrics")]
+const SCRAPE_LIMIT: Duration = Duration::from_secs(1);
 
 /// Characters of a filter that a message shows.
 const MAX_PATTERN: usize = 60;
@@ -91,6 +97,8 @@ unsafe extern "C" fn stop_in_forked_child() {
         entry.0.disable();
     }
     thread_state::forget_in_forked_child();
+    #[cfg(feature = "metrics")]
+    metrics::close_in_forked_child();
 }
 
 extern "C" fn handler() {
@@ -124,6 +132,8 @@ fn wait_for_report() {
 
 fn write_reports() {
     let has_checkpoint = checkpoint::stop(CHECKPOINT_LIMIT);
+    #[cfg(feature = "metrics")]
+    metrics::stop(SCRAPE_LIMIT);
     for (settings, profile) in open_windows::at_exit(REPORT_LOCK_LIMIT) {
         warn_unmatched_filter(&settings, &profile);
         for output in &settings.outputs {
@@ -132,6 +142,10 @@ fn write_reports() {
                 write_outputs::write(output, &settings, &profile);
             }
         }
+    }
+    #[cfg(feature = "metrics")]
+    if let Some(problem) = metrics::write_files(REPORT_LOCK_LIMIT) {
+        fd::stderr(problem.as_bytes());
     }
 }
 

@@ -7,6 +7,8 @@ mod current_profile;
 mod current_trace;
 mod exit;
 mod measuring_session;
+#[cfg(feature = "metrics")]
+pub(crate) mod metrics;
 mod open_windows;
 mod process_facts;
 mod profile_callback;

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use regex_lite::Regex;
 
-use super::{CuptiMode, Mode, Output, Sampling, Schedule, Settings};
+use super::{CuptiMode, Metrics, Mode, Output, Sampling, Schedule, Settings};
 use gpuprof_report::profile::parse_meta;
 use gpuprof_report::sanitize;
 use gpuprof_report::variables::{Setting, VARIABLES, Variable};
@@ -50,6 +50,11 @@ pub(crate) fn from_env(
     if settings.mode == Mode::Nvtx && cfg!(not(feature = "nvtx")) {
         problems
             .push("GPUPROF=nvtx has no effect: gpuprof is built without its feature nvtx".into());
+    }
+    if !settings.metrics.is_empty() && cfg!(not(feature = "metrics")) {
+        problems.push(
+            "GPUPROF_METRICS has no effect: gpuprof is built without its feature metrics".into(),
+        );
     }
     (settings, problems)
 }
@@ -113,6 +118,7 @@ impl Settings {
             Setting::Counters => self.counters = switch(value).ok_or_else(wrong)?,
             Setting::Stacks => self.stacks = switch(value).ok_or_else(wrong)?,
             Setting::Memory => self.memory = switch(value).ok_or_else(wrong)?,
+            Setting::Metrics => self.metrics = Metrics::parse(value).ok_or_else(wrong)?,
             // Read when CUPTI starts, for sessions of the program as well.
             Setting::CuptiLibrary => {}
             // Read when a profile is taken, for sessions of the program as well.

@@ -2,6 +2,7 @@
 //! [`SessionBuilder`](crate::SessionBuilder).
 
 mod environment;
+mod metrics;
 #[cfg(test)]
 mod tests;
 
@@ -11,6 +12,9 @@ use std::time::Duration;
 use regex_lite::Regex;
 
 pub(crate) use self::environment::from_env;
+pub(crate) use self::metrics::Metrics;
+#[cfg(feature = "metrics")]
+pub(crate) use self::metrics::address as metrics_address;
 pub(crate) use gpuprof_report::schedule::Schedule;
 pub(crate) use gpuprof_report::settings::{CuptiMode, Mode, Output, Sampling, Sort};
 
@@ -43,6 +47,8 @@ pub(crate) struct Settings {
     pub(crate) memory: bool,
     /// Events that the time line keeps.
     pub(crate) trace_limit: usize,
+    /// Where metrics go.
+    pub(crate) metrics: Metrics,
 }
 
 impl Default for Settings {
@@ -63,6 +69,7 @@ impl Default for Settings {
             stacks: false,
             memory: false,
             trace_limit: TRACE_LIMIT,
+            metrics: Metrics::default(),
         }
     }
 }

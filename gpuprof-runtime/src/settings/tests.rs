@@ -103,6 +103,7 @@ fn a_wrong_value_is_one_line_that_says_what_is_accepted_and_leaves_the_default()
         ("GPUPROF_CHECKPOINT", "0", "number of seconds from 0.01"),
         ("GPUPROF_CHECKPOINT", "inf", "number of seconds from 0.01"),
         ("GPUPROF_META", "1f2e3d4", "KEY=VALUE,KEY=VALUE"),
+        ("GPUPROF_METRICS", "listen=", "listen=ADDRESS"),
         ("GPUPROF_SAMPEL", "4", "no setting of gpuprof"),
     ] {
         let (settings, problems) = read(&[(name, value)]);
@@ -135,6 +136,17 @@ fn a_checkpoint_may_be_a_duration_and_a_path_counts_from_here() {
 fn cupti_is_on_in_every_feature_set() {
     let (settings, problems) = read(&[("GPUPROF_CUPTI", "on")]);
     assert_eq!((settings.cupti, problems), (CuptiMode::On, vec![]));
+}
+
+#[test]
+fn metrics_without_their_feature_are_one_line() {
+    let (settings, problems) = read(&[("GPUPROF_METRICS", "listen=9464")]);
+    assert_eq!(settings.metrics.listen.as_deref(), Some("9464"));
+    let expected: &[&str] = match cfg!(feature = "metrics") {
+        true => &[],
+        false => &["GPUPROF_METRICS has no effect: gpuprof is built without its feature metrics"],
+    };
+    assert_eq!(problems, expected);
 }
 
 #[test]

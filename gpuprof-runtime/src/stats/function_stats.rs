@@ -316,6 +316,7 @@ fn span_stats(
     let mut stats = SpanStats::default();
     stats.total_ns = total_ns;
     stats.self_ns = self_ns;
+    stats.sum_ns = all.total;
     stats.mean_ns = all.mean().round() as u64;
     stats.min_ns = min_ns;
     stats.max_ns = max_ns;

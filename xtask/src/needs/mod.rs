@@ -30,6 +30,8 @@ pub(crate) enum Need {
     Chromium,
     /// Node.js with npm, which drive Chromium.
     Node,
+    /// Prometheus with promtool, and its Pushgateway.
+    Prometheus,
 }
 
 impl Need {
@@ -44,6 +46,7 @@ impl Need {
             Need::Pip => "python3 with pip, needed to check the PTX of kernels/",
             Need::Chromium => "Chromium, needed to open pages and time lines",
             Need::Node => "Node.js 18 or newer with npm, needed to open pages and time lines",
+            Need::Prometheus => "Prometheus and its Pushgateway, needed to scrape metrics",
         }
     }
 
@@ -63,6 +66,7 @@ impl Need {
             (Need::Chromium, _) => &["chromium"],
             (Need::Node, Family::Fedora) => &["nodejs", "nodejs-npm"],
             (Need::Node, _) => &["nodejs", "npm"],
+            (Need::Prometheus, _) => &["prometheus", "prometheus-pushgateway"],
         }
     }
 
@@ -80,6 +84,9 @@ impl Need {
             Need::Chromium => Ok(chromium().is_none()),
             Need::Node => Ok(!workspace::runs("node", &["-e", NODE_IS_NEW])
                 || !workspace::runs("npm", &["--version"])),
+            Need::Prometheus => Ok(["prometheus", "promtool", "prometheus-pushgateway"]
+                .iter()
+                .any(|program| !workspace::runs(program, &["--version"]))),
             Need::Libclang => match Search::here().run() {
                 Found::Complete => Ok(false),
                 Found::NoHeaders | Found::Nothing => Ok(true),

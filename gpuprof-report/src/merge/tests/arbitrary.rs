@@ -27,7 +27,7 @@ fn buckets() -> impl Strategy<Value = Vec<Bucket>> {
 }
 
 prop_compose! {
-    fn spans()(n in prop::array::uniform10(number()), histogram in buckets()) -> SpanStats {
+    fn spans()(n in prop::array::uniform11(number()), histogram in buckets()) -> SpanStats {
         SpanStats {
             total_ns: n[0],
             self_ns: n[1],
@@ -39,6 +39,7 @@ prop_compose! {
             p90_ns: n[7],
             p95_ns: n[8],
             p99_ns: n[9],
+            sum_ns: n[10],
             histogram,
         }
     }
@@ -72,7 +73,7 @@ prop_compose! {
 }
 
 prop_compose! {
-    fn gpu()(times in spans(), timed_calls in number(), timed_ns in number(),
+    fn gpu()(times in spans().boxed(), timed_calls in number(), timed_ns in number(),
              device in prop::option::of(small()), amount in prop::option::of(any::<f64>()))
         -> GpuSpanStats {
         GpuSpanStats {
@@ -87,7 +88,7 @@ prop_compose! {
 }
 
 prop_compose! {
-    fn function()(name in text(), calls in number(), cpu in spans(),
+    fn function()(name in text(), calls in number(), cpu in spans().boxed(),
                   gpu in prop::option::of(gpu()), parts in prop::collection::vec(gpu(), 0..3),
                   labels in prop::collection::vec((text(), number()), 0..3),
                   kernels in prop::collection::vec(kernel(), 0..3),

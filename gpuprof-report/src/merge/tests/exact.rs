@@ -35,6 +35,7 @@ fn spans(samples: &[u64]) -> SpanStats {
     SpanStats {
         total_ns: sum,
         self_ns: sum / 2,
+        sum_ns: sum,
         mean_ns: mean.round() as u64,
         min_ns: *min,
         max_ns: *max,

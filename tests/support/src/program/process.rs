@@ -93,6 +93,11 @@ impl Running {
         self
     }
 
+    /// Its process id.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Sends it a signal.
     pub fn signal(&self, signal: i32) {
         let process = i32::try_from(self.child.id()).expect("a process id");

@@ -1,0 +1,316 @@
+//! The metrics of a profile.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::buckets::Durations;
+use super::family::{Families, Family, Kind, Label, Sample, Unit, Value};
+use super::series::{OTHER_FUNCTIONS, Series};
+use crate::profile::{Device, Profile};
+
+/// The metrics of `profile`, which has everything that the process measured so far.
+#[must_use]
+pub fn families(profile: &Profile, series: &mut Series) -> Families {
+    let functions = Functions::new(profile, series);
+    let mut families = vec![
+        functions.calls(),
+        functions.open_calls(),
+        functions.cpu(),
+        functions.gpu(),
+        functions.over_limit(),
+        busy(profile, series),
+        memory(
+            profile,
+            "gpuprof_memory_live",
+            "Memory that is allocated now.",
+            |of| of.live_bytes,
+        ),
+        memory(
+            profile,
+            "gpuprof_memory_peak",
+            "The most memory that was allocated at once.",
+            |of| of.peak_bytes,
+        ),
+        findings(profile, series),
+    ];
+    families.extend(diagnostics(profile));
+    families.push(devices(profile));
+    families.retain(|family| !family.samples.is_empty());
+    let mut labels = vec![("host", profile.host.clone())];
+    labels.extend(profile.rank.map(|rank| ("rank", rank.to_string())));
+    Families { labels, families }
+}
+
+/// The functions that ran, by label.
+#[derive(Default)]
+struct Functions {
+    rows: BTreeMap<String, Row>,
+    over_limit: u64,
+}
+
+#[derive(Default)]
+struct Row {
+    calls: u64,
+    open_calls: u64,
+    cpu: Durations,
+    /// By device.
+    gpu: BTreeMap<u32, Durations>,
+}
+
+impl Functions {
+    fn new(profile: &Profile, series: &mut Series) -> Self {
+        let mut functions = Self::default();
+        for function in profile
+            .functions
+            .iter()
+            .filter(|function| function.has_run())
+        {
+            let label = series.function(function);
+            functions.over_limit += u64::from(label == OTHER_FUNCTIONS);
+            let row = functions.rows.entry(label).or_default();
+            row.calls = row.calls.saturating_add(function.calls);
+            row.open_calls = row.open_calls.saturating_add(function.open_calls);
+            row.cpu.add(&function.cpu, function.calls);
+            for gpu in function.gpu_on_each_device() {
+                if let Some(device) = gpu.device {
+                    row.gpu.entry(device).or_default().add(&gpu.times, 0);
+                }
+            }
+        }
+        functions
+    }
+
+    fn samples(&self, value: impl Fn(&Row) -> Value) -> Vec<Sample> {
+        let rows = self.rows.iter();
+        rows.map(|(function, row)| Sample {
+            labels: vec![("function", function.clone())],
+            value: value(row),
+        })
+        .collect()
+    }
+
+    fn calls(&self) -> Family {
+        Family {
+            name: "gpuprof_function_calls",
+            unit: None,
+            help: "Calls of an annotated function that ended on the CPU.",
+            kind: Kind::Counter,
+            samples: self.samples(|row| Value::Whole(row.calls)),
+        }
+    }
+
+    fn open_calls(&self) -> Family {
+        Family {
+            name: "gpuprof_function_open_calls",
+            unit: None,
+            help: "Calls of an annotated function that are in progress.",
+            kind: Kind::Gauge,
+            samples: self.samples(|row| Value::Whole(row.open_calls)),
+        }
+    }
+
+    fn cpu(&self) -> Family {
+        Family {
+            name: "gpuprof_function_cpu",
+            unit: Some(Unit::Seconds),
+            help: "CPU time of the calls of an annotated function.",
+            kind: Kind::Histogram,
+            samples: self.samples(|row| Value::Durations(Box::new(row.cpu.clone()))),
+        }
+    }
+
+    fn gpu(&self) -> Family {
+        let rows = self.rows.iter();
+        let samples = rows.flat_map(|(function, row)| {
+            row.gpu.iter().map(|(device, durations)| Sample {
+                labels: vec![("function", function.clone()), device_label(*device)],
+                value: Value::Durations(Box::new(durations.clone())),
+            })
+        });
+        Family {
+            name: "gpuprof_function_gpu",
+            unit: Some(Unit::Seconds),
+            help: "Time between the two events of a call on its stream. Under sampling a timed \
+                   call counts once for each call that it stands for.",
+            kind: Kind::Histogram,
+            samples: samples.collect(),
+        }
+    }
+
+    fn over_limit(&self) -> Family {
+        Family {
+            name: "gpuprof_functions_over_limit",
+            unit: None,
+            help: "Functions that ran and have no series of their own.",
+            kind: Kind::Gauge,
+            samples: vec![Sample {
+                labels: Vec::new(),
+                value: Value::Whole(self.over_limit),
+            }],
+        }
+    }
+}
+
+fn device_label(ordinal: u32) -> Label {
+    ("device", ordinal.to_string())
+}
+
+fn busy(profile: &Profile, series: &mut Series) -> Family {
+    let busy = profile.gpu_busy.iter();
+    let samples = busy.map(|busy| Sample {
+        labels: vec![device_label(busy.device)],
+        value: Value::Ns(series.busy_ns(busy.device, busy.busy_ns)),
+    });
+    Family {
+        name: "gpuprof_gpu_busy",
+        unit: Some(Unit::Seconds),
+        help: "Time during which a kernel, copy or memset ran on the device; without \
+               GPUPROF_CUPTI, during which a GPU span was open.",
+        kind: Kind::Counter,
+        samples: samples.collect(),
+    }
+}
+
+fn memory(
+    profile: &Profile,
+    name: &'static str,
+    help: &'static str,
+    bytes: fn(&crate::profile::MemoryUse) -> u64,
+) -> Family {
+    let uses = profile.memory.iter().flat_map(|memory| &memory.uses);
+    let samples = uses.map(|of_kind| {
+        let mut labels = vec![("kind", of_kind.kind.as_str().to_owned())];
+        labels.extend(of_kind.device.map(device_label));
+        Sample {
+            labels,
+            value: Value::Whole(bytes(of_kind)),
+        }
+    });
+    Family {
+        name,
+        unit: Some(Unit::Bytes),
+        help,
+        kind: Kind::Gauge,
+        samples: samples.collect(),
+    }
+}
+
+fn findings(profile: &Profile, series: &mut Series) -> Family {
+    // By rule and function; the largest of those in `other functions`.
+    let mut gains = BTreeMap::<(&str, Option<String>), u64>::new();
+    for finding in &profile.findings {
+        let mut functions = profile.functions.iter();
+        let function = (finding.function.as_ref()).map(|name| {
+            let found = functions.find(|function| function.name == *name);
+            found.map_or_else(
+                || OTHER_FUNCTIONS.to_owned(),
+                |found| series.function(found),
+            )
+        });
+        let gain = gains.entry((finding.rule.as_str(), function)).or_default();
+        *gain = finding.gain_ns.max(*gain);
+    }
+    let samples = gains.into_iter().map(|((rule, function), gain_ns)| {
+        let mut labels = vec![("rule", rule.to_owned())];
+        labels.extend(function.map(|function| ("function", function)));
+        Sample {
+            labels,
+            value: Value::Ns(gain_ns),
+        }
+    });
+    Family {
+        name: "gpuprof_finding_gain",
+        unit: Some(Unit::Seconds),
+        help: "The most wall time that following the advice of a finding can save. A finding that \
+               no longer holds has no series.",
+        kind: Kind::Gauge,
+        samples: samples.collect(),
+    }
+}
+
+fn diagnostics(profile: &Profile) -> [Family; 5] {
+    let diagnostics = &profile.diagnostics;
+    let counter = |name, unit, help, value| Family {
+        name,
+        unit,
+        help,
+        kind: Kind::Counter,
+        samples: vec![Sample {
+            labels: Vec::new(),
+            value,
+        }],
+    };
+    let errors = diagnostics.errors.iter().map(|error| Sample {
+        labels: vec![("call", error.call.clone()), ("error", error.name.clone())],
+        value: Value::Whole(error.count),
+    });
+    let failed = profile.api.iter().filter(|api| api.failed > 0);
+    let failed = failed.map(|api| Sample {
+        labels: vec![("call", api.name.clone())],
+        value: Value::Whole(api.failed),
+    });
+    let family = |name, help, samples| Family {
+        name,
+        unit: None,
+        help,
+        kind: Kind::Counter,
+        samples,
+    };
+    [
+        counter(
+            "gpuprof_measured",
+            Some(Unit::Seconds),
+            "Time during which gpuprof measured.",
+            Value::Ns(profile.wall_ns),
+        ),
+        counter(
+            "gpuprof_overhead",
+            Some(Unit::Seconds),
+            "Estimated CPU time that gpuprof took, over all threads.",
+            Value::Ns(diagnostics.overhead_ns),
+        ),
+        counter(
+            "gpuprof_dropped_calls",
+            None,
+            "Calls that are counted in no function, for lack of memory or call paths.",
+            Value::Whole(diagnostics.dropped),
+        ),
+        family(
+            "gpuprof_cuda_errors",
+            "CUDA errors of gpuprof's own calls, which the program does not see.",
+            distinct(errors.collect()),
+        ),
+        family(
+            "gpuprof_api_errors",
+            "CUDA calls of the program that returned an error, by CUPTI's records.",
+            distinct(failed.collect()),
+        ),
+    ]
+}
+
+/// Without the second of two series with the same labels, which Prometheus refuses.
+fn distinct(mut samples: Vec<Sample>) -> Vec<Sample> {
+    let mut seen = BTreeSet::new();
+    samples.retain(|sample| seen.insert(sample.labels.clone()));
+    samples
+}
+
+fn devices(profile: &Profile) -> Family {
+    let labels = |device: &Device| {
+        vec![
+            device_label(device.ordinal),
+            ("name", device.shown_name().into_owned()),
+            ("uuid", device.uuid.clone()),
+        ]
+    };
+    let samples = profile.devices.iter().map(|device| Sample {
+        labels: labels(device),
+        value: Value::Whole(1),
+    });
+    Family {
+        name: "gpuprof_device_info",
+        unit: None,
+        help: "The devices on which anything was timed.",
+        kind: Kind::Gauge,
+        samples: samples.collect(),
+    }
+}

@@ -1,0 +1,110 @@
+//! What the scrapes of one process have in common: a series never moves to another function, and no
+//! counter goes down.
+
+use std::collections::BTreeMap;
+
+use crate::profile::Function;
+use crate::sanitize;
+
+/// Functions that have series of their own.
+pub const MAX_FUNCTIONS: usize = 500;
+
+/// The function that stands for all beyond the first [`MAX_FUNCTIONS`] that ran.
+pub const OTHER_FUNCTIONS: &str = "other functions";
+
+/// Characters of a function's name in a label.
+const MAX_NAME: usize = 300;
+
+/// See the module. One for a process, in all of its scrapes.
+#[derive(Debug, Default)]
+pub struct Series {
+    /// By label: the crate of its function.
+    functions: BTreeMap<String, String>,
+    busy_ns: BTreeMap<u32, u64>,
+}
+
+impl Series {
+    /// The label of a function that ran: its name, with its crate if a function of another crate
+    /// has that name, or [`OTHER_FUNCTIONS`] if [`MAX_FUNCTIONS`] others ran before.
+    pub(super) fn function(&mut self, function: &Function) -> String {
+        let name = sanitize::short(&function.name, MAX_NAME).into_owned();
+        let of_crate = function.module.split("::").next().unwrap_or_default();
+        if self.is_known(&name, of_crate) {
+            return name;
+        }
+        let label = match self.functions.contains_key(&name) {
+            true => format!("{of_crate}::{name}"),
+            false => name,
+        };
+        if self.is_known(&label, of_crate) {
+            return label;
+        }
+        if self.functions.len() >= MAX_FUNCTIONS {
+            return OTHER_FUNCTIONS.to_owned();
+        }
+        self.functions.insert(label.clone(), of_crate.to_owned());
+        label
+    }
+
+    fn is_known(&self, label: &str, of_crate: &str) -> bool {
+        self.functions
+            .get(label)
+            .is_some_and(|known| known == of_crate)
+    }
+
+    /// The busy time of a device: under sampling it is an estimate that may go down, and the
+    /// counter then waits for it.
+    pub(super) fn busy_ns(&mut self, device: u32, ns: u64) -> u64 {
+        let largest = self.busy_ns.entry(device).or_default();
+        *largest = ns.max(*largest);
+        *largest
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{MAX_FUNCTIONS, OTHER_FUNCTIONS, Series};
+    use crate::profile::Function;
+
+    fn function(module: &str, name: &str) -> Function {
+        Function {
+            module: module.to_owned(),
+            name: name.to_owned(),
+            ..Function::default()
+        }
+    }
+
+    #[test]
+    fn functions_of_two_crates_with_one_name_have_two_labels() {
+        let mut series = Series::default();
+        for _ in 0..2 {
+            assert_eq!(
+                series.function(&function("a::model", "model::step")),
+                "model::step"
+            );
+            assert_eq!(
+                series.function(&function("b::model", "model::step")),
+                "b::model::step"
+            );
+        }
+    }
+
+    #[test]
+    fn a_label_stays_its_functions_when_there_is_no_room() {
+        let mut series = Series::default();
+        for number in 0..MAX_FUNCTIONS {
+            let name = format!("f{number}");
+            assert_eq!(series.function(&function("a", &name)), name);
+        }
+        assert_eq!(series.function(&function("a", "more")), OTHER_FUNCTIONS);
+        assert_eq!(series.function(&function("b", "f0")), OTHER_FUNCTIONS);
+        assert_eq!(series.function(&function("a", "f499")), "f499");
+    }
+
+    #[test]
+    fn a_busy_time_that_goes_down_is_waited_for() {
+        let mut series = Series::default();
+        let shown = [5, 3, 6].map(|ns| series.busy_ns(0, ns));
+        assert_eq!((shown, series.busy_ns(1, 1)), ([5, 5, 6], 1));
+    }
+}

@@ -1,0 +1,21 @@
+//! The text format, for programs without a registry.
+
+use super::scrape::page;
+use crate::session::api::start_from_environment;
+use crate::session::waits::LOCK_LIMIT;
+
+/// The metrics of the process in Prometheus's text format 0.0.4: for programs that serve metrics
+/// without a registry of the crate prometheus-client. Empty if nothing was measured yet.
+///
+/// ```
+/// # use gpuprof_runtime as gpuprof;
+/// # fn train() {}
+/// train();
+/// let text = gpuprof::metrics::prometheus_text();
+/// ```
+#[must_use]
+pub fn prometheus_text() -> String {
+    start_from_environment();
+    let text = page(LOCK_LIMIT).unwrap_or_default();
+    String::from_utf8(text).unwrap_or_default()
+}

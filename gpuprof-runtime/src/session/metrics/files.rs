@@ -1,0 +1,48 @@
+//! The text files of `prometheus=PATH`: for jobs that end before anybody asks them.
+
+use std::path::PathBuf;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use super::scrape::{last_scrape, to_text};
+use crate::os::atomic_file;
+use crate::session::write_outputs;
+
+/// The files, with their placeholders filled in.
+static FILES: OnceLock<Vec<PathBuf>> = OnceLock::new();
+
+pub(super) fn set(files: &[PathBuf]) {
+    let _ = FILES.set(
+        files
+            .iter()
+            .map(|path| write_outputs::fill_in(path))
+            .collect(),
+    );
+}
+
+/// Whether there are files to write.
+pub(in crate::session) fn has_files() -> bool {
+    FILES.get().is_some_and(|files| !files.is_empty())
+}
+
+/// Writes every file. Returns a line for the user if one cannot be written.
+pub(in crate::session) fn write_files(lock_limit: Duration) -> Option<String> {
+    let files = FILES.get().filter(|files| !files.is_empty())?;
+    let Some(families) = last_scrape(lock_limit) else {
+        return Some(format!(
+            "gpuprof: no metrics: another thread held a lock on the measurements for \
+             {lock_limit:?}\n"
+        ));
+    };
+    let text = to_text(&families);
+    let mut problem = None;
+    for path in files {
+        if let Err(error) = atomic_file::write(path, &text) {
+            let path = write_outputs::shown(path);
+            problem = Some(format!(
+                "gpuprof: cannot write the metrics {path} ({error})\n"
+            ));
+        }
+    }
+    problem
+}

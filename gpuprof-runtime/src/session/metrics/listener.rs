@@ -1,0 +1,62 @@
+//! `GPUPROF_METRICS=listen=ADDRESS`.
+
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::os::fd::AsRawFd;
+use std::path::Path;
+use std::sync::OnceLock;
+
+use super::server::Server;
+use crate::os::{fd, thread_signals};
+use crate::session::write_outputs;
+use crate::settings::metrics_address;
+
+/// The listening socket, for forked children: its descriptor and what that is open to.
+static SOCKET: OnceLock<(i32, (u64, u64))> = OnceLock::new();
+
+/// Serves metrics on `address`, whose placeholders are filled in. A failure is one line for the
+/// user, and so is an address that other machines may reach.
+pub(super) fn start(address: &str) {
+    let filled = write_outputs::fill_in(Path::new(address));
+    let shown = write_outputs::shown(&filled);
+    let Some(address) = filled.to_str().and_then(metrics_address) else {
+        return line(format!(
+            "metrics are not served: {shown} is no address and port"
+        ));
+    };
+    match serve(address) {
+        Err(error) => line(format!("metrics are not served on {address}: {error}")),
+        Ok(bound) if !bound.ip().is_loopback() => line(format!(
+            "metrics are served on {bound}: other machines may read the names and times of \
+             functions there"
+        )),
+        Ok(bound) if bound != address => {
+            line(format!("metrics are served on http://{bound}/metrics"));
+        }
+        Ok(_) => {}
+    }
+}
+
+fn serve(address: SocketAddr) -> io::Result<SocketAddr> {
+    let listener = TcpListener::bind(address)?;
+    let bound = listener.local_addr()?;
+    let descriptor = listener.as_raw_fd();
+    if let Some(identity) = fd::identity(descriptor) {
+        let _ = SOCKET.set((descriptor, identity));
+    }
+    let server = Server::new(listener)?;
+    thread_signals::spawn("gpuprof-metrics", move || server.run())?;
+    Ok(bound)
+}
+
+/// Closes the child's copy of the listening socket, which would keep the port and never answer.
+/// Takes no lock.
+pub(in crate::session) fn close_in_forked_child() {
+    if let Some((descriptor, identity)) = SOCKET.get() {
+        fd::close_in_forked_child(*descriptor, *identity);
+    }
+}
+
+fn line(text: String) {
+    fd::stderr(format!("gpuprof: {text}\n").as_bytes());
+}

@@ -1,0 +1,21 @@
+//! Metrics for Prometheus: the collector for a registry, and what `GPUPROF_METRICS` asks for.
+//!
+//! Each scrape makes the profile of all windows so far, as a snapshot does: nothing is counted
+//! twice, and nothing runs between two scrapes.
+
+mod connection;
+mod exposition;
+mod files;
+mod listener;
+mod registry;
+mod request;
+mod scrape;
+mod server;
+mod start;
+
+pub use self::exposition::prometheus_text;
+pub(super) use self::files::{has_files, write_files};
+pub(super) use self::listener::close_in_forked_child;
+pub use self::registry::Collector;
+pub(super) use self::scrape::stop;
+pub(super) use self::start::start;

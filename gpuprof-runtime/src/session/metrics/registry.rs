@@ -1,0 +1,96 @@
+//! The collector for a registry of the crate prometheus-client.
+
+use std::collections::HashMap;
+use std::fmt;
+
+use prometheus_client::collector;
+use prometheus_client::encoding::{DescriptorEncoder, MetricEncoder, NoLabelSet};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::exemplar::Exemplar;
+use prometheus_client::registry::Unit;
+
+use super::scrape::scrape;
+use crate::session::api::start_from_environment;
+use crate::session::waits::LOCK_LIMIT;
+use gpuprof_report::metrics::{
+    self, BOUNDS, Durations, Families, Family, Kind, Label, Value, seconds,
+};
+
+/// Adds gpuprof's metrics to a registry of the crate prometheus-client 0.25.
+///
+/// ```
+/// # use gpuprof_runtime as gpuprof;
+/// use prometheus_client::registry::Registry;
+///
+/// let mut registry = Registry::default();
+/// registry.register_collector(Box::new(gpuprof::metrics::Collector::default()));
+/// ```
+///
+/// Metrics count from the start of the process, also across [`reset`](crate::reset) and sessions.
+/// Under `GPUPROF=off` there are none. If another thread holds a lock on the measurements for
+/// 1 s, encoding fails.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct Collector {}
+
+impl collector::Collector for Collector {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        start_from_environment();
+        let families = scrape(LOCK_LIMIT).ok_or(fmt::Error)?;
+        for family in &families.families {
+            let unit = family.unit.map(unit);
+            let kind = match family.kind {
+                Kind::Counter => MetricType::Counter,
+                Kind::Gauge => MetricType::Gauge,
+                Kind::Histogram => MetricType::Histogram,
+            };
+            let metric =
+                encoder.encode_descriptor(family.name, family.help, unit.as_ref(), kind)?;
+            encode(metric, family, &families)?;
+        }
+        Ok(())
+    }
+}
+
+fn unit(unit: metrics::Unit) -> Unit {
+    match unit {
+        metrics::Unit::Seconds => Unit::Seconds,
+        metrics::Unit::Bytes => Unit::Bytes,
+    }
+}
+
+fn encode(mut metric: MetricEncoder<'_>, family: &Family, families: &Families) -> fmt::Result {
+    for sample in &family.samples {
+        let labels: Vec<Label> = sample
+            .labels
+            .iter()
+            .chain(&families.labels)
+            .cloned()
+            .collect();
+        let mut encoder = metric.encode_family(&labels)?;
+        match (&sample.value, family.kind) {
+            (Value::Whole(value), Kind::Counter) => encoder.encode_counter(value, NO_EXEMPLAR)?,
+            (Value::Ns(ns), Kind::Counter) => {
+                encoder.encode_counter(&seconds(*ns), NO_EXEMPLAR)?;
+            }
+            // The encoder takes no gauge of 64 bits without a sign.
+            (Value::Whole(value), _) => encoder.encode_gauge(&(*value as f64))?,
+            (Value::Ns(ns), _) => encoder.encode_gauge(&seconds(*ns))?,
+            (Value::Durations(durations), _) => encode_histogram(&mut encoder, durations)?,
+        }
+    }
+    Ok(())
+}
+
+const NO_EXEMPLAR: Option<&Exemplar<NoLabelSet, f64>> = None;
+const NO_EXEMPLARS: Option<&HashMap<usize, Exemplar<NoLabelSet, f64>>> = None;
+
+fn encode_histogram(encoder: &mut MetricEncoder<'_>, durations: &Durations) -> fmt::Result {
+    let finite = BOUNDS.into_iter().map(seconds).zip(durations.buckets);
+    let longer = durations
+        .count
+        .saturating_sub(durations.buckets.iter().sum());
+    let buckets: Vec<(f64, u64)> = finite.chain([(f64::INFINITY, longer)]).collect();
+    let (sum, count) = (seconds(durations.sum_ns), durations.count);
+    encoder.encode_histogram(sum, count, &buckets, NO_EXEMPLARS)
+}

@@ -1,0 +1,15 @@
+//! Starts what `GPUPROF_METRICS` asks for.
+
+use super::{files, listener};
+use crate::settings::{Mode, Settings};
+
+/// Starts what the settings ask for.
+pub(in crate::session) fn start(settings: &Settings) {
+    if settings.mode != Mode::On {
+        return;
+    }
+    files::set(&settings.metrics.files);
+    if let Some(address) = &settings.metrics.listen {
+        listener::start(address);
+    }
+}

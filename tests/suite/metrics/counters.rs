@@ -1,0 +1,183 @@
+//! Promise: counters never go down: they count from the start of the process, also across resets,
+//! sessions and the cycles of a schedule.
+
+use std::sync::Arc;
+
+use cudarc::driver::CudaStream;
+use gpuprof::metrics::prometheus_text;
+use gpuprof::{Sampling, Schedule, Session, gpu_profile};
+use support::suite::Module;
+use support::tests;
+use support::{World, world};
+
+use crate::exposition::Exposition;
+
+pub(crate) const MODULE: Module = Module::new(
+    module_path!(),
+    &[tests![
+        a_reset_takes_nothing_away,
+        sessions_add_up,
+        gpu_time_read_after_a_reset_still_counts,
+        a_schedule_counts_what_its_report_counts,
+        errors_of_ended_windows_stay,
+        no_counter_goes_down_in_any_of_many_windows,
+    ]],
+);
+
+#[gpu_profile]
+fn step(w: &World, stream: &Arc<CudaStream>, ns: u64) {
+    w.cpu(ns);
+    w.gpu.kernel_on(stream, 10 * ns);
+}
+
+fn scrape() -> Exposition {
+    Exposition::read(&prometheus_text())
+}
+
+fn settle(w: &World) {
+    w.gpu.context.synchronize().expect("synchronize");
+    let _ = gpuprof::collect();
+}
+
+/// Calls, CPU time, and calls and time on the GPU.
+fn totals() -> (u64, u64, u64, u64) {
+    let found = scrape();
+    let function = [("function", "counters::step")];
+    let calls = found.one("gpuprof_function_calls_total", &function) as u64;
+    let (count, cpu, _) = found.histogram("gpuprof_function_cpu_seconds", &function);
+    assert_eq!(count, calls);
+    let is_timed = found
+        .of("gpuprof_function_gpu_seconds_count", &function)
+        .count()
+        > 0;
+    let gpu = match is_timed {
+        true => found.histogram("gpuprof_function_gpu_seconds", &function),
+        false => (0, 0, vec![]),
+    };
+    (calls, cpu, gpu.0, gpu.1)
+}
+
+fn busy_ns() -> u64 {
+    let busy = scrape().one("gpuprof_gpu_busy_seconds_total", &[]);
+    (busy * 1e9).round() as u64
+}
+
+fn a_reset_takes_nothing_away() {
+    let w = world();
+    let _session = w.session();
+    step(&w, &w.gpu.stream, 1_000);
+    settle(&w);
+    assert_eq!(totals(), (1, 1_000, 1, 11_000));
+    gpuprof::reset();
+    assert_eq!(totals(), (1, 1_000, 1, 11_000));
+    assert_eq!(busy_ns(), 11_000);
+    step(&w, &w.gpu.stream, 500);
+    settle(&w);
+    assert_eq!(totals(), (2, 1_500, 2, 16_500));
+    assert_eq!(busy_ns(), 16_500);
+    assert_eq!(gpuprof::snapshot().diagnostics.calls, 1);
+}
+
+fn sessions_add_up() {
+    let w = world();
+    for calls in 1..4 {
+        let session = w.session();
+        step(&w, &w.gpu.stream, 1_000);
+        let profile = w.finish(session);
+        assert_eq!(profile.diagnostics.calls, 1);
+        assert_eq!(totals(), (calls, 1_000 * calls, calls, 11_000 * calls));
+        // Between two sessions nothing is measured.
+        step(&w, &w.gpu.stream, 1_000);
+        settle(&w);
+        assert_eq!(totals(), (calls, 1_000 * calls, calls, 11_000 * calls));
+    }
+    let found = scrape();
+    let measured = found.one("gpuprof_measured_seconds_total", &[]);
+    assert_eq!((measured * 1e9).round() as u64, 3 * 11_000);
+}
+
+fn gpu_time_read_after_a_reset_still_counts() {
+    let w = world();
+    let _session = w.session();
+    step(&w, &w.gpu.stream, 1_000);
+    gpuprof::reset();
+    assert_eq!(totals(), (1, 1_000, 0, 0));
+    settle(&w);
+    // The new window has neither the call nor its time.
+    let profile = gpuprof::snapshot();
+    assert_eq!(
+        profile.diagnostics.calls + profile.diagnostics.timed_calls,
+        0
+    );
+    assert_eq!(totals(), (1, 1_000, 1, 11_000));
+    gpuprof::reset();
+    assert_eq!(totals(), (1, 1_000, 1, 11_000));
+}
+
+fn a_schedule_counts_what_its_report_counts() {
+    let w = world();
+    let start = || {
+        Session::builder()
+            .sampling(Sampling::EveryCall)
+            .schedule(Schedule::parse("1,1,2,2").expect("a schedule"))
+            .start()
+            .expect("the only one")
+    };
+    let mut calls = 0;
+    for _ in 0..2 {
+        let session = start();
+        for _ in 0..10 {
+            step(&w, &w.gpu.stream, 1_000);
+            settle(&w);
+            let reported = gpuprof::snapshot().diagnostics.calls;
+            if calls + reported > 0 {
+                assert_eq!(totals().0, calls + reported);
+            }
+            gpuprof::step();
+        }
+        let profile = w.finish(session);
+        assert_eq!(profile.diagnostics.calls, 4);
+        calls += 4;
+        assert_eq!(totals(), (calls, 1_000 * calls, calls, 11_000 * calls));
+    }
+}
+
+fn errors_of_ended_windows_stay() {
+    let w = world();
+    let _session = w.session();
+    step(&w, &w.gpu.stream, 1_000);
+    settle(&w);
+    let errors = || {
+        let found = scrape();
+        let errors = found.of("gpuprof_cuda_errors_total", &[("call", "cuEventRecord")]);
+        errors.map(|(_, count)| count).sum::<f64>()
+    };
+    for failures in 1..4 {
+        // CUDA_ERROR_OUT_OF_MEMORY.
+        w.sim.fail("cuEventRecord", 1, 1, 2);
+        step(&w, &w.gpu.stream, 1_000);
+        settle(&w);
+        assert_eq!(errors(), f64::from(failures));
+        gpuprof::reset();
+        assert_eq!(errors(), f64::from(failures));
+    }
+}
+
+fn no_counter_goes_down_in_any_of_many_windows() {
+    let w = world();
+    let _session = w.session();
+    let mut random = fastrand::Rng::with_seed(7);
+    let mut last: Option<Exposition> = None;
+    for _ in 0..200 {
+        match random.u32(0..4) {
+            0 => gpuprof::reset(),
+            1 => settle(&w),
+            _ => step(&w, &w.gpu.stream, random.u64(1..50_000)),
+        }
+        let now = scrape();
+        if let Some(last) = &last {
+            now.assert_not_below(last);
+        }
+        last = Some(now);
+    }
+}
