@@ -13,6 +13,7 @@ mod nsys;
 mod outside;
 mod pages;
 mod ptx;
+mod ranks;
 mod reliability;
 mod sanitize;
 mod sim;
@@ -45,11 +46,12 @@ cargo xtask COMMAND
   metrics               have Prometheus scrape two ranks, and compare with their reports
   metrics cost          measure what a scrape costs the program
   ptx [--check]         rebuild kernels/ptx from kernels/cuda, or only compare them
+  ranks                 run a job of four ranks under mpirun, and merge its reports
   traces                open sample time lines in Perfetto, HTA and speedscope, and compare
 
-demo, test, pages, traces, metrics, bench, gpu-pack and setup install what is missing if they may
-(Debian and Ubuntu, as root or with passwordless sudo) and say so first; otherwise they say exactly
-what to run.";
+demo, test, pages, traces, metrics, ranks, bench, gpu-pack and setup install what is missing if
+they may (Debian and Ubuntu, as root or with passwordless sudo) and say so first; otherwise they
+say exactly what to run.";
 
 fn main() -> ExitCode {
     if outside::build_cost::is_rustc_wrapper() {
@@ -75,6 +77,7 @@ fn main() -> ExitCode {
         "metrics" => metrics::run(rest),
         "pages" => pages::run(rest),
         "ptx" => ptx::run(rest),
+        "ranks" => ranks::run(rest),
         "reliability" => reliability::run(rest),
         "help" | "--help" | "-h" => {
             println!("{HELP}");

@@ -52,7 +52,8 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 
 objects! {
     Profile {
-        schema, program, pid, host, rank, meta, started_at, wall_ns, at_exit, schedule,
+        schema, program, pid, host, rank, world_size: unless_default, meta, started_at, wall_ns,
+        at_exit, schedule,
         steps: unless_default, devices, gpu_busy, functions, tree, cupti, kernels, copies, api,
         counters: unless_default, stacks: unless_default,
         throttled, memory: unless_default, findings, commands,

@@ -35,6 +35,7 @@ mod functions;
 mod labels;
 mod launch_lines;
 mod memory;
+mod missing_ranks;
 mod rows;
 mod spread;
 mod steps;
@@ -53,6 +54,7 @@ use activities::Activities;
 use devices::{Devices, Ordinals};
 use diagnostics::{add_cupti, add_diagnostics, add_note};
 use functions::FunctionTotals;
+use missing_ranks::MergedRanks;
 use rows::{MAX_ROWS, Rows};
 use totals::add;
 use tree::Tree;
@@ -85,6 +87,7 @@ pub struct Merger {
     sums: Profile,
     processes: u32,
     hosts: HashSet<String>,
+    ranks: MergedRanks,
     windows: Vec<Window>,
     devices: Devices,
     functions: Rows<FunctionTotals>,
@@ -102,6 +105,7 @@ impl Merger {
         if self.hosts.len() < MAX_ROWS {
             self.hosts.insert(profile.host.clone());
         }
+        self.ranks.add(profile);
         self.windows.push(Window::of(profile));
         self.add_facts(profile);
         let ordinals = self.devices.add(profile);
@@ -124,6 +128,10 @@ impl Merger {
     pub fn finish(mut self) -> Profile {
         self.note_estimates();
         let mut merged = self.sums;
+        merged.world_size = self.ranks.world_size();
+        if let Some(note) = self.ranks.note() {
+            add_note(&mut merged.diagnostics.notes, &note);
+        }
         merged.wall_ns = windows::covered(self.windows).0;
         merged.devices = self.devices.devices();
         merged.gpu_busy = self.devices.busy();

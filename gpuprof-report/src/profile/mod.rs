@@ -143,8 +143,14 @@ pub struct Profile {
     pub pid: u32,
     /// Name of the machine.
     pub host: String,
-    /// Rank of the process in its job, from RANK, OMPI_COMM_WORLD_RANK, PMI_RANK or SLURM_PROCID.
+    /// Rank of the process in its job, from the variables of launchers: RANK (torchrun),
+    /// OMPI_COMM_WORLD_RANK, PMI_RANK, MV2_COMM_WORLD_RANK, JSM_NAMESPACE_RANK, FLUX_TASK_RANK,
+    /// PMIX_RANK or SLURM_PROCID.
     pub rank: Option<u32>,
+    /// Ranks of the job, from the same launcher. Of a merged profile, if all agree. JSON omits it
+    /// if it is not known.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub world_size: Option<u32>,
     /// Facts about the run: `args` and `commit` where they are known, and what `GPUPROF_META` says.
     /// At most 32 pairs of 4 KiB in all.
     pub meta: Vec<MetaPair>,

@@ -53,10 +53,11 @@ fn run(profile: &Profile) -> Words {
         .add(DIM, "gpuprof")
         .add_one(BOLD, sanitize::name(&profile.program));
     if let Some(rank) = profile.rank {
-        words.then(",").add_one(
-            PLAIN,
-            format!("rank {rank} on {}", sanitize::name(&profile.host)),
-        );
+        let of = profile.world_size.map(|size| format!(" of {size}"));
+        let (of, host) = (of.unwrap_or_default(), sanitize::name(&profile.host));
+        words
+            .then(",")
+            .add_one(PLAIN, format!("rank {rank}{of} on {host}"));
     }
     words.then(" ·");
     if profile.devices.iter().any(|device| device.simulated) {

@@ -16,6 +16,6 @@ pub(super) fn current(limit: Duration) -> Option<Trace> {
     trace.pid = process.pid;
     trace.host = process.host;
     trace.rank = process.rank;
-    trace.ranks = process_facts::ranks();
+    trace.ranks = process_facts::world_size();
     Some(trace)
 }

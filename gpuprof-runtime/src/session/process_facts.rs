@@ -6,15 +6,18 @@ use crate::os;
 use gpuprof_report::profile::{MetaPair, Profile, limit_meta, parse_meta, set_meta};
 use gpuprof_report::variables;
 
-/// Variables in which launchers set the rank of a process, in the order in which they are read.
-const RANK_VARIABLES: [&str; 4] = ["RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"];
-
-/// The same of the number of ranks.
-const SIZE_VARIABLES: [&str; 4] = [
-    "WORLD_SIZE",
-    "OMPI_COMM_WORLD_SIZE",
-    "PMI_SIZE",
-    "SLURM_NTASKS",
+/// Variables in which launchers set the rank of a process and the number of ranks, in the order in
+/// which they are read: torchrun and the like, Open MPI, MPICH and Intel MPI, MVAPICH, LSF's jsrun,
+/// Flux, PMIx, and Slurm, which sets them in a batch script too, around other launchers.
+const LAUNCHERS: [(&str, &str); 8] = [
+    ("RANK", "WORLD_SIZE"),
+    ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
+    ("PMI_RANK", "PMI_SIZE"),
+    ("MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE"),
+    ("JSM_NAMESPACE_RANK", "JSM_NAMESPACE_SIZE"),
+    ("FLUX_TASK_RANK", "FLUX_JOB_SIZE"),
+    ("PMIX_RANK", "SLURM_NTASKS"),
+    ("SLURM_PROCID", "SLURM_NTASKS"),
 ];
 
 /// Variables in which CI systems set the commit. git is never run.
@@ -25,11 +28,12 @@ pub(crate) fn add_to(profile: &mut Profile) {
     profile.program = program();
     profile.pid = std::process::id();
     profile.host = os::host_name();
-    profile.rank = rank();
+    let place = place(environment);
+    (profile.rank, profile.world_size) = (place.rank, place.world_size);
     let args = std::env::args_os().skip(1);
     let args = args.map(|arg| quoted(&arg.to_string_lossy()).into_owned());
     let args: Vec<String> = args.collect();
-    profile.meta = meta(&args.join(" "), |name| std::env::var(name).ok());
+    profile.meta = meta(&args.join(" "), environment);
 }
 
 /// The arguments and the commit, and what GPUPROF_META says instead of them and beside them.
@@ -66,23 +70,76 @@ pub(crate) fn program() -> String {
 
 /// The rank of the process in its job.
 pub(crate) fn rank() -> Option<u32> {
-    first_number(&RANK_VARIABLES)
+    place(environment).rank
 }
 
 /// The ranks of the job.
-pub(crate) fn ranks() -> Option<u32> {
-    first_number(&SIZE_VARIABLES)
+pub(crate) fn world_size() -> Option<u32> {
+    place(environment).world_size
 }
 
-fn first_number(variables: &[&str]) -> Option<u32> {
-    variables
-        .iter()
-        .find_map(|name| std::env::var(name).ok()?.trim().parse().ok())
+fn environment(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
+/// The place of a process in its job.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Place {
+    rank: Option<u32>,
+    world_size: Option<u32>,
+}
+
+/// By the first launcher that set a rank.
+fn place(variable: impl Fn(&str) -> Option<String>) -> Place {
+    let number = |name| variable(name)?.trim().parse().ok();
+    let found = LAUNCHERS.iter().find_map(|(rank, world_size)| {
+        let rank: u32 = number(rank)?;
+        let world_size = number(world_size).filter(|size| *size > rank);
+        Some(Place {
+            rank: Some(rank),
+            world_size,
+        })
+    });
+    found.unwrap_or_default()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{meta, quoted};
+    use super::{Place, meta, place, quoted};
+
+    fn place_of(variables: &[(&str, &str)]) -> (Option<u32>, Option<u32>) {
+        let Place { rank, world_size } = place(|wanted| {
+            let mut found = variables.iter().filter(|(name, _)| *name == wanted);
+            found.next().map(|(_, value)| (*value).to_owned())
+        });
+        (rank, world_size)
+    }
+
+    #[test]
+    fn the_innermost_launcher_says_which_rank_it_is() {
+        // A batch script of Slurm that runs mpirun.
+        let slurm = [("SLURM_PROCID", "0"), ("SLURM_NTASKS", "1")];
+        let mpi = [("OMPI_COMM_WORLD_RANK", "5"), ("OMPI_COMM_WORLD_SIZE", "8")];
+        assert_eq!(place_of(&[slurm, mpi].concat()), (Some(5), Some(8)));
+        assert_eq!(place_of(&slurm), (Some(0), Some(1)));
+        // srun --mpi=pmix.
+        let pmix = [("PMIX_RANK", "3"), ("SLURM_NTASKS", "4")];
+        assert_eq!(place_of(&pmix), (Some(3), Some(4)));
+        let torchrun = [("RANK", " 1 "), ("WORLD_SIZE", "2")];
+        assert_eq!(place_of(&[mpi, torchrun].concat()), (Some(1), Some(2)));
+    }
+
+    #[test]
+    fn what_cannot_be_a_rank_or_their_number_is_not_used() {
+        assert_eq!(place_of(&[]), (None, None));
+        assert_eq!(
+            place_of(&[("RANK", "first"), ("WORLD_SIZE", "2")]),
+            (None, None)
+        );
+        assert_eq!(place_of(&[("WORLD_SIZE", "2")]), (None, None));
+        let outside = [("RANK", "2"), ("WORLD_SIZE", "2")];
+        assert_eq!(place_of(&outside), (Some(2), None));
+    }
 
     fn pairs(variables: &[(&str, &str)]) -> Vec<(String, String)> {
         let variable = |wanted: &str| {

@@ -7,7 +7,6 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::http;
-use crate::workspace;
 
 /// A multiple of what a server takes to start.
 const START_LIMIT: Duration = Duration::from_secs(60);
@@ -54,9 +53,6 @@ pub(super) fn start_prometheus(
         .iter()
         .map(|port| format!("\"127.0.0.1:{port}\""))
         .collect();
-    let rules = workspace::root()
-        .join(super::CONFIGURATION)
-        .join("alerts.yml");
     let configuration = format!(
         "global:\n  scrape_interval: 1s\n  evaluation_interval: 1s\n\
          rule_files: [\"{}\"]\n\

@@ -32,6 +32,8 @@ pub(crate) enum Need {
     Node,
     /// Prometheus with promtool, and its Pushgateway.
     Prometheus,
+    /// Open MPI's mpirun.
+    OpenMpi,
 }
 
 impl Need {
@@ -46,6 +48,7 @@ impl Need {
             Need::Pip => "python3 with pip, needed to check the PTX of kernels/",
             Need::Chromium => "Chromium, needed to open pages and time lines",
             Need::Node => "Node.js 18 or newer with npm, needed to open pages and time lines",
+            Need::OpenMpi => "Open MPI, needed to run a job of several ranks",
             Need::Prometheus => "Prometheus and its Pushgateway, needed to scrape metrics",
         }
     }
@@ -66,6 +69,8 @@ impl Need {
             (Need::Chromium, _) => &["chromium"],
             (Need::Node, Family::Fedora) => &["nodejs", "nodejs-npm"],
             (Need::Node, _) => &["nodejs", "npm"],
+            (Need::OpenMpi, Family::Debian) => &["openmpi-bin"],
+            (Need::OpenMpi, _) => &["openmpi"],
             (Need::Prometheus, _) => &["prometheus", "prometheus-pushgateway"],
         }
     }
@@ -84,6 +89,7 @@ impl Need {
             Need::Chromium => Ok(chromium().is_none()),
             Need::Node => Ok(!workspace::runs("node", &["-e", NODE_IS_NEW])
                 || !workspace::runs("npm", &["--version"])),
+            Need::OpenMpi => Ok(!workspace::runs("mpirun", &["--version"])),
             Need::Prometheus => Ok(["prometheus", "promtool", "prometheus-pushgateway"]
                 .iter()
                 .any(|program| !workspace::runs(program, &["--version"]))),
