@@ -80,6 +80,7 @@ impl Job {
     /// Runs all ranks and returns the folder of their reports.
     fn run(&self, way: &Way) -> Result<PathBuf, String> {
         let reports = self.folder.join(way.name());
+        fs::create_dir_all(&reports).map_err(|error| format!("{}: {error}", reports.display()))?;
         let report = format!("json={}", reports.join("{rank}.json").display());
         let mut mpirun = Command::new("mpirun");
         // Of so many ranks on two processors, as root in a container.

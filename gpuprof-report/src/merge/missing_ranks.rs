@@ -8,7 +8,7 @@ use crate::profile::Profile;
 const LISTED: usize = 8;
 
 /// The ranks that were merged.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct MergedRanks {
     found: BTreeSet<u32>,
     /// That of all profiles so far.
