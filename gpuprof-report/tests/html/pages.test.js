@@ -429,7 +429,7 @@ test('the lines of launches are a table of their own, with their kernels', () =>
     assert.equal(shown[0], 'digits::Net::forward at digits/src/model.rs:40 ← digits::train at src/main.rs:99 · adam_step');
     assert.equal(shown.length, 10);
     assert.ok(shown.includes('digits::warm_up at src/main.rs:12 · (unattributed)'));
-    assert.equal(await sorted(page, 'Their GPU time('), 'descending');
+    assert.equal(await sorted(page, 'Sampled time('), 'descending');
     assert.match(await page.locator('#remarks').textContent(),
       /annotate what launches outside any profiled function: digits::warm_up at src\/main.rs:12/);
   }));
