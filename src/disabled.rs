@@ -194,7 +194,7 @@ impl SessionBuilder {
         self
     }
 
-    /// Whether the stacks of launches are looked at.
+    /// Whether the stacks of launches are sampled.
     pub fn stacks(self, _stacks: bool) -> Self {
         self
     }

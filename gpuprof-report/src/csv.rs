@@ -24,7 +24,7 @@
 //!
 //! The marks are `estimated` (scaled up from a sample), `partial` (calls that were to be timed are
 //! missing), `self time is an upper bound`, `self time is divided` (spans shared the stream) and
-//! `counters are divided` (other functions ran in the same samples).
+//! `counters are divided` (other functions or copies ran in the same samples).
 //!
 //! Text from names is escaped as in every output. A spreadsheet would compute a cell that begins
 //! with `=`, `+`, `-` or `@`: such a text has an apostrophe before it.

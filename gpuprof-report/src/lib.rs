@@ -18,6 +18,7 @@
     )
 )]
 
+pub mod collectives;
 #[cfg(feature = "analysis")]
 pub mod compare;
 pub mod csv;

@@ -49,7 +49,7 @@ pub const CUPTI_LIBRARY: &str = "GPUPROF_CUPTI_LIBRARY";
 /// Samples hardware counters. It has an effect only if CUPTI is on.
 pub const COUNTERS: &str = "GPUPROF_COUNTERS";
 
-/// Looks at the stacks of launches. It has an effect only if CUPTI is on.
+/// Samples the stacks of launches. It has an effect only if CUPTI is on.
 pub const STACKS: &str = "GPUPROF_STACKS";
 
 /// Facts about the run. It is read when a profile is taken, for sessions of the program as well.

@@ -23,6 +23,26 @@ fn kernels_have_their_lines_and_unattributed_work_what_to_annotate() {
 }
 
 #[test]
+fn a_narrow_table_cuts_no_source_line() {
+    let mut profile = with_launch_lines(digits());
+    let path =
+        "digits::models::transformer::attention::Attention::forward_with_rotary_embedding_cache";
+    profile.kernels[1].launch_lines[0].function = path.to_owned();
+    let text = part(&report(&profile, &options(80)));
+    for place in [
+        "\n  digits/src/model.rs:40 digits::Net::forward ",
+        "\n    ← src/main.rs:99 digits::train\n",
+        "\n  server.rs:310 Attention::…y_embedding_cache ",
+        "\n  src/main.rs:12 digits::warm_up ",
+        "\n  digits::evaluate ",
+    ] {
+        assert!(text.contains(place), "{place}\n{text}");
+    }
+    let widest = text.lines().map(|line| line.chars().count()).max();
+    assert!(widest <= Some(80), "{text}");
+}
+
+#[test]
 fn a_full_report_has_every_line() {
     let profile = with_launch_lines(digits());
     let shown = |text: &str| {
@@ -44,7 +64,7 @@ fn what_a_limit_cuts_is_never_the_unattributed_work() {
     let kernels = part(&text);
     assert!(kernels.contains("\n(unattributed)"), "{kernels}");
     assert!(
-        kernels.contains("digits::warm_up at src/main.rs:12"),
+        kernels.contains("src/main.rs:12 digits::warm_up"),
         "{kernels}"
     );
 }
@@ -57,7 +77,8 @@ fn a_framework_is_nothing_to_annotate() {
         advice,
         Some(
             "annotate what launches outside any profiled function: digits::warm_up at \
-             src/main.rs:12 (7 launches, 10.5 µs); digits::evaluate (2 launches, 3.00 µs)."
+             src/main.rs:12 (7 of 18 that were sampled, 10.5 µs); digits::evaluate (2 sampled, \
+             3.00 µs)."
         )
     );
     let mut profile = with_launch_lines(digits());

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::outline::{LIST, Outline, arguments, outline_of_argument, without_namespaces};
 use super::short::outline;
+use crate::collectives::Collective;
 
 /// Limit of the characters of a name with arguments,
 const MAX_CHARS: usize = 60;
@@ -36,6 +37,11 @@ pub fn short_names(full: &[&str]) -> Vec<String> {
                     *name = told.text;
                 }
             }
+        }
+    }
+    for (name, full) in names.iter_mut().zip(full) {
+        if let Some(collective) = Collective::of_kernel(full) {
+            *name = collective.to_string();
         }
     }
     number(&mut names, full);

@@ -12,7 +12,7 @@ use super::thresholds::{DOUBLE_PEAK_SHARE, MAX_PEAK_SHARE, MEASURED_PEAK_SHARE};
 #[cfg(feature = "findings-page")]
 use super::thresholds::{KERNEL_SHARE_OF_FUNCTION, RATED_CALLS, RATED_MEAN, RATED_SHARE};
 use super::wording;
-use crate::profile::{FindingRule, Function, Precision};
+use crate::profile::{Device, FindingRule, Function, Precision};
 
 pub(super) static ROOFLINE: Rule = Rule {
     id: FindingRule::BelowRoofline,
@@ -26,7 +26,8 @@ pub(super) static ROOFLINE: Rule = Rule {
                of them unstated there is no finding: the kernel may be at the other peak. The \
                table's share of the peak is lower, as it uses the GPU span with its idle time. \
                With GPUPROF_COUNTERS=on measured shares count instead of stated work: of the \
-               memory bandwidth, of the instructions and of the tensor cores.",
+               memory bandwidth, of the instructions and of the tensor cores. If flops are stated, \
+               a function near the double-precision peak is not shown either.",
         gain: "The time of its kernels minus what they would take at the nearer peak.",
         advice: "Look inside the kernel with ncu: uncoalesced or repeated reads (shared memory \
                  helps), double precision by mistake (0.5 instead of 0.5f), too little work in \
@@ -49,7 +50,7 @@ fn roofline(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
             Some(measured) => Below::measured(&measured)?,
             None => Below::stated(&Rates::for_function(facts, function)?)?,
         };
-        if !is_rated(facts, function) {
+        if !is_rated(facts, function) || may_be_double(facts, function) {
             return None;
         }
         let kernels = &function.activity.kernels;
@@ -87,15 +88,15 @@ impl Below {
                 wording::share(measured.memory),
                 wording::share(measured.issue),
             ),
-            advice: "its threads mostly wait: launch more of them, break chains of dependent \
-                     loads, remove barriers; see with ncu which",
+            advice: "none of these limits it; find with ncu what does: waiting threads, the L2 \
+                     cache, shared memory, double precision",
         })
     }
 
     fn stated(rates: &Rates) -> Option<Self> {
         let nearest = rates.memory.max(rates.arithmetic);
         let is_far_below = nearest > 0.0 && nearest < MAX_PEAK_SHARE.value;
-        (is_far_below && !rates.may_be_double()).then(|| Self {
+        is_far_below.then(|| Self {
             nearest,
             shares: format!(
                 "{} of the bandwidth, {} of the {} peak: its kernels take",
@@ -114,40 +115,43 @@ struct Rates {
     memory: f64,
     precision: Precision,
     arithmetic: f64,
-    /// Unless the precision is stated.
-    double: Option<f64>,
 }
 
 impl Rates {
     /// `None` if bytes or flops are not stated, if a peak is unknown, or if its kernels ran on
     /// several devices or on an unknown one.
     fn for_function(facts: &Facts<'_>, function: &Function) -> Option<Self> {
-        let work = &function.activity;
-        let ordinal = work.kernels.first()?.device;
-        let device = facts.device(ordinal)?;
-        if work.kernels.iter().any(|kernel| kernel.device != ordinal) {
-            return None;
-        }
-        let kernel_ns = kernel_ns(&work.kernels);
+        let device = device(facts, function)?;
         let precision = function.precision.unwrap_or(Precision::F32);
-        let calls = work.busy_calls as f64 / function.calls.max(1) as f64;
-        let of = |stated: Option<f64>, peak: Option<u64>| {
-            let share = stated? * calls / (kernel_ns as f64 / 1e9) / peak? as f64;
-            share.is_finite().then_some(share)
-        };
         Some(Self {
-            memory: of(function.bytes, device.peak_bytes_per_s)?,
+            memory: share(function, function.bytes, device.peak_bytes_per_s)?,
             precision,
-            arithmetic: of(function.flops, device.peak_flops(precision))?,
-            double: of(function.flops, device.peak_flops_f64)
-                .filter(|_| function.precision.is_none()),
+            arithmetic: share(function, function.flops, device.peak_flops(precision))?,
         })
     }
+}
 
-    /// Whether the rate is near the double-precision peak, which double precision explains. A rate
-    /// above it is single precision; 5 % are the uncertainty of clocks.
-    fn may_be_double(&self) -> bool {
-        self.double
+/// The only device that its kernels ran on.
+fn device<'a>(facts: &'a Facts<'_>, function: &Function) -> Option<&'a Device> {
+    let kernels = &function.activity.kernels;
+    let ordinal = kernels.first()?.device;
+    let is_only = kernels.iter().all(|kernel| kernel.device == ordinal);
+    facts.device(ordinal).filter(|_| is_only)
+}
+
+/// What a call states, over what the device can do at its peak in the time of its kernels.
+fn share(function: &Function, stated: Option<f64>, peak: Option<u64>) -> Option<f64> {
+    let work = &function.activity;
+    let calls = work.busy_calls as f64 / function.calls.max(1) as f64;
+    let share = stated? * calls / (kernel_ns(&work.kernels) as f64 / 1e9) / peak? as f64;
+    share.is_finite().then_some(share)
+}
+
+/// Whether the rate is near the double-precision peak, which double precision explains, unless the
+/// precision is stated. A rate above it is single precision; 5 % are the uncertainty of clocks.
+fn may_be_double(facts: &Facts<'_>, function: &Function) -> bool {
+    let peak = device(facts, function).and_then(|device| device.peak_flops_f64);
+    function.precision.is_none()
+        && share(function, function.flops, peak)
             .is_some_and(|share| DOUBLE_PEAK_SHARE.reached(share) && share <= 1.05)
-    }
 }

@@ -18,6 +18,11 @@ thresholds! {
     "shorter kernels mostly start and end",
     "measured: docs/h200.md";
 
+    EXPOSED_COLLECTIVES_SHARE = Share 0.1,
+    "time of NCCL's kernels beside which no other kernel ran, in the GPU time",
+    "a smaller share is not worth a change",
+    "chosen";
+
     ALONE_SHARE = Share 0.5,
     "share of the kernel's time in which no other kernel ran on the device",
     "kernels that run at once fill the device together",

@@ -8,6 +8,7 @@
 
 mod below_roofline;
 mod candidate;
+mod collectives;
 mod copies;
 #[cfg(feature = "findings-page")]
 mod documentation_page;

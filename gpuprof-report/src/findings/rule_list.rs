@@ -2,12 +2,12 @@
 
 use super::rule::Rule;
 use super::{
-    below_roofline, copies, gpu_idle, host, launches, loading, measured_bytes, memory, overlap,
-    shapes, tensor_cores, whole_run,
+    below_roofline, collectives, copies, gpu_idle, host, launches, loading, measured_bytes, memory,
+    overlap, shapes, tensor_cores, whole_run,
 };
 
 /// Every rule. Of two findings with the same gain the rule that comes first here is preferred.
-pub const RULES: [&Rule; 22] = [
+pub const RULES: [&Rule; 23] = [
     &host::SYNCHRONIZATION,
     &memory::ALLOCATION_CHURN,
     &loading::MODULE_LOADS,
@@ -19,6 +19,7 @@ pub const RULES: [&Rule; 22] = [
     &loading::FIRST_CALL,
     &copies::HOST_COPIES,
     &overlap::ONE_STREAM,
+    &collectives::EXPOSED_COLLECTIVES,
     &memory::MEMSETS_RULE,
     &tensor_cores::NO_TENSOR_CORES,
     &overlap::SERIAL_KERNELS,

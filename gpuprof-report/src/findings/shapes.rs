@@ -10,6 +10,7 @@ use super::thresholds::{
     ALONE_SHARE, KERNEL_CALLS, KERNEL_MEAN, KERNEL_SHARE, MAX_BLOCKS_PER_SM, TAIL_LOSS, TAIL_MEAN,
 };
 use super::wording;
+use crate::collectives::Collective;
 use crate::occupancy;
 use crate::profile::{FindingRule, KernelStats};
 
@@ -69,8 +70,12 @@ pub(super) struct LoneGrid {
 }
 
 /// The grid of a kernel; `None` if it mostly runs beside others, if that is unknown, or if it has
-/// several launch shapes: the time of each is not known.
+/// several launch shapes, whose times are not known apart, or if it is one of NCCL's.
 pub(super) fn lone_grid(facts: &Facts<'_>, kernel: &KernelStats) -> Option<LoneGrid> {
+    if Collective::of_kernel(&kernel.symbol).is_some() {
+        // NCCL leaves most multiprocessors to others on purpose.
+        return None;
+    }
     let blocks = blocks(kernel);
     let multiprocessors = facts.device(kernel.device)?.sm_count?;
     let alone_ns = facts.alone_ns(kernel)?;

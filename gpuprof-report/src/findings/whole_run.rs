@@ -99,18 +99,35 @@ fn unattributed(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
                 wording::percent(cupti.unattributed_ns, facts.activity_ns),
                 wording::count(cupti.unattributed),
             );
-            let stacks = facts.profile.stacks.iter();
-            let mut lines = stacks.flat_map(|stacks| &stacks.unattributed);
-            let advice = match lines.find(|line| line.is_of_program()) {
-                Some(line) => format!("annotate {line} with #[gpu_profile]: most is from there"),
-                None => "annotate the functions that launch it with #[gpu_profile]; \
-                         GPUPROF_STACKS=on names them"
-                    .to_owned(),
-            };
+            let advice = advice_by_line(facts).unwrap_or_else(|| {
+                "annotate the functions that launch it with #[gpu_profile]; GPUPROF_STACKS=on \
+                 names them"
+                    .to_owned()
+            });
             let text = (evidence, advice);
             rule.candidate(facts, About::Separate, None, 0, text)
         })
         .collect()
+}
+
+/// The line of the program that launched most of the unattributed GPU time whose launches were
+/// sampled, and its share.
+fn advice_by_line(facts: &Facts<'_>) -> Option<String> {
+    let lines = &facts.profile.stacks.as_ref()?.unattributed;
+    let of_program = lines.iter().filter(|line| line.is_of_program());
+    let line = of_program.max_by_key(|line| line.total_ns)?;
+    let sampled_ns = sum(lines, |line| line.total_ns);
+    let share = wording::percent(line.total_ns, sampled_ns);
+    Some(match line.total_ns > sampled_ns / 2 {
+        true => format!(
+            "annotate {line} with #[gpu_profile]: most of the sampled part is from there, {share}"
+        ),
+        false => {
+            format!(
+                "annotate {line} with #[gpu_profile]: {share} of the sampled part is from there"
+            )
+        }
+    })
 }
 
 pub(super) static THROTTLED: Rule = Rule {

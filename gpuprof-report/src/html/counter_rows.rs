@@ -4,8 +4,8 @@ use super::json_text::JsonText;
 use super::time_line_texts::Texts;
 use crate::trace::{CounterTrack, Trace, labels};
 
-/// Values of a counter on the page.
-const MAX_VALUES: usize = 500;
+/// Columns of the page's time line, in each of which a counter has its largest value.
+const COLUMNS: u128 = 500;
 /// The kind of these events in `assets/time_line_canvas.js`.
 const COUNTER: u64 = 6;
 
@@ -50,7 +50,8 @@ pub(super) fn write(
     }
 }
 
-/// The values in a range, from the one that holds at its start. Of many, the largest of neighbours.
+/// The values in a range, from the one that holds at its start. Of many, the largest of each
+/// column.
 fn shown(track: &CounterTrack, from_ns: u64, to_ns: u64) -> Vec<(u64, f64)> {
     let is_before = |sample: &(u64, f64)| sample.0 <= from_ns;
     let first = track.samples.partition_point(is_before).saturating_sub(1);
@@ -59,17 +60,24 @@ fn shown(track: &CounterTrack, from_ns: u64, to_ns: u64) -> Vec<(u64, f64)> {
         .filter(|(time, value)| *time < to_ns && value.is_finite() && *value >= 0.0)
         .map(|(time, value)| ((*time).max(from_ns), *value))
         .collect();
-    let neighbours = samples.len().div_ceil(MAX_VALUES).max(1);
-    let largest = |samples: &[(u64, f64)]| {
-        let values = samples.iter().map(|(_, value)| *value);
-        Some((samples.first()?.0, values.fold(0.0, f64::max)))
-    };
-    samples.chunks(neighbours).filter_map(largest).collect()
+    let ns = u128::from(to_ns.saturating_sub(from_ns)).max(1);
+    let column = |(time, _): &(u64, f64)| u128::from(time - from_ns) * COLUMNS / ns;
+    let mut values = Vec::new();
+    for of_column in samples.chunk_by(|a, b| column(a) == column(b)) {
+        let [(start, _), rest @ ..] = of_column else {
+            continue;
+        };
+        let largest = of_column.iter().map(|(_, value)| *value);
+        values.push((*start, largest.fold(0.0, f64::max)));
+        // The end of the last sample before a gap, which may be long.
+        values.extend(rest.last().filter(|(_, value)| *value == 0.0));
+    }
+    values
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{CounterTrack, MAX_VALUES, shown};
+    use super::{COLUMNS, CounterTrack, shown};
 
     fn track(samples: Vec<(u64, f64)>) -> CounterTrack {
         CounterTrack {
@@ -91,7 +99,17 @@ mod tests {
         let mut samples: Vec<(u64, f64)> = (0..10_000).map(|at| (at, 1.0)).collect();
         samples[4_321].1 = 77.0;
         let shown = shown(&track(samples), 0, 10_000);
-        assert!(shown.len() <= MAX_VALUES);
+        assert_eq!(shown.len() as u128, COLUMNS);
         assert!(shown.iter().any(|(_, value)| *value == 77.0));
+    }
+
+    #[test]
+    fn no_value_holds_over_a_gap() {
+        let mut samples: Vec<(u64, f64)> = (0..1_000).map(|at| (at, 1.0)).collect();
+        samples.push((1_000, 0.0));
+        samples.extend((9_000..10_000).map(|at| (at, 2.0)));
+        let shown = shown(&track(samples), 0, 10_000);
+        let before_gap = shown.iter().rfind(|(time, _)| *time <= 5_000);
+        assert_eq!(before_gap, Some(&(1_000, 0.0)));
     }
 }

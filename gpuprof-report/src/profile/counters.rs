@@ -22,8 +22,8 @@ pub struct DeviceCounters {
     pub chip: String,
     /// Mean time that a sample covers, ns.
     pub interval_ns: u64,
-    /// Time that the start of sampling took, ns: just before the first profiled call that used the
-    /// device, and within its callers.
+    /// Time that the start of sampling took in this window, ns: just before the first profiled call
+    /// that used the device, and within its callers.
     pub start_ns: u64,
     /// The metrics that were sampled.
     pub metrics: Vec<Metric>,
@@ -59,8 +59,8 @@ pub struct CounterValues {
     pub samples: u64,
     /// Kernel time in these samples, ns.
     pub sampled_ns: u64,
-    /// Whether other functions (of a kernel: other kernels) ran in the same samples. What such a
-    /// sample measured is divided in proportion to the time of each.
+    /// Whether other functions (of a kernel: other kernels), or copies, ran in the same samples.
+    /// What such a sample measured is divided in proportion to the time of each.
     pub is_divided: bool,
     /// A mean for each metric that was sampled. Empty below [`MIN_COUNTER_SAMPLES`] samples.
     pub means: Vec<CounterMean>,

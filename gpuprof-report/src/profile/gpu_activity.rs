@@ -132,7 +132,7 @@ pub struct KernelStats {
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub counters: Option<Box<CounterValues>>,
     /// From which source lines it was launched, the most frequent first, of the launches whose
-    /// stack was looked at. A kernel that a graph replays has the line that captured it or, if that
+    /// stack was sampled. A kernel that a graph replays has the line that captured it or, if that
     /// is unknown, that of the graph's launch. Empty without `GPUPROF_STACKS=on`. JSON omits it
     /// then.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Vec::is_empty"))]

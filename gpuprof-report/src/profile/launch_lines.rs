@@ -1,6 +1,7 @@
 //! From which source lines GPU work was launched. All of it is empty unless `GPUPROF_STACKS=on` is
 //! set.
 
+use std::cmp::Reverse;
 use std::fmt;
 
 #[cfg(feature = "serde")]
@@ -15,10 +16,16 @@ pub const UNKNOWN_FUNCTION: &str = "(unknown)";
 /// The function of all stacks beyond the limit of distinct ones.
 pub const OTHER_STACKS: &str = "(other stacks)";
 
-/// A source line that launches GPU work: the innermost frame of the stack that is neither of
-/// cudarc nor of a framework nor of the standard library.
+/// The function of a stack whose addresses are in a file that was deleted or replaced.
+pub const REPLACED_FILE: &str = "(replaced file)";
+
+/// The function of a stack for which the report had no time left.
+pub const NOT_LOOKED_UP: &str = "(not looked up)";
+
+/// A source line that launches GPU work: the innermost frame of the stack that is neither of the
+/// standard library nor of a dependency, such as cudarc or a framework.
 ///
-/// Counts are of launches whose stack was looked at, which are samples of all.
+/// Counts are of launches whose stack was sampled.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(default))]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -26,18 +33,18 @@ pub const OTHER_STACKS: &str = "(other stacks)";
 pub struct LaunchLine {
     /// The path of the function, such as `app::model::forward`.
     pub function: String,
-    /// The source file from `src/` on, or from the name and version of its crate if that comes
-    /// from a registry; `None` without debug information.
+    /// The source file from the folder of its package on, such as `app/src/model.rs`; `None`
+    /// without debug information.
     pub file: Option<String>,
     /// Its line; `None` without debug information.
     pub line: Option<u32>,
     /// The function of the program that calls this one, with its place, such as
-    /// `app::model::forward at src/model.rs:42`: where a helper launches for others, these differ.
-    /// `None` if no other one is known. JSON omits it then.
+    /// `app::model::forward at app/src/model.rs:42`: where a helper launches for others, these
+    /// differ. `None` if no other one is known. JSON omits it then.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub caller: Option<String>,
-    /// Whether all frames of the stack are of frameworks, of which this is the innermost. JSON
-    /// omits it if not.
+    /// Whether no frame of the stack is the program's, and this is the innermost one of a framework
+    /// or of another dependency. JSON omits it if not.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "is_false"))]
     pub in_framework: bool,
     /// Kernels, copies and memsets that were launched here.
@@ -47,7 +54,7 @@ pub struct LaunchLine {
 }
 
 impl LaunchLine {
-    /// `src/model.rs:42`; `None` without debug information.
+    /// `app/src/model.rs:42`; `None` without debug information.
     #[must_use]
     pub fn place(&self) -> Option<String> {
         let file = self.file.as_ref()?;
@@ -60,7 +67,8 @@ impl LaunchLine {
     /// Whether this is a place in the program, of which the function is known.
     #[must_use]
     pub fn is_of_program(&self) -> bool {
-        !self.in_framework && ![UNKNOWN_FUNCTION, OTHER_STACKS].contains(&self.function.as_str())
+        let without = [UNKNOWN_FUNCTION, OTHER_STACKS, REPLACED_FILE, NOT_LOOKED_UP];
+        !self.in_framework && !without.contains(&self.function.as_str())
     }
 
     /// Whether both are the same line of the same function, called by the same line.
@@ -71,7 +79,7 @@ impl LaunchLine {
     }
 }
 
-/// `app::launch at src/gpu.rs:7 ← app::model::forward at src/model.rs:42`.
+/// `app::launch at app/src/gpu.rs:7 ← app::model::forward at app/src/model.rs:42`.
 impl fmt::Display for LaunchLine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.function)?;
@@ -85,7 +93,7 @@ impl fmt::Display for LaunchLine {
     }
 }
 
-/// The launches whose stacks were looked at.
+/// The launches whose stacks were sampled.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(default))]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -93,14 +101,14 @@ impl fmt::Display for LaunchLine {
 pub struct LaunchStacks {
     /// Kernels that ran.
     pub calls: u64,
-    /// Kernels of which the stack of the launch was looked at.
+    /// Kernels of which the stack of the launch was sampled.
     pub sampled_calls: u64,
-    /// Where kernels, copies and memsets outside any profiled function were launched, the most
-    /// frequent line first.
+    /// Where kernels, copies and memsets outside any profiled function were launched, the line with
+    /// the most GPU time first.
     pub unattributed: Vec<LaunchLine>,
 }
 
-/// Adds lines to those that are known. The most frequent line comes first.
+/// Adds lines to those that are known. The line with the most GPU time comes first.
 pub fn add_lines(sum: &mut Vec<LaunchLine>, more: &[LaunchLine]) {
     for line in more {
         match sum.iter_mut().find(|known| known.is_same_line(line)) {
@@ -112,7 +120,7 @@ pub fn add_lines(sum: &mut Vec<LaunchLine>, more: &[LaunchLine]) {
         }
     }
     sum.sort_by(|a, b| {
-        let key = |line: &LaunchLine| (std::cmp::Reverse(line.calls), line.line);
+        let key = |line: &LaunchLine| (Reverse((line.total_ns, line.calls)), line.line);
         let order = key(a).cmp(&key(b));
         order
             .then_with(|| (&a.file, &a.function, &a.caller).cmp(&(&b.file, &b.function, &b.caller)))

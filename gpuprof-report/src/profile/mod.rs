@@ -109,7 +109,10 @@ pub use function::{CapturedRuns, Function, NodeActivity, TreeNode};
 pub use gpu_activity::{ApiStats, CopyStats, Cupti, DurationStats, GpuActivity, KernelStats};
 pub use gpu_busy::{BusyRecords, GpuBusy};
 pub use label_stats::{LabelGpuStats, LabelStats, OTHER_LABELS, labelled};
-pub use launch_lines::{LaunchLine, LaunchStacks, OTHER_STACKS, UNKNOWN_FUNCTION, add_lines};
+pub use launch_lines::{
+    LaunchLine, LaunchStacks, NOT_LOOKED_UP, OTHER_STACKS, REPLACED_FILE, UNKNOWN_FUNCTION,
+    add_lines,
+};
 pub use memory::{FunctionMemory, Memory, MemoryTotals, MemoryUse, PoolMemory};
 pub use meta::{MAX_META_BYTES, MAX_META_PAIRS, MetaPair, limit_meta, parse_meta, set_meta};
 pub use ranks::{FunctionRanks, RankSpread, Ranks};

@@ -246,6 +246,8 @@ words! {
         HostCopies = "host-copies",
         /// Copies and kernels that could overlap are on one stream.
         OneStream = "one-stream",
+        /// NCCL's collectives beside which nothing is computed.
+        ExposedCollectives = "exposed-collectives",
         /// Waits for the GPU inside a function.
         Synchronization = "synchronization",
         /// Kernels that do not fill the GPU.

@@ -35,8 +35,8 @@ pub(super) fn issue(counters: &CounterValues) -> Option<Value> {
     share(counters, Metric::IssueRate)
 }
 
-/// From which share of a peak on a kernel is bound by it: below it in all of them, Nsight Compute
-/// speaks of latency (Kernel Profiling Guide, GPU Speed Of Light Throughput).
+/// From which share of a peak on a kernel is bound by it, as in Nsight Compute (Kernel Profiling
+/// Guide, GPU Speed Of Light Throughput), which also looks at the caches and each pipeline.
 const BOUND_SHARE: f64 = 0.6;
 
 /// What limits the kernels: the memory bandwidth, the arithmetic units, or neither.
@@ -46,7 +46,7 @@ pub(super) fn bound(counters: &CounterValues, dram_share: Option<f64>) -> Option
     let bound = match memory.max(arithmetic) >= BOUND_SHARE {
         true if memory >= arithmetic => "memory",
         true => "compute",
-        false => "latency",
+        false => "neither",
     };
     Some(value(counters, Quantity::Text(bound.to_owned())))
 }
@@ -147,8 +147,8 @@ pub(super) fn shared_samples() -> Words {
     labelled(
         WARN,
         SHARED_SAMPLES,
-        "other functions ran in the same samples of the hardware counters, which are divided in \
-         proportion to the time of each",
+        "other functions or copies ran in the same samples of the hardware counters, which are \
+         divided in proportion to the time of each",
     )
 }
 
@@ -205,8 +205,9 @@ fn line(device: &DeviceCounters, full: bool) -> Words {
         words.then(";").add(
             PLAIN,
             &format!(
-                "{share} % of the memory traffic came while nothing of this program ran, and is \
-                 not attributed (counters are of the whole device)"
+                "{share} % of {} of memory traffic came while nothing of this program ran, and is \
+                 not attributed (counters are of the whole device)",
+                number::size(bytes).text()
             ),
         );
     }

@@ -5,6 +5,7 @@
 //! the middle; all of these need the widths before anything is drawn, and styled cells would bring
 //! crossterm.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use anstyle::Style;
@@ -31,10 +32,15 @@ pub(super) struct Label {
     pub(super) mark: &'static str,
     /// Indentation, possibly of box characters.
     pub(super) indent: String,
+    /// A source line before the name, such as `app/src/model.rs:40`, or nothing. Of it, folders
+    /// alone are cut. Already safe to print.
+    pub(super) place: String,
     /// The name, already safe to print.
     pub(super) name: String,
     /// Whether the row only adds to another one.
     pub(super) secondary: bool,
+    /// Whether the row is the rest of the label above, without figures.
+    pub(super) continues: bool,
 }
 
 impl Label {
@@ -47,6 +53,47 @@ impl Label {
             ..Self::default()
         }
     }
+
+    fn width(&self) -> usize {
+        let space = usize::from(!self.place.is_empty());
+        let name = words::width(&self.place) + space + words::width(&self.name);
+        words::width(&self.indent) + name
+    }
+
+    /// The place and the name in at most `max` columns.
+    fn text(&self, max: usize) -> Cow<'_, str> {
+        if self.place.is_empty() {
+            return words::shorten(&self.name, max);
+        }
+        let whole = format!("{} {}", self.place, self.name);
+        if words::width(&whole) <= max {
+            return Cow::Owned(whole);
+        }
+        let name = last_segments(&self.name);
+        let file = self.place.rsplit('/').next().unwrap_or_default();
+        let shorter = [(&*self.place, name), (file, name)].map(|(place, name)| {
+            let room = max.saturating_sub(words::width(place) + 1);
+            (place, name, room)
+        });
+        let fits = |(_, name, room): &&(&str, &str, usize)| words::width(name) <= *room;
+        let found = shorter.iter().find(fits);
+        let (place, name, room) = *found.unwrap_or(&shorter[1]);
+        let text = format!("{place} {}", words::shorten(name, room));
+        match text.trim_end() {
+            text if words::width(text) <= max => Cow::Owned(text.to_owned()),
+            // The line's number is at the end.
+            text => Cow::Owned(words::suffix(text, max).to_owned()),
+        }
+    }
+}
+
+/// `Net::forward` of `app::model::Net::forward`.
+fn last_segments(path: &str) -> &str {
+    let mut ends = path.rmatch_indices("::");
+    let start = ends.nth(1).map_or(0, |(at, _)| at + 2);
+    // Not the end of `<app::Net as app::Module>::forward`, which has no beginning.
+    let is_whole = !path.starts_with('<');
+    path.get(start..).filter(|_| is_whole).unwrap_or(path)
 }
 
 /// A table that has not been fitted to a width yet.
@@ -124,7 +171,7 @@ impl Grid {
             0
         };
         let natural = (self.labels.iter())
-            .map(|label| words::width(&label.indent) + words::width(&label.name))
+            .map(Label::width)
             .chain([words::width(&self.title)])
             .max()
             .unwrap_or(0);
@@ -201,6 +248,9 @@ impl Drawing<'_> {
             pad(&mut line, self.gutter, words::width(label.mark));
         }
         self.name(label, &mut line);
+        if label.continues {
+            return end_line(line, out);
+        }
         let style = if label.secondary { DIM } else { PLAIN };
         for (column, parts) in self.kept {
             pad(&mut line, GAP, 0);
@@ -217,17 +267,12 @@ impl Drawing<'_> {
     fn name(&self, label: &Label, line: &mut String) {
         // However deep a call lies, half of the column is left for its name.
         let mut indent = label.indent.clone();
-        if words::width(&indent) + words::width(&label.name) > self.names
-            && words::width(&indent) > self.names / 2
-        {
+        if label.width() > self.names && words::width(&indent) > self.names / 2 {
             let room = (self.names / 2).saturating_sub(words::width(ELLIPSIS));
             indent = format!("{ELLIPSIS}{}", words::suffix(&label.indent, room));
         }
         let indent = words::shorten(&indent, self.names);
-        let name = words::shorten(
-            &label.name,
-            self.names.saturating_sub(words::width(&indent)),
-        );
+        let name = label.text(self.names.saturating_sub(words::width(&indent)));
         paint(line, self.color, DIM, &indent);
         paint(
             line,

@@ -5,7 +5,10 @@ use super::number;
 use super::options::TableOptions;
 use super::row;
 use super::words::{BOLD, DIM, LOUD, PLAIN, WARN, Words};
-use crate::profile::{BusyRecords, CopyKind, Device, GpuBusy, Profile, ScheduleSteps, StepTimes};
+use crate::collectives::Collective;
+use crate::profile::{
+    BusyRecords, CopyKind, Device, GpuBusy, KernelStats, Profile, ScheduleSteps, StepTimes,
+};
 use crate::sanitize;
 
 /// Devices whose busy time is listed one by one.
@@ -125,9 +128,17 @@ pub(super) fn gpu_time(profile: &Profile) -> Option<String> {
 
 /// Shares of kernels and each kind of copy in the time of all of them, and the largest kernel.
 fn time_by_kind(profile: &Profile) -> Option<Words> {
-    let kernels = profile.kernels.iter().map(|kernel| kernel.times.total_ns);
-    let kernel_ns = number::total(kernels);
-    let mut kinds: Vec<(String, u64)> = vec![("kernels".to_owned(), kernel_ns)];
+    let ns_of = |is_collective: bool| {
+        let of_kind = move |kernel: &&KernelStats| {
+            Collective::of_kernel(&kernel.symbol).is_some() == is_collective
+        };
+        let kernels = profile.kernels.iter().filter(of_kind);
+        number::total(kernels.map(|kernel| kernel.times.total_ns))
+    };
+    let mut kinds: Vec<(String, u64)> = vec![
+        ("kernels".to_owned(), ns_of(false)),
+        (COLLECTIVES.to_owned(), ns_of(true)),
+    ];
     for copies in &profile.copies {
         let name = match copies.kind {
             CopyKind::Memset => "memsets".to_owned(),
@@ -153,6 +164,12 @@ fn time_by_kind(profile: &Profile) -> Option<Words> {
             words.then(",");
         }
         words.add_one(PLAIN, format!("{name} {} %", percent(*ns)?.text()));
+        if *name == COLLECTIVES
+            && let Some(beside_ns) = beside_others(profile)
+        {
+            let share = number::percent(beside_ns as f64 / *ns as f64)?.text();
+            words.add(PLAIN, &format!("({share} % of it beside other kernels)"));
+        }
     }
     if let Some(kernel) = largest.filter(|_| profile.kernels.len() > 1)
         && kernel.times.total_ns as f64 >= LARGE_KERNEL * all as f64
@@ -164,6 +181,18 @@ fn time_by_kind(profile: &Profile) -> Option<Words> {
             .add_one(PLAIN, format!("{} {share} %", sanitize::name(&kernel.name)));
     }
     (all > 0).then_some(words)
+}
+
+/// The kind of NCCL's kernels.
+const COLLECTIVES: &str = "NCCL collectives";
+
+/// For how long collectives ran while another kernel did, ns; `None` if that is unknown.
+fn beside_others(profile: &Profile) -> Option<u64> {
+    let kernels = profile.kernels.iter();
+    let mut collectives = kernels.filter(|kernel| Collective::of_kernel(&kernel.symbol).is_some());
+    collectives.try_fold(0_u64, |sum, kernel| {
+        Some(sum.saturating_add(kernel.concurrent_ns?))
+    })
 }
 
 /// What the devices waited for between their first and last activity. Idle time whose end is an

@@ -24,13 +24,13 @@ const LONGEST_LINE: usize = 400;
 /// Functions that are named as worth an annotation.
 const MAX_ADVISED: usize = 3;
 
-/// A kernel, or one of its lines.
+/// A kernel, one of its lines, or the caller of a line, which has no figures.
 struct Row {
     label: Label,
     /// Of a kernel.
     calls: Option<u64>,
-    sampled: u64,
-    total_ns: u64,
+    sampled: Option<u64>,
+    total_ns: Option<u64>,
 }
 
 impl Row {
@@ -38,9 +38,34 @@ impl Row {
         Self {
             label,
             calls,
-            sampled: total(lines.iter().map(|line| line.calls)),
-            total_ns: total(lines.iter().map(|line| line.total_ns)),
+            sampled: Some(total(lines.iter().map(|line| line.calls))),
+            total_ns: Some(total(lines.iter().map(|line| line.total_ns))),
         }
+    }
+
+    /// A line, and its caller.
+    fn of_line(line: &LaunchLine) -> Vec<Self> {
+        let place = line.place().unwrap_or_default();
+        let label = Label {
+            place: short(&place),
+            ..Label::secondary("  ", short(&line.function))
+        };
+        let mut rows = vec![Self::new(label, None, std::slice::from_ref(line))];
+        rows.extend(line.caller.as_ref().map(|caller| {
+            let (name, place) = caller.rsplit_once(" at ").unwrap_or((caller, ""));
+            let label = Label {
+                place: short(place),
+                continues: true,
+                ..Label::secondary("    ← ", short(name))
+            };
+            Self {
+                label,
+                calls: None,
+                sampled: None,
+                total_ns: None,
+            }
+        }));
+        rows
     }
 
     /// A kernel, and its first lines.
@@ -51,13 +76,7 @@ impl Row {
         };
         let (shown, cut) = lines.split_at(most.min(lines.len()));
         let mut rows = vec![Self::new(label, Some(calls), lines)];
-        rows.extend(shown.iter().map(|line| {
-            let label = Label::secondary(
-                "  ",
-                sanitize::short(&line.to_string(), LONGEST_LINE).into_owned(),
-            );
-            Self::new(label, None, std::slice::from_ref(line))
-        }));
+        rows.extend(shown.iter().flat_map(Self::of_line));
         if !cut.is_empty() {
             let label = Label::secondary("  ", others(cut.len()));
             rows.push(Self::new(label, None, cut));
@@ -66,26 +85,27 @@ impl Row {
     }
 }
 
-/// The kernels and what is outside any profiled function, with at most so many lines each.
-fn rows(profile: &Profile, options: &TableOptions, most: usize) -> Vec<Vec<Row>> {
+fn short(text: &str) -> String {
+    sanitize::short(text, LONGEST_LINE).into_owned()
+}
+
+/// The kernels with lines and what is outside any profiled function: names, calls and lines.
+fn groups<'a>(
+    profile: &'a Profile,
+    options: &TableOptions,
+) -> Vec<(String, u64, &'a [LaunchLine])> {
     let Some(stacks) = &profile.stacks else {
         return Vec::new();
     };
     let names = ActivityNames::new(profile, options);
-    let kernels = profile.kernels.iter();
-    let kernels = kernels.filter(|kernel| !kernel.launch_lines.is_empty());
-    let mut rows: Vec<Vec<Row>> = kernels
-        .map(|kernel| {
-            let name = names.kernel(kernel);
-            Row::of_kernel(name, kernel.times.calls, &kernel.launch_lines, most)
-        })
-        .collect();
-    if !stacks.unattributed.is_empty() {
-        let calls = profile.cupti.as_ref().map_or(0, |cupti| cupti.unattributed);
-        let name = UNATTRIBUTED.to_owned();
-        rows.push(Row::of_kernel(name, calls, &stacks.unattributed, most));
-    }
-    rows
+    let kernels = profile.kernels.iter().map(|kernel| {
+        let name = names.kernel(kernel);
+        (name, kernel.times.calls, &kernel.launch_lines[..])
+    });
+    let calls = profile.cupti.as_ref().map_or(0, |cupti| cupti.unattributed);
+    let unattributed = (UNATTRIBUTED.to_owned(), calls, &stacks.unattributed[..]);
+    let groups = kernels.chain([unattributed]);
+    groups.filter(|(_, _, lines)| !lines.is_empty()).collect()
 }
 
 /// Heading, rank (the smallest is dropped first) and the cell made of a row.
@@ -93,12 +113,10 @@ type Spec = (&'static str, u8, fn(&Row) -> Option<Value>);
 
 const COLUMNS: &[Spec] = &[
     ("Calls", 80, |row| Some(Quantity::Count(row.calls?).into())),
-    ("Looked at", 100, |row| {
-        Some(Quantity::Count(row.sampled).into())
+    ("Sampled", 100, |row| {
+        Some(Quantity::Count(row.sampled?).into())
     }),
-    ("Their GPU time", 90, |row| {
-        columns::total(Some(row.total_ns))
-    }),
+    ("Sampled time", 90, |row| columns::total(row.total_ns)),
 ];
 
 fn values(rows: &[Row]) -> impl Iterator<Item = (&'static str, u8, Vec<Option<Value>>)> {
@@ -108,7 +126,7 @@ fn values(rows: &[Row]) -> impl Iterator<Item = (&'static str, u8, Vec<Option<Va
     })
 }
 
-/// Writes the table and the lines below it; nothing unless stacks were looked at.
+/// Writes the table and the lines below it; nothing unless stacks were sampled.
 pub(super) fn write(
     profile: &Profile,
     options: &TableOptions,
@@ -122,7 +140,10 @@ pub(super) fn write(
         true => usize::MAX,
         false => MAX_LINES,
     };
-    let mut rows = rows(profile, options, most);
+    let groups = groups(profile, options).into_iter();
+    let mut rows: Vec<Vec<Row>> = groups
+        .map(|(name, calls, lines)| Row::of_kernel(name, calls, lines, most))
+        .collect();
     if !rows.is_empty() {
         // Unattributed work is shown in any case.
         let is_kept = usize::from(!stacks.unattributed.is_empty());
@@ -147,30 +168,26 @@ pub(super) fn write(
 /// The names of all lines, each with its kernel, and their columns.
 #[cfg(feature = "html")]
 pub(super) fn all(profile: &Profile) -> (Vec<String>, Vec<Headed>) {
-    let (mut names, mut lines) = (Vec::new(), Vec::new());
-    for of_kernel in rows(profile, &TableOptions::default(), usize::MAX) {
-        let mut of_kernel = of_kernel.into_iter();
-        let kernel = of_kernel
-            .next()
-            .map_or_else(String::new, |row| row.label.name);
-        for line in of_kernel {
-            names.push(format!("{} · {kernel}", line.label.name));
-            lines.push(line);
+    let (mut names, mut rows) = (Vec::new(), Vec::new());
+    for (kernel, _, lines) in groups(profile, &TableOptions::default()) {
+        for line in lines {
+            names.push(format!("{} · {kernel}", short(&line.to_string())));
+            rows.push(Row::new(Label::default(), None, std::slice::from_ref(line)));
         }
     }
-    let columns = quantity::headed(values(&lines));
+    let columns = quantity::headed(values(&rows));
     (names, columns)
 }
 
-/// How many launches were looked at, and what to annotate.
+/// How many launches were sampled, and what to annotate.
 pub(super) fn remarks(stacks: &LaunchStacks) -> Vec<Words> {
     let mut words = Words::default();
     let [sampled, all] = [stacks.sampled_calls, stacks.calls].map(|of| number::count(of).text());
     words.add(
         DIM,
         &format!(
-            "Launched from: the innermost line of the program in the stack of a launch, for \
-             {sampled} of {all} kernels."
+            "Launched from: the innermost line of the program in the stack of a launch; \
+             {sampled} of {all} kernels were sampled."
         ),
     );
     std::iter::once(words).chain(to_annotate(stacks)).collect()
@@ -178,6 +195,7 @@ pub(super) fn remarks(stacks: &LaunchStacks) -> Vec<Words> {
 
 fn to_annotate(stacks: &LaunchStacks) -> Option<Words> {
     let lines = stacks.unattributed.iter();
+    let sampled = number::count(total(lines.clone().map(|line| line.calls))).text();
     let mut lines = lines.filter(|line| line.is_of_program()).peekable();
     lines.peek()?;
     let mut words = Words::default();
@@ -192,8 +210,12 @@ fn to_annotate(stacks: &LaunchStacks) -> Option<Words> {
         let calls = number::count(line.calls).text();
         let time = number::duration(line.total_ns).text();
         // In words, since a line and its caller may be longer than the terminal is wide.
-        words.add(PLAIN, &sanitize::short(&line.to_string(), LONGEST_LINE));
-        words.add_one(PLAIN, format!("({calls} launches, {time})"));
+        words.add(PLAIN, &short(&line.to_string()));
+        let of_sampled = match number {
+            0 => format!("{calls} of {sampled} that were sampled"),
+            _ => format!("{calls} sampled"),
+        };
+        words.add_one(PLAIN, format!("({of_sampled}, {time})"));
     }
     match lines.count() {
         0 => words.then("."),

@@ -108,7 +108,9 @@ pub(super) fn header(profile: &Profile) -> Option<Words> {
         words.add_one(PLAIN, format!("peak {peak}"));
         let mut devices = profile.devices.iter();
         let device = devices.find(|device| Some(device.ordinal) == of.device);
-        if let Some(limit) = device.and_then(|device| device.memory_bytes) {
+        let limit = device.and_then(|device| device.memory_bytes);
+        // Managed memory may be larger than the device's.
+        if let Some(limit) = limit.filter(|_| of.kind == MemoryKind::Device) {
             let limit = number::size(limit).text();
             words.add_one(PLAIN, format!("of {limit}"));
         }

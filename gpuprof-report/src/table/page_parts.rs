@@ -126,7 +126,7 @@ pub(crate) fn api_calls(profile: &Profile) -> PageTable {
     page(names, Vec::new(), columns)
 }
 
-/// The source lines of launches, each with its kernel; no row unless stacks were looked at.
+/// The source lines of launches, each with its kernel; no row unless stacks were sampled.
 pub(crate) fn launch_lines(profile: &Profile) -> PageTable {
     let (names, columns) = launch_lines::all(profile);
     page(names, Vec::new(), columns)

@@ -151,7 +151,7 @@ impl<'a> Tree<'a> {
                 mark: mark.map_or("", RowMark::text),
                 indent,
                 name,
-                secondary: false,
+                ..Label::default()
             },
             mark,
             figures,

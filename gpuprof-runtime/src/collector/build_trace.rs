@@ -47,6 +47,7 @@ impl Collector {
             let tracks = std::mem::take(&mut builder.memory).into_tracks();
             trace.counters.extend(tracks);
         }
+        cupti::end_launch_lines();
         trace.names = builder.names.into_list();
         trace.cpu_spans.sort_by_key(|span| span.start_ns);
         trace.gpu_spans.sort_by_key(|span| span.start_ns);
@@ -308,14 +309,23 @@ impl<'a> Builder<'a> {
         devices.sort_by_key(|(device, _)| **device);
         let mut tracks = Vec::new();
         for (device, samples) in devices {
+            let samples = samples.iter();
+            let samples = samples.filter(|sample| self.was_on(self.cupti.convert(sample.start)));
+            let samples: Vec<_> = samples.collect();
             for metric in cupti::SampledMetric::all() {
-                let rates = samples.iter().filter_map(|sample| {
-                    let start_ns = self.cupti.convert(sample.start);
-                    self.was_on(start_ns).then_some(())?;
-                    Some((self.since_base(start_ns), metric.mean(sample)?))
-                });
                 let mut track = CounterTrack::default();
-                track.samples = rates.collect();
+                let mut samples = samples.iter().peekable();
+                while let Some(sample) = samples.next() {
+                    let Some(mean) = metric.mean(sample) else {
+                        continue;
+                    };
+                    let time_ns = |time| self.since_base(self.cupti.convert(time));
+                    track.samples.push((time_ns(sample.start), mean));
+                    if !samples.peek().is_some_and(|next| next.follows(sample)) {
+                        // Until the next sample there is no value.
+                        track.samples.push((time_ns(sample.end), 0.0));
+                    }
+                }
                 if track.samples.is_empty() {
                     continue;
                 }

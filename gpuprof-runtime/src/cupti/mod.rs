@@ -23,7 +23,10 @@ pub(crate) use {
     collect::launch_stacks::set_on as record_stacks,
     collect::lifecycle::{clock_moments, is_running},
     collect::pm_sampling::{self, metrics::SampledMetric},
-    launch_lines::to_profile::write_to_profile as write_launch_lines,
+    launch_lines::{
+        line_cache::end_report as end_launch_lines,
+        to_profile::write_to_profile as write_launch_lines,
+    },
 };
 
 /// The direction of a recorded copy.

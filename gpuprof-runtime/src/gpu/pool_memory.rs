@@ -1,8 +1,8 @@
 //! The devices' default stream-ordered pools: how their use changes during outermost calls, and how
 //! much they hold.
 //!
-//! Only the driver's counters are read, which costs a timed call four more driver calls. A pool's
-//! peak is never set back: it belongs to the program.
+//! Only the driver's counters are read, which costs a timed call eight more driver calls. A
+//! pool's peak is never set back: it belongs to the program.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};

@@ -1,6 +1,7 @@
 //! The program and the libraries that it has loaded.
 
 use std::ffi::c_void;
+use std::ops::Range;
 
 /// Where the library or program begins that has something at `address`. `None` if none has.
 pub(crate) fn base_of(address: usize) -> Option<usize> {
@@ -11,9 +12,47 @@ pub(crate) fn base_of(address: usize) -> Option<usize> {
     found.then_some(info.dli_fbase as usize)
 }
 
+/// The addresses of code whose file was deleted or replaced since it was loaded. A file of which
+/// only the content was changed is not noticed.
+pub(crate) fn replaced_code() -> Vec<Range<usize>> {
+    let maps = std::fs::read_to_string("/proc/self/maps");
+    deleted_code(&maps.unwrap_or_default())
+}
+
+/// By the mark that the kernel adds to the path of a file that is not in its folder any more. To
+/// compare device and inode instead would find differences on file systems in layers, which report
+/// others to `stat` than in the list of mappings.
+fn deleted_code(maps: &str) -> Vec<Range<usize>> {
+    let ranges = maps.lines().filter_map(|mapping| {
+        let (range, rest) = mapping.split_once(' ')?;
+        let is_code = rest.get(..4).is_some_and(|rights| rights.contains('x'));
+        // Files in memory, such as compiled code, never are in a folder.
+        let is_deleted = rest.ends_with(" (deleted)") && !rest.contains(" /memfd:");
+        let (start, end) = range.split_once('-')?;
+        let parse = |address| usize::from_str_radix(address, 16).ok();
+        let range = parse(start)?..parse(end)?;
+        (is_code && is_deleted).then_some(range)
+    });
+    ranges.collect()
+}
+
 #[cfg(test)]
 mod tests {
-    use super::base_of;
+    use super::{base_of, deleted_code, replaced_code};
+
+    #[test]
+    fn code_of_deleted_files_is_found_by_the_mark_of_the_kernel() {
+        let maps = "\
+1000-2000 r--p 00000000 fe:00 7                     /tmp/app (deleted)
+2000-5000 r-xp 00002000 fe:00 7                     /tmp/app (deleted)
+7f00-7f80 r-xp 00000000 fe:00 8                     /usr/lib/one.so
+8000-8800 r-xp 00000000 00:01 9                     /memfd:jit (deleted)
+9000-9800 r-xp 00000000 00:00 0
+";
+        let code = deleted_code(maps);
+        assert!(code.iter().eq([&(0x2000..0x5000)]), "{code:x?}");
+        assert!(replaced_code().is_empty());
+    }
 
     fn other() {}
 

@@ -50,7 +50,6 @@ pub(super) fn start(settings: Arc<Settings>) {
                 exit::register_after_cupti();
             }
             cupti::record_optional(settings.cupti == CuptiMode::Full, settings.memory);
-            cupti::record_stacks(settings.stacks);
             if settings.counters {
                 cupti::pm_sampling::request();
                 for device in collector().gpu.devices(LOCK_LIMIT) {
@@ -59,6 +58,8 @@ pub(super) fn start(settings: Arc<Settings>) {
             }
         }
     }
+    let is_on = settings.mode == Mode::On && settings.asks_for_cupti();
+    cupti::record_stacks(is_on && settings.stacks);
     collector::set_on_first_stream(exit::register_after_cuda);
     collector().start(settings);
     exit::register();

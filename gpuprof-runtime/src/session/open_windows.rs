@@ -59,6 +59,7 @@ pub(super) fn begin_session(start: impl FnOnce()) -> Result<(), SessionOpen> {
 pub(super) fn end_session() {
     collector().close_cycle(LOCK_LIMIT, profile_callback::queue);
     collector().stop();
+    cupti::record_stacks(false);
     WINDOWS.lock().has_session = false;
     if thread::panicking() {
         // A second panic would end the process.

@@ -41,7 +41,7 @@ pub(crate) struct Settings {
     pub(crate) cupti: CuptiMode,
     /// Whether hardware counters are sampled, if CUPTI is on.
     pub(crate) counters: bool,
-    /// Whether the stacks of launches are looked at, if CUPTI is on.
+    /// Whether the stacks of launches are sampled, if CUPTI is on.
     pub(crate) stacks: bool,
     /// Whether allocations and frees are recorded.
     pub(crate) memory: bool,

@@ -4,10 +4,10 @@
 
 use gpuprof::gpu_profile;
 use gpuprof::profile::{CounterValues, MIN_COUNTER_SAMPLES, Metric};
-use support::cupti_world::{tier_with, work};
+use support::cupti_world::work;
 use support::sampled_world::{
-    INTERVAL_NS, MS, assert_mean, begin, device, first, sampled_world, second, session, values,
-    with_counters,
+    INTERVAL_NS, KERNEL_NS, assert_mean, begin, device, first, sampled_world, second, session,
+    values,
 };
 use support::suite::Module;
 use support::{Gpu, tests};
@@ -22,12 +22,10 @@ pub(crate) const MODULE: Module = Module::new(
         too_few_samples_show_nothing,
         what_other_processes_do_is_not_attributed,
         copies_are_no_kernel_time,
-        each_device_has_samples_of_its_own,
+        copies_in_the_same_samples_do_not_lower_what_kernels_use,
+        calls_of_one_function_on_two_paths_divide_nothing,
+        kernels_launched_before_a_window_are_this_programs,
         a_reset_begins_again,
-        a_full_buffer_doubles_the_interval_and_is_counted,
-        samples_that_come_too_fast_double_the_interval,
-        a_device_without_the_time_trigger_is_sampled_by_its_clock,
-        metrics_without_room_are_omitted_from_the_last,
     ]],
 );
 
@@ -36,14 +34,14 @@ fn a_function_has_the_rates_of_its_kernels() {
     let session = session(&t);
     begin(&t);
     // 3 GB/s and 1 GB/s; 1.5 GB/s and 0.5 GB/s.
-    first(&t.gpu, MS);
+    first(&t.gpu, KERNEL_NS);
     t.synchronize();
     t.cpu(2 * INTERVAL_NS);
-    second(&t.gpu, 2 * MS);
+    second(&t.gpu, 2 * KERNEL_NS);
     let profile = t.finish(session);
     // The kernel of the discarded sample has none, and the last sample was not over.
     let (of_first, of_second) = (values(&profile, "first"), values(&profile, "second"));
-    for (values, ns, gb_per_s) in [(of_first, MS, 1.0), (of_second, 2 * MS, 0.5)] {
+    for (values, ns, gb_per_s) in [(of_first, KERNEL_NS, 1.0), (of_second, 2 * KERNEL_NS, 0.5)] {
         assert!(!values.is_divided);
         let samples = ns / INTERVAL_NS;
         assert!(
@@ -88,17 +86,17 @@ fn kernels_shorter_than_the_interval_have_the_rate_while_they_run() {
     let session = session(&t);
     begin(&t);
     for _ in 0..50 {
-        // 300 GB/s for 10 of 40 µs.
-        first(&t.gpu, 10_000);
+        // 300 GB/s for 20 of 80 µs.
+        first(&t.gpu, 20_000);
         t.synchronize();
-        t.cpu(30_000);
+        t.cpu(60_000);
     }
     let profile = t.finish(session);
     let values = values(&profile, "first");
     assert_mean(values, Metric::DramRead, 300e9);
     assert_mean(values, Metric::SmActive, 0.75);
     assert!(
-        (490_000..=500_000).contains(&values.sampled_ns),
+        (980_000..=1_000_000).contains(&values.sampled_ns),
         "{values:?}"
     );
     // The device was idle for most of the time, but not for a whole sample after the first one.
@@ -111,20 +109,20 @@ fn functions_in_the_same_samples_divide_them_and_are_marked() {
     let session = session(&t);
     begin(&t);
     for _ in 0..50 {
-        first(&t.gpu, 10_000);
-        second(&t.gpu, 30_000);
+        first(&t.gpu, 20_000);
+        second(&t.gpu, 60_000);
     }
     let profile = t.finish(session);
     let both = [values(&profile, "first"), values(&profile, "second")];
     assert!(both.iter().all(|values| values.is_divided));
-    // Each pair reads 6 MB in 40 µs; what of it is whose cannot be told.
+    // Each pair reads 12 MB in 80 µs; what of it is whose cannot be told.
     let bytes = |values: &CounterValues| {
         let mean = values.mean(Metric::DramRead).expect("enough samples");
         mean * values.sampled_ns as f64 / 1e9
     };
     let sampled_ns: u64 = both.iter().map(|values| values.sampled_ns).sum();
     let all = both.map(bytes).iter().sum::<f64>();
-    let expected = 6e6 * sampled_ns as f64 / 40_000.0;
+    let expected = 12e6 * sampled_ns as f64 / 80_000.0;
     assert!((all / expected - 1.0).abs() < 0.01, "{all} of {expected}");
 }
 
@@ -133,16 +131,16 @@ fn a_function_with_enough_samples_of_its_own_needs_no_division() {
     let session = session(&t);
     begin(&t);
     for _ in 0..3 {
-        first(&t.gpu, MS);
-        second(&t.gpu, 2 * MS);
+        first(&t.gpu, KERNEL_NS);
+        second(&t.gpu, 2 * KERNEL_NS);
     }
     let profile = t.finish(session);
     let both = [values(&profile, "first"), values(&profile, "second")];
     assert!(both.iter().all(|values| !values.is_divided), "{both:?}");
     assert_mean(both[0], Metric::DramRead, 3e9);
     assert_mean(both[1], Metric::DramRead, 1.5e9);
-    // Of 3 and 6 ms, less than two samples for each change of kernels.
-    let sampled = [(both[0], 3 * MS), (both[1], 6 * MS)];
+    // Of 6 and 12 ms, less than two samples for each change of kernels.
+    let sampled = [(both[0], 3 * KERNEL_NS), (both[1], 6 * KERNEL_NS)];
     assert!(
         sampled
             .iter()
@@ -170,7 +168,7 @@ fn what_other_processes_do_is_not_attributed() {
     let session = session(&t);
     begin(&t);
     t.cpu(40 * INTERVAL_NS);
-    first(&t.gpu, MS);
+    first(&t.gpu, KERNEL_NS);
     let profile = t.finish(session);
     let device = device(&profile);
     assert!(device.unattributed_ns >= 40 * INTERVAL_NS, "{device:?}");
@@ -193,7 +191,7 @@ fn copies_are_no_kernel_time() {
     let t = sampled_world();
     let session = session(&t);
     begin(&t);
-    t.sim.set_kernel_ns("memcpy", MS);
+    t.sim.set_kernel_ns("memcpy", KERNEL_NS);
     copies(&t.gpu.stream, &[1.0; 1_024]);
     let profile = t.finish(session);
     assert_eq!(work(&profile, "copies").counters, None);
@@ -206,106 +204,72 @@ fn copies_are_no_kernel_time() {
     );
 }
 
-fn each_device_has_samples_of_its_own() {
-    let t = with_counters(tier_with(2));
-    let other = Gpu::new(t.sim, 1);
+fn copies_in_the_same_samples_do_not_lower_what_kernels_use() {
+    let t = sampled_world();
     let session = session(&t);
     begin(&t);
-    second(&other, 1_000);
-    other.context.synchronize().expect("synchronize");
-    t.cpu(2 * INTERVAL_NS);
-    first(&t.gpu, MS);
-    second(&other, 2 * MS);
-    other.context.synchronize().expect("synchronize");
-    t.gpu.context.bind_to_thread().expect("bind");
+    t.sim.set_kernel_ns("memcpy", 40_000);
+    for _ in 0..50 {
+        first(&t.gpu, 40_000);
+        copies(&t.gpu.stream, &[1.0; 1_024]);
+        t.synchronize();
+    }
     let profile = t.finish(session);
-    assert_mean(values(&profile, "first"), Metric::DramRead, 3e9);
-    assert_mean(values(&profile, "second"), Metric::DramRead, 1.5e9);
-    let devices: Vec<u32> = profile.counters.iter().map(|of| of.device).collect();
-    assert_eq!(devices, [0, 1]);
+    let values = values(&profile, "first");
+    assert!(
+        values.is_divided,
+        "no sample has a kernel alone: {values:?}"
+    );
+    assert_mean(values, Metric::SmActive, 0.75);
+    assert_mean(values, Metric::TensorActive, 0.25);
+}
+
+#[gpu_profile]
+fn outer(gpu: &Gpu, ns: u64) {
+    second(gpu, ns);
+}
+
+fn calls_of_one_function_on_two_paths_divide_nothing() {
+    let t = sampled_world();
+    let session = session(&t);
+    begin(&t);
+    for _ in 0..50 {
+        second(&t.gpu, 20_000);
+        outer(&t.gpu, 20_000);
+    }
+    let profile = t.finish(session);
+    let values = values(&profile, "second");
+    assert!(!values.is_divided, "{values:?}");
+    // 6 MB in 20 µs.
+    assert_mean(values, Metric::DramRead, 300e9);
+    assert!((19..=22).contains(&values.samples), "{values:?}");
+}
+
+fn kernels_launched_before_a_window_are_this_programs() {
+    let t = sampled_world();
+    let before = session(&t);
+    begin(&t);
+    t.finish(before);
+    first(&t.gpu, 20 * KERNEL_NS);
+    let after = session(&t);
+    t.synchronize();
+    let sampled = device(&t.finish(after)).clone();
+    assert!(sampled.sampled_ns >= 19 * KERNEL_NS, "{sampled:?}");
+    assert!(sampled.unattributed_ns <= 4 * INTERVAL_NS, "{sampled:?}");
 }
 
 fn a_reset_begins_again() {
     let t = sampled_world();
     let session = session(&t);
     begin(&t);
-    first(&t.gpu, MS);
+    first(&t.gpu, KERNEL_NS);
     t.synchronize();
     gpuprof::reset();
-    second(&t.gpu, 2 * MS);
+    second(&t.gpu, 2 * KERNEL_NS);
     let profile = t.finish(session);
     assert_eq!(work(&profile, "first").counters, None);
     assert_mean(values(&profile, "second"), Metric::DramRead, 1.5e9);
-    let samples = device(&profile).samples;
-    assert!((39..=41).contains(&samples), "{samples}");
-}
-
-fn a_full_buffer_doubles_the_interval_and_is_counted() {
-    let t = sampled_world();
-    let session = session(&t);
-    begin(&t);
-    assert_eq!(gpuprof::collect().counters[0].overflows, 0);
-    // More than 32,768 samples.
-    first(&t.gpu, 2_000 * MS);
-    t.synchronize();
-    assert!(gpuprof::collect().counters[0].overflows == 1);
-    t.cpu(4 * INTERVAL_NS);
-    second(&t.gpu, 4 * MS);
-    let profile = t.finish(session);
     let device = device(&profile);
-    assert_eq!(device.overflows, 1);
-    // All that the buffer held.
-    let lost = 1_990 * MS..2_010 * MS;
-    assert!(lost.contains(&device.gap_ns), "{device:?}");
-    let values = values(&profile, "second");
-    assert_mean(values, Metric::DramRead, 0.75e9);
-    let samples = 4 * MS / (2 * INTERVAL_NS);
-    assert!(
-        (samples - 1..=samples + 1).contains(&values.samples),
-        "{values:?}"
-    );
-}
-
-fn samples_that_come_too_fast_double_the_interval() {
-    let t = sampled_world();
-    let session = session(&t);
-    begin(&t);
-    t.cupti.fail("cuptiPmSamplingDecodeData", 1, 1, 8);
-    assert_eq!(gpuprof::collect().counters[0].overflows, 1);
-    t.cpu(4 * INTERVAL_NS);
-    first(&t.gpu, 4 * MS);
-    let profile = t.finish(session);
-    assert_mean(values(&profile, "first"), Metric::DramRead, 0.75e9);
-    assert_eq!(device(&profile).interval_ns, 2 * INTERVAL_NS);
-    assert!(
-        profile.diagnostics.notes.is_empty(),
-        "{:?}",
-        profile.diagnostics.notes
-    );
-}
-
-fn a_device_without_the_time_trigger_is_sampled_by_its_clock() {
-    let t = sampled_world();
-    t.cupti.fail("cuptiPmSamplingSetConfig", 1, 1, 27);
-    let session = session(&t);
-    begin(&t);
-    first(&t.gpu, MS);
-    let profile = t.finish(session);
-    assert_mean(values(&profile, "first"), Metric::DramRead, 3e9);
-    assert_eq!(device(&profile).interval_ns, INTERVAL_NS);
-    assert_eq!(t.cupti.calls("cuptiPmSamplingSetConfig"), 2);
-}
-
-fn metrics_without_room_are_omitted_from_the_last() {
-    let t = sampled_world();
-    t.cupti.set_metrics_per_pass(3);
-    let session = session(&t);
-    begin(&t);
-    first(&t.gpu, MS);
-    let profile = t.finish(session);
-    let sampled = [Metric::DramRead, Metric::DramWrite, Metric::SmActive];
-    assert_eq!(device(&profile).metrics, sampled);
-    assert_eq!(device(&profile).omitted.len(), 6);
-    let means = values(&profile, "first").means.iter();
-    assert!(means.map(|mean| mean.metric).eq(sampled));
+    assert!((39..=41).contains(&device.samples), "{device:?}");
+    assert_eq!(device.start_ns, 0, "it was started before");
 }

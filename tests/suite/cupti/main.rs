@@ -7,7 +7,9 @@ mod busy_time;
 mod call_paths;
 mod correlation_ids;
 mod counted_losses;
+mod counter_sampling;
 mod counters;
+mod counters_at_exit;
 mod device_time;
 mod devices;
 mod graph_objects;
@@ -44,7 +46,9 @@ fn main() -> ExitCode {
         memory_at_exit::MODULE,
         correlation_ids::MODULE,
         counted_losses::MODULE,
+        counter_sampling::MODULE,
         counters::MODULE,
+        counters_at_exit::MODULE,
         no_counters::MODULE,
         record_order::MODULE,
         stacks::MODULE,

@@ -5,7 +5,7 @@ use gpuprof::profile::Metric;
 use gpuprof::{Profile, Sampling, Session};
 use support::cupti_world::{Tier, work};
 use support::sampled_world::{
-    MS, assert_mean, begin, first, note, sampled_world, second, session, values,
+    KERNEL_NS, assert_mean, begin, first, note, sampled_world, second, session, values,
 };
 use support::suite::Module;
 use support::tests;
@@ -17,6 +17,8 @@ pub(crate) const MODULE: Module = Module::new(
         an_old_libcupti_is_one_line_with_the_fix,
         a_libcupti_without_its_host_library_is_one_line,
         sampling_that_fails_later_keeps_what_was_measured,
+        a_device_that_cannot_be_started_again_is_stopped_once,
+        samples_that_come_too_fast_at_any_interval_are_one_line,
         without_cupti_one_line_says_what_is_missing,
         nobody_who_does_not_ask_is_sampled,
     ]],
@@ -26,11 +28,11 @@ pub(crate) const MODULE: Module = Module::new(
 fn refused(t: &Tier) -> Profile {
     let session = session(t);
     begin(t);
-    first(&t.gpu, MS);
+    first(&t.gpu, KERNEL_NS);
     let profile = t.finish(session);
     assert!(profile.counters.is_empty());
     assert_eq!(work(&profile, "first").counters, None);
-    assert_eq!(work(&profile, "first").busy_ns, Some(MS + 1_000));
+    assert_eq!(work(&profile, "first").busy_ns, Some(KERNEL_NS + 1_000));
     profile
 }
 
@@ -76,16 +78,57 @@ fn sampling_that_fails_later_keeps_what_was_measured() {
     let t = sampled_world();
     let session = session(&t);
     begin(&t);
-    first(&t.gpu, MS);
+    first(&t.gpu, KERNEL_NS);
     t.synchronize();
     let _ = gpuprof::collect();
     t.cupti.fail("cuptiPmSamplingDecodeData", 1, 1, 999);
-    second(&t.gpu, 2 * MS);
+    second(&t.gpu, 2 * KERNEL_NS);
     let profile = t.finish(session);
-    assert!(note(&profile).contains("cuptiPmSamplingDecodeData returned 999"));
+    let note = note(&profile);
+    assert!(
+        note.starts_with("sampling of hardware counters stopped after 0."),
+        "{note}"
+    );
+    assert!(note.contains("cuptiPmSamplingDecodeData returned 999"));
     assert_mean(values(&profile, "first"), Metric::DramRead, 3e9);
-    assert_eq!(work(&profile, "second").busy_ns, Some(2 * MS));
+    assert_eq!(work(&profile, "second").busy_ns, Some(2 * KERNEL_NS));
     assert_eq!(t.cupti.calls("cuptiPmSamplingDisable"), 1);
+}
+
+fn a_device_that_cannot_be_started_again_is_stopped_once() {
+    let t = sampled_world();
+    let session = session(&t);
+    begin(&t);
+    let _ = gpuprof::collect();
+    t.cupti.fail("cuptiPmSamplingEnable", 1, u64::MAX, 999);
+    t.cupti.fail("cuptiPmSamplingDecodeData", 1, 1, 8);
+    let profile = t.finish(session);
+    assert!(
+        note(&profile).contains("cuptiPmSamplingEnable returned 999"),
+        "{}",
+        note(&profile)
+    );
+    assert_eq!(t.cupti.calls("cuptiPmSamplingDisable"), 1);
+}
+
+fn samples_that_come_too_fast_at_any_interval_are_one_line() {
+    let t = sampled_world();
+    let session = session(&t);
+    begin(&t);
+    t.cupti.fail("cuptiPmSamplingDecodeData", 1, u64::MAX, 8);
+    // From 100 µs to 5 ms.
+    for _ in 0..8 {
+        let _ = gpuprof::collect();
+    }
+    first(&t.gpu, KERNEL_NS);
+    let profile = t.finish(session);
+    assert!(
+        note(&profile).contains("even at 5 ms"),
+        "{}",
+        note(&profile)
+    );
+    assert_eq!(profile.counters[0].overflows, 6);
+    assert_eq!(work(&profile, "first").busy_ns, Some(KERNEL_NS + 1_000));
 }
 
 fn without_cupti_one_line_says_what_is_missing() {
@@ -108,7 +151,7 @@ fn nobody_who_does_not_ask_is_sampled() {
     let t = sampled_world();
     let session = t.session();
     begin(&t);
-    first(&t.gpu, MS);
+    first(&t.gpu, KERNEL_NS);
     let profile = t.finish(session);
     assert!(profile.counters.is_empty());
     assert_eq!(work(&profile, "first").counters, None);

@@ -1,6 +1,7 @@
 //! Promise: with `GPUPROF_STACKS=on` each kernel has the source lines of the program that launched
-//! it, also outside any profiled function; launches that are not looked at are counted.
+//! it, also outside any profiled function; launches that are not sampled are counted.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use cudarc::driver::{
@@ -24,15 +25,19 @@ pub(crate) const MODULE: Module = Module::new(
         a_line_in_a_closure_is_that_of_its_function,
         a_recursion_deeper_than_the_bound_has_its_line,
         a_replayed_kernel_has_the_line_that_captured_it,
-        launches_of_all_threads_are_looked_at,
+        launches_of_all_threads_are_sampled,
         a_session_has_the_launches_of_its_own_window,
-        nothing_is_looked_at_unless_it_is_asked_for,
+        nothing_is_sampled_unless_it_is_asked_for,
     ]],
 );
 
 /// Every launch in this file is at a line that is the program's: cudarc's and gpuprof's frames are
-/// inside of it.
-const FILE: &str = "tests/suite/cupti/stacks.rs";
+/// inside of it. From the folder of the package on.
+fn file() -> String {
+    let package = Path::new(env!("CARGO_MANIFEST_DIR")).file_name();
+    let package = package.expect("a folder").to_string_lossy();
+    format!("{package}/tests/suite/cupti/stacks.rs")
+}
 
 /// The arguments of a kernel, so that a test can launch it at a line of its own.
 struct Saxpy {
@@ -106,7 +111,7 @@ fn stacks(profile: &Profile) -> &LaunchStacks {
 fn line(function: &str, line: u32, calls: u64) -> LaunchLine {
     let mut of = LaunchLine::default();
     function.clone_into(&mut of.function);
-    (of.file, of.line) = (Some(FILE.to_owned()), Some(line));
+    (of.file, of.line) = (Some(file()), Some(line));
     (of.calls, of.total_ns) = (calls, 1_000 * calls);
     of
 }
@@ -225,7 +230,7 @@ fn unattributed_work_has_the_lines_to_annotate() {
     let here = "unattributed_work_has_the_lines_to_annotate";
     let expected = [
         (line("helper", outside[0], 2).to_string(), 2),
-        (format!("{here} at {FILE}:{of_memset}"), 2),
+        (format!("{here} at {}:{of_memset}", file()), 2),
     ];
     assert_eq!(shown, expected);
     assert!(unattributed.iter().all(LaunchLine::is_of_program));
@@ -256,9 +261,10 @@ fn a_helper_that_launches_has_its_callers() {
     let callers: Vec<(&str, u64)> = lines
         .map(|line| (last(line.caller.as_deref().expect("a caller")), line.calls))
         .collect();
+    let file = file();
     let expected = [
-        (format!("second_caller at {FILE}:{second}"), 2),
-        (format!("first_caller at {FILE}:{first}"), 1),
+        (format!("second_caller at {file}:{second}"), 2),
+        (format!("first_caller at {file}:{first}"), 1),
     ];
     let expected = expected
         .each_ref()
@@ -322,7 +328,7 @@ fn a_replayed_kernel_has_the_line_that_captured_it() {
     assert_eq!(unattributed(&profile), [line(here, outside, 3)]);
 }
 
-fn launches_of_all_threads_are_looked_at() {
+fn launches_of_all_threads_are_sampled() {
     let t = tier();
     let saxpy = Saxpy::new(&t);
     let session = session(&t);
@@ -357,7 +363,7 @@ fn a_session_has_the_launches_of_its_own_window() {
     assert_eq!(unattributed(&profile), [line("helper", of_helper, 1)]);
 }
 
-fn nothing_is_looked_at_unless_it_is_asked_for() {
+fn nothing_is_sampled_unless_it_is_asked_for() {
     let t = tier();
     let saxpy = Saxpy::new(&t);
     let with = session(&t);

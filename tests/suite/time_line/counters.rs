@@ -4,7 +4,7 @@
 use gpuprof::Output;
 use gpuprof::trace::CounterTrack;
 use support::cupti_world::builder;
-use support::sampled_world::{INTERVAL_NS, MS, begin, first, sampled_world};
+use support::sampled_world::{INTERVAL_NS, KERNEL_NS, begin, first, sampled_world};
 use support::suite::Module;
 use support::tests;
 
@@ -12,18 +12,21 @@ pub(crate) const MODULE: Module = Module::new(
     module_path!(),
     &[tests![
         each_metric_is_a_track_with_a_value_for_each_sample,
+        no_value_holds_after_the_last_sample,
         without_counters_there_are_no_tracks,
     ]],
 );
 
-fn tracks(counters: bool) -> (Vec<CounterTrack>, Vec<(u64, u64)>) {
+/// `other_process`: bytes per ns that another process reads.
+fn tracks(counters: bool, other_process: f64) -> (Vec<CounterTrack>, Vec<(u64, u64)>) {
     let t = sampled_world();
+    t.cupti.set_other_process(other_process);
     t.cpu(1_000);
     let outputs = [Output::Trace("/dev/null".into())];
     let builder = builder().counters(counters).outputs(outputs);
     let session = builder.start().expect("no other session is open");
     begin(&t);
-    first(&t.gpu, MS);
+    first(&t.gpu, KERNEL_NS);
     t.synchronize();
     t.cpu(2 * INTERVAL_NS);
     let trace = gpuprof::collect_trace().expect("a time line");
@@ -34,7 +37,7 @@ fn tracks(counters: bool) -> (Vec<CounterTrack>, Vec<(u64, u64)>) {
 }
 
 fn each_metric_is_a_track_with_a_value_for_each_sample() {
-    let (tracks, kernels) = tracks(true);
+    let (tracks, kernels) = tracks(true, 0.0);
     let names: Vec<&str> = tracks.iter().map(|track| track.name.as_str()).collect();
     let expected = [
         "DRAM read (GB/s)",
@@ -47,7 +50,7 @@ fn each_metric_is_a_track_with_a_value_for_each_sample() {
     ];
     assert_eq!(names, expected);
     assert!(tracks.iter().all(|track| track.device == Some(0)));
-    // 3 MB and 1 MB in 1 ms, 75 %, 25 % and 50 %, during the samples inside the kernel.
+    // 6 MB and 2 MB in 2 ms, 75 %, 25 % and 50 %, during the samples inside the kernel.
     let (start, end) = kernels[1];
     for (track, value) in tracks.iter().zip([3.0, 1.0, 75.0, 25.0, 50.0, 0.0, 0.0]) {
         let inside = track.samples.iter();
@@ -62,6 +65,14 @@ fn each_metric_is_a_track_with_a_value_for_each_sample() {
     }
 }
 
+fn no_value_holds_after_the_last_sample() {
+    let (tracks, _) = tracks(true, 2.0);
+    let [.., last, end] = tracks[0].samples[..] else {
+        panic!("{:?}", tracks[0]);
+    };
+    assert_eq!((last.1, end), (2.0, (last.0 + INTERVAL_NS, 0.0)));
+}
+
 fn without_counters_there_are_no_tracks() {
-    assert!(tracks(false).0.is_empty());
+    assert!(tracks(false, 0.0).0.is_empty());
 }

@@ -1,6 +1,8 @@
 //! Promise: with CUPTI, kernels, copies and CUDA calls are on the time line, linked by correlation
 //! ids and on the clock of the calls.
 
+use std::path::Path;
+
 use gpuprof::trace::{Activity, ActivityKind, Trace};
 use gpuprof::{Output, Session, gpu_profile};
 use support::cupti_world::{Tier, builder, tier};
@@ -148,7 +150,12 @@ fn live_memory_is_a_counter_of_its_device() {
     assert_eq!(finish(&t, session).counters, []);
 }
 
-const FILE: &str = "tests/suite/time_line/kernels.rs";
+/// From the folder of the package on.
+fn file() -> String {
+    let package = Path::new(env!("CARGO_MANIFEST_DIR")).file_name();
+    let package = package.expect("a folder").to_string_lossy();
+    format!("{package}/tests/suite/time_line/kernels.rs")
+}
 
 /// The lines of kernels and copies, and of CUDA calls that caused them.
 fn lines(stacks: bool) -> (Vec<Option<String>>, Vec<Option<String>>, u32) {
@@ -177,7 +184,8 @@ fn kernels_copies_and_calls_have_the_line_that_launched_them() {
     let (of_work, of_calls, line) = lines(true);
     let caller = "kernels_copies_and_calls_have_the_line_that_launched_them";
     let called = line!() - 2;
-    let place = |line| format!("lines at {FILE}:{line} ← {caller} at {FILE}:{called}");
+    let file = file();
+    let place = |line| format!("lines at {file}:{line} ← {caller} at {file}:{called}");
     let expected = [Some(place(line - 1)), Some(place(line))];
     assert_eq!(of_work, expected);
     assert_eq!(of_calls, expected);

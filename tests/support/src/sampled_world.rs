@@ -1,4 +1,4 @@
-//! A world whose hardware counters are sampled: each kernel reads 3 MB and writes 1 MB.
+//! A world whose hardware counters are sampled: each kernel reads 6 MB and writes 2 MB.
 
 use crate::Gpu;
 use crate::cupti_world::{Tier, builder, tier, work};
@@ -7,8 +7,9 @@ use gpuprof::{Profile, Session, gpu_profile};
 use simcupti::KernelCounters;
 
 /// What `GPUPROF_COUNTERS` begins with, ns.
-pub const INTERVAL_NS: u64 = 50_000;
-pub const MS: u64 = 1_000_000;
+pub const INTERVAL_NS: u64 = 100_000;
+/// A time of a kernel in which 20 samples fit.
+pub const KERNEL_NS: u64 = 20 * INTERVAL_NS;
 
 #[gpu_profile(name = "first", stream = gpu.stream)]
 pub fn first(gpu: &Gpu, ns: u64) {
@@ -20,15 +21,15 @@ pub fn second(gpu: &Gpu, ns: u64) {
     gpu.kernel(ns);
 }
 
-/// A world in which each kernel reads 3 MB and writes 1 MB, whatever time it takes.
+/// A world in which each kernel reads 6 MB and writes 2 MB, whatever time it takes.
 pub fn sampled_world() -> Tier {
     with_counters(tier())
 }
 
 pub fn with_counters(t: Tier) -> Tier {
     let counters = KernelCounters {
-        dram_read: 3_000_000,
-        dram_write: 1_000_000,
+        dram_read: 6_000_000,
+        dram_write: 2_000_000,
         sm_active: 0.75,
         tensor_active: 0.25,
         issue_rate: 0.5,

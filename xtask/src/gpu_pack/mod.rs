@@ -10,14 +10,15 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use crate::needs::{self, Need};
 use crate::workspace::{self, Workspace};
 
 const USAGE: &str = "usage: cargo xtask gpu-pack
-  builds target/gpu-pack: the checks, the examples, the benchmark, the command gpuprof, the simulated
-  driver and libcupti, and run.sh; at most 60 MiB. Copy that folder to a machine with an NVIDIA driver and run
-  run.sh there; run.sh --help says more.";
+  builds target/gpu-pack: the checks, the examples, the benchmark, the command gpuprof, the
+  simulated driver and libcupti, and run.sh, which unpacks them; at most 60 MiB. Copy that folder
+  to a machine with an NVIDIA driver and run run.sh there; run.sh --help says more.";
 
 /// The script that starts everything; [`GLIBC`] in it is replaced by the version that the pack
 /// needs.
@@ -42,20 +43,18 @@ struct Build {
     /// Benchmark targets, whose files have a hash in their names.
     benchmarks: &'static [&'static str],
     examples: bool,
+    /// With the names and lines of functions, which launches are reported by.
+    has_lines: bool,
 }
 
-const BUILDS: [Build; 3] = [
+const BUILDS: [Build; 4] = [
     Build {
         arguments: &[
             "--package",
             "gpuprof-examples",
             "--package",
-            "gpu-checks",
-            "--package",
             "gpuprof-benches",
             "--examples",
-            "--bin",
-            "gpu-checks",
             "--bin",
             "cost",
             "--bench",
@@ -64,15 +63,19 @@ const BUILDS: [Build; 3] = [
             "compare",
         ],
         folder: "on",
-        // The simulated driver and libcupti, so that the pack itself can be tried anywhere.
-        files: &[
-            "gpu-checks",
-            "cost",
-            "deps/libsimcuda.so",
-            "deps/libsimcupti.so",
-        ],
+        files: &["cost"],
         benchmarks: &["kernels", "compare"],
         examples: true,
+        has_lines: false,
+    },
+    Build {
+        arguments: &["--package", "gpu-checks", "--bin", "gpu-checks"],
+        folder: "lines",
+        // The simulated driver and libcupti, so that the pack itself can be tried anywhere.
+        files: &["gpu-checks", "deps/libsimcuda.so", "deps/libsimcupti.so"],
+        benchmarks: &[],
+        examples: false,
+        has_lines: true,
     },
     Build {
         arguments: &[
@@ -88,6 +91,7 @@ const BUILDS: [Build; 3] = [
         files: &["cost-off"],
         benchmarks: &[],
         examples: false,
+        has_lines: false,
     },
     // A build of its own: its features would make the examples larger.
     Build {
@@ -96,6 +100,7 @@ const BUILDS: [Build; 3] = [
         files: &["gpuprof"],
         benchmarks: &[],
         examples: false,
+        has_lines: false,
     },
 ];
 
@@ -134,6 +139,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
         &workspace::root().join("kernels/ptx"),
         &pack.join("ptx"),
     )?);
+    compress(&pack, &mut sizes)?;
     weigh(&sizes)?;
     for (name, bytes) in &sizes {
         println!("{:>10}  {name}", kib(*bytes));
@@ -143,15 +149,20 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     Ok(())
 }
 
-/// Builds without symbols and debug information. cargo strips by itself, so no binutils are needed.
+/// Builds without symbols and debug information, unless lines are wanted. cargo strips by itself,
+/// so no binutils are needed.
 fn make(build: &Build, folder: &Path) -> Result<(), String> {
+    let (strip, debug) = match build.has_lines {
+        true => ("none", "line-tables-only"),
+        false => ("symbols", "false"),
+    };
     let mut command = workspace::cargo(["build", "--release"]);
     command
         .args(build.arguments)
         .arg("--target-dir")
         .arg(folder)
-        .env("CARGO_PROFILE_RELEASE_STRIP", "symbols")
-        .env("CARGO_PROFILE_RELEASE_DEBUG", "false");
+        .env("CARGO_PROFILE_RELEASE_STRIP", strip)
+        .env("CARGO_PROFILE_RELEASE_DEBUG", debug);
     workspace::succeed(workspace::without_test_hooks(&mut command))
 }
 
@@ -217,6 +228,22 @@ fn fill(pack: &Path, files: &[PathBuf]) -> Result<Vec<(String, u64)>, String> {
     }
     println!("needs glibc {}.{} or newer where it runs", glibc.0, glibc.1);
     Ok(sizes)
+}
+
+/// Compresses the large files, which run.sh unpacks: a third of the time to copy them.
+fn compress(pack: &Path, sizes: &mut [(String, u64)]) -> Result<(), String> {
+    for (name, bytes) in sizes {
+        if *bytes < 1 << 20 {
+            continue;
+        }
+        workspace::succeed(Command::new("gzip").arg("-f9").arg(pack.join(&name)))?;
+        name.push_str(".gz");
+        let packed = pack.join(&name);
+        let data =
+            fs::metadata(&packed).map_err(|error| format!("{}: {error}", packed.display()))?;
+        *bytes = data.len();
+    }
+    Ok(())
 }
 
 /// Returns an error if the pack is too large, with its files, largest first.

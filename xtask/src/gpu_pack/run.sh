@@ -21,7 +21,7 @@ Makes every check of gpuprof on this machine's GPU, runs the examples and the be
   --only NAME   this check alone: a name that `gpu-checks list` shows, `examples`, `bench` or `peers`
   --skip NAME   all but this one
 
-It needs an NVIDIA driver, glibc @GLIBC@ or newer, and nothing else. The exit status is 0 where everything is as wanted.
+It needs an NVIDIA driver, glibc @GLIBC@ or newer, gzip, and nothing else. The exit status is 0 where everything is as wanted.
 END
 }
 
@@ -82,6 +82,9 @@ done
 # The caller's settings of gpuprof are not what is measured here.
 for name in $(env | sed -n 's/^\(GPUPROF[A-Z_]*\)=.*/\1/p'); do
     unset "$name"
+done
+for packed in "$here"/*.gz; do
+    [ ! -e "$packed" ] || gzip -df "$packed"
 done
 # The copy may have lost the permissions; where they cannot be mended they are right already.
 chmod +x "$here"/* 2>/dev/null || true

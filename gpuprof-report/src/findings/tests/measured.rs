@@ -1,7 +1,7 @@
 //! Rules that hardware counters make more exact.
 
 use super::*;
-use crate::profile::{CounterMean, CounterValues, Metric};
+use crate::profile::{CounterMean, CounterValues, Metric, Precision};
 
 /// What was sampled: the share of the H200's bandwidth, of the instructions, and of the tensor
 /// cores.
@@ -53,6 +53,12 @@ fn a_function_that_keeps_nothing_busy_is_below_the_roofline_by_measurement() {
         ..counters(0.01, 0.01, 0.0)
     };
     assert!(!speaks("below-roofline", &sampled(divided, None)));
+    // 80 % of the double-precision peak.
+    let mut stated = sampled(counters(0.12, 0.2, 0.0), None);
+    stated.functions[0].flops = Some(0.8 * 33.45e12 * 80e-3);
+    assert!(!speaks("below-roofline", &stated), "double precision");
+    stated.functions[0].precision = Some(Precision::F32);
+    assert!(speaks("below-roofline", &stated));
 }
 
 #[test]

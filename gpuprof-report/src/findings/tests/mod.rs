@@ -1,6 +1,7 @@
 //! Hand-made profiles, and the findings of the rules for them.
 
 mod below_roofline;
+mod collectives;
 mod copies;
 mod examples;
 mod hand_made;

@@ -38,6 +38,7 @@ fn random_kernel(rng: &mut Rng) -> KernelStats {
         "k",
         "volta_sgemm_128x64_nn",
         "a kernel of a very long name, longer than fits",
+        "ncclDevKernel_AllReduce_Sum_f32_RING_LL",
     ];
     let name = names[rng.usize(..names.len())];
     let sides = [0, 1, 33, 1_100, u32::MAX];

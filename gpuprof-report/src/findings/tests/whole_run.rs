@@ -63,6 +63,7 @@ fn work_outside_of_functions_is_reported() {
     let framework = LaunchLine {
         function: "cubecl::launch".into(),
         in_framework: true,
+        total_ns: 400,
         ..LaunchLine::default()
     };
     let own = LaunchLine {
@@ -71,14 +72,24 @@ fn work_outside_of_functions_is_reported() {
         line: Some(12),
         ..LaunchLine::default()
     };
-    with_lines.stacks = Some(LaunchStacks {
-        unattributed: vec![framework, own],
-        ..LaunchStacks::default()
-    });
-    assert_eq!(
-        the("outside", &with_lines).advice,
-        "annotate app::warm_up at src/main.rs:12 with #[gpu_profile]: most is from there"
-    );
+    for (own_ns, share) in [
+        (600, "most of the sampled part is from there, 60 %"),
+        (400, "50 % of the sampled part is from there"),
+        (100, "20 % of the sampled part is from there"),
+    ] {
+        let own = LaunchLine {
+            total_ns: own_ns,
+            ..own.clone()
+        };
+        with_lines.stacks = Some(LaunchStacks {
+            unattributed: vec![framework.clone(), own],
+            ..LaunchStacks::default()
+        });
+        assert_eq!(
+            the("outside", &with_lines).advice,
+            format!("annotate app::warm_up at src/main.rs:12 with #[gpu_profile]: {share}")
+        );
+    }
     assert!(!speaks("outside", &outside(9, MS)), "a few");
     assert!(!speaks("outside", &outside(10, 990 * US)), "a small share");
 }

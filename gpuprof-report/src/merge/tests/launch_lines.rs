@@ -40,7 +40,7 @@ fn merged(ranks: &[Profile]) -> Profile {
 }
 
 #[test]
-fn counts_of_a_line_add_up_and_the_most_frequent_comes_first() {
+fn counts_of_a_line_add_up_and_the_most_gpu_time_comes_first() {
     let ranks = [rank(1, &[line(7, 5), line(9, 2)]), rank(2, &[line(9, 6)])];
     let merged = merged(&ranks);
     let expected = [line(9, 8), line(7, 5)];

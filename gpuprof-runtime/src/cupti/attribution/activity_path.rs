@@ -40,7 +40,7 @@ pub(crate) struct Cause {
     pub(crate) launch: Option<LaunchCall>,
     /// It launched a graph, of which only the first node has a launch latency.
     pub(crate) is_graph: bool,
-    /// Where it was launched or, of a replayed activity, captured, if that was looked at.
+    /// Where it was launched or, of a replayed activity, captured, if that was sampled.
     pub(crate) stack: Option<StackId>,
 }
 

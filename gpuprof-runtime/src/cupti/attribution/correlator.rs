@@ -17,7 +17,8 @@ use super::orphans::Orphans;
 use super::recorded_activities::{ActivityRecorder, RecordedNames};
 use super::row_keys::KernelKey;
 use super::row_totals::ReplayKey;
-use super::sampled_devices::{SampledDevices, add_joined};
+use super::sample_join::{SampledActivity, SampledKernel};
+use super::sampled_devices::SampledDevices;
 use super::symbol_table::SymbolTable;
 use super::window_history::{RecordedWindows, WindowHistory, site_of_call};
 use super::window_tables::WindowTables;
@@ -141,7 +142,8 @@ impl Correlator {
             is_graph,
             stack: owner.and_then(|owner| owner.stack).or(stack),
         };
-        let key = self.record_activity(activity, launched_at, cause);
+        let site = site_of_call(owner.and_then(NodeOwner::call).map_or(call.id, |of| of.id));
+        let key = self.record_activity(activity, launched_at, cause, site);
         if is_graph {
             self.add_graph_node(correlation, activity.span().start, key);
         }
@@ -217,18 +219,25 @@ impl Correlator {
         self.recorded.tables(epoch)
     }
 
+    /// `site`: of the function that launched it, or captured it.
     fn record_activity(
         &mut self,
         activity: &Activity,
         launched_at: u64,
         cause: Cause,
+        site: Option<u32>,
     ) -> Option<KernelKey> {
-        let epoch = self.windows.at(launched_at)?;
-        let symbol = self.symbols.intern(activity);
-        self.time_line.add_activity(activity, &cause, symbol);
-        let kernel = self.recorded.add(epoch, cause, activity, symbol);
-        self.sample_activity(activity.span(), epoch, kernel);
-        kernel
+        let epoch = self.windows.at(launched_at);
+        let key = epoch.and_then(|epoch| {
+            let symbol = self.symbols.intern(activity);
+            self.time_line.add_activity(activity, &cause, symbol);
+            self.recorded.add(epoch, cause, activity, symbol)
+        });
+        let row = epoch.zip(key);
+        let row = row.map(|(epoch, key)| SampledKernel { epoch, key, site });
+        let sampled = SampledActivity::new(activity, row);
+        self.sample_activity(activity.span().device, epoch, sampled);
+        key
     }
 
     pub(crate) fn end_call(&mut self, ended: EndedCall) {
@@ -261,7 +270,8 @@ impl Correlator {
     /// Records activities without a CUDA call, in the window they started in.
     fn record_unattributed(&mut self, activities: impl IntoIterator<Item = Activity>) {
         for activity in activities {
-            self.record_activity(&activity, activity.span().start, Cause::UNATTRIBUTED);
+            let started = activity.span().start;
+            self.record_activity(&activity, started, Cause::UNATTRIBUTED, None);
         }
     }
 
@@ -340,9 +350,10 @@ impl Correlator {
         if matches!(policy, LatePolicy::KeepCurrent) {
             self.record_all();
         }
-        let (windows, recorded) = (&self.windows, &mut self.recorded);
-        self.samples
-            .join_all(|device, joined| add_joined(windows, recorded, device, joined));
+        let mut samples = std::mem::take(&mut self.samples);
+        let mut recorded = std::mem::take(&mut self.recorded);
+        self.join_samples(&mut samples, &mut recorded);
+        (self.samples, self.recorded) = (samples, recorded);
         self.recorded.next_window(epoch, policy)
     }
 
@@ -350,10 +361,7 @@ impl Correlator {
     /// accepts records.
     pub(crate) fn attributed(&self) -> Attributed {
         let (mut recorded, mut symbols) = (self.recorded.clone(), self.symbols.clone());
-        let mut samples = self.samples.clone();
-        samples.join_all(|device, joined| {
-            add_joined(&self.windows, &mut recorded, device, joined);
-        });
+        self.join_samples(&mut self.samples.clone(), &mut recorded);
         recorded.close_all();
         for known in self.calls.values() {
             if let Some(epoch) = self.windows.at(known.launched_at)

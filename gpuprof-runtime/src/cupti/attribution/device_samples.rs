@@ -15,7 +15,10 @@ pub(crate) struct DeviceSamples {
     /// NaN if they were not sampled.
     dram_bytes: f64,
     unattributed_dram_bytes: f64,
+    /// To start sampling.
+    pub(crate) start_ns: u64,
     pub(crate) gap_ns: u64,
+    pub(crate) overflows: u64,
     pub(crate) late_ns: u64,
 }
 
@@ -39,7 +42,9 @@ impl DeviceSamples {
         self.unattributed_ns += other.unattributed_ns;
         self.dram_bytes += other.dram_bytes;
         self.unattributed_dram_bytes += other.unattributed_dram_bytes;
+        self.start_ns += other.start_ns;
         self.gap_ns += other.gap_ns;
+        self.overflows += other.overflows;
         self.late_ns += other.late_ns;
     }
 }
@@ -60,7 +65,9 @@ pub(super) fn to_profile(windows: &FxHashMap<u32, DeviceSamples>) -> Vec<DeviceC
             device.dram_bytes = Some(samples.dram_bytes.round() as u64);
             device.unattributed_dram_bytes = samples.unattributed_dram_bytes.round() as u64;
         }
+        device.start_ns = samples.start_ns;
         device.gap_ns = samples.gap_ns;
+        device.overflows = samples.overflows;
         device.late_ns = samples.late_ns;
     }
     devices

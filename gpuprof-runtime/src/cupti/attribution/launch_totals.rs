@@ -8,7 +8,7 @@ use crate::cupti::collect::stack_table::StackId;
 /// of one kernel, so all rows together have hardly more than there are stacks.
 pub(crate) const MAX_ROW_STACKS: usize = 1 << 10;
 
-/// What was launched from one stack, of the launches whose stack was looked at.
+/// What was launched from one stack, of the launches whose stack was sampled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LaunchTotals {
     pub(crate) activities: u64,

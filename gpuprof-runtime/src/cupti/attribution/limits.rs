@@ -50,6 +50,9 @@ pub(crate) const MAX_REPLAY_ROWS: usize = 1 << 16;
 /// Live allocations by address: 12 MiB. Beyond it, live memory is not that of a function.
 pub(crate) const MAX_LIVE_ALLOCATIONS: usize = 1 << 18;
 
+/// Frees of unknown memory whose allocation may come late: 160 KiB. Beyond it, all are forgotten.
+pub(crate) const MAX_UNKNOWN_FREES: usize = 1 << 12;
+
 /// Memory records that wait for earlier ones: 6 MiB. Beyond it, the earlier half is counted.
 pub(crate) const MAX_PENDING_MEMORY: usize = 1 << 16;
 
@@ -70,10 +73,11 @@ pub(crate) const MAX_CAPTURE_MARKS: usize = 4_096;
 pub(crate) const MAX_WINDOW_CHANGES: usize = 4_096;
 
 /// Samples of a device's hardware counters that wait for the records of what ran meanwhile: 6 MiB.
-/// Beyond it, the earlier half is joined; at 50 µs that is what is older than 1.6 s.
+/// Beyond it, the earlier half is joined; at 100 µs that is what is older than 3.3 s.
 pub(crate) const MAX_PENDING_SAMPLES: usize = 1 << 16;
 
-/// Activities that wait for samples: 14 MiB. Beyond it, the earlier half gets none.
+/// Activities that wait for samples: 18 MiB. Beyond it, the earlier half of the samples is joined,
+/// and if that frees no room, the earlier half of the activities gets none.
 pub(crate) const MAX_PENDING_SAMPLED_ACTIVITIES: usize = 1 << 18;
 
 /// Samples of a device on the time line: 6 MiB. Beyond it, two neighbours become one.

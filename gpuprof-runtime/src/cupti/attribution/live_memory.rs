@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 
-use super::limits::MAX_LIVE_ALLOCATIONS;
+use super::limits::{MAX_LIVE_ALLOCATIONS, MAX_UNKNOWN_FREES};
 use crate::cupti::collect::record::{MemoryOperation, MemoryRecord, MemorySpace};
 use gpuprof_report::profile::MemoryKind;
 
@@ -13,7 +13,15 @@ use gpuprof_report::profile::MemoryKind;
 pub(crate) struct LiveMemory {
     by_address: FxHashMap<u64, Allocation>,
     spaces: BTreeMap<MemorySpace, SpaceUse>,
+    /// Latest frees whose allocation is unknown, by address.
+    unknown_frees: FxHashMap<u64, UnknownFree>,
     losses: MemoryLosses,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct UnknownFree {
+    time: u64,
+    bytes: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -97,6 +105,17 @@ impl LiveMemory {
 
     fn allocate(&mut self, record: &MemoryRecord, path: u32) -> MemoryChange {
         let MemoryRecord { space, bytes, .. } = *record;
+        let unknown_free = self.unknown_frees.remove(&record.address);
+        if let Some(free) = unknown_free.filter(|free| free.time > record.time) {
+            // Its record came after that of its free.
+            self.losses.unknown_frees.remove(free.bytes);
+            return MemoryChange {
+                space,
+                bytes,
+                peak_growth_bytes: 0,
+                live_bytes: self.spaces.entry(space).or_default().live.bytes,
+            };
+        }
         let allocation = Allocation { bytes, path, space };
         if let Some(missed) = self.by_address.remove(&record.address) {
             self.losses.missed_frees += 1;
@@ -141,6 +160,12 @@ impl LiveMemory {
             of_space.live.remove(bytes);
         } else {
             self.losses.unknown_frees.add(bytes);
+            if self.unknown_frees.len() >= MAX_UNKNOWN_FREES {
+                self.unknown_frees.clear();
+            }
+            let time = record.time;
+            self.unknown_frees
+                .insert(record.address, UnknownFree { time, bytes });
         }
         MemoryChange {
             space,
@@ -185,7 +210,7 @@ mod tests {
             space: SPACE,
             address,
             bytes,
-            time: 1,
+            time: 5,
             correlation: 1,
         }
     }
@@ -232,6 +257,24 @@ mod tests {
         let summary = memory.summary();
         assert_eq!(summary.spaces[0].1.live, live(1, 100));
         assert_eq!(summary.losses.unknown_frees, live(1, 70));
+    }
+
+    #[test]
+    fn an_allocation_whose_record_comes_after_its_free_is_not_live() {
+        let mut memory = LiveMemory::default();
+        free(&mut memory, 1, 0);
+        free(&mut memory, 2, 70);
+        let mut late = record(MemoryOperation::Allocate, 1, 100);
+        late.time = 4;
+        assert_eq!(memory.apply(&late, 5).peak_growth_bytes, 0);
+        // After the free.
+        late.address = 2;
+        late.time = 6;
+        assert_eq!(memory.apply(&late, 5).live_bytes, 100);
+        let summary = memory.summary();
+        assert_eq!(summary.spaces[0].1.live, live(1, 100));
+        assert_eq!(summary.losses.unknown_frees, live(1, 70));
+        assert_eq!(summary.by_path[&(5, MemoryKind::Device)], live(1, 100));
     }
 
     #[test]

@@ -108,7 +108,7 @@ impl ActivityRecorder {
             let samples = self.names.samples.entry(device).or_default();
             samples.push(sample);
             if samples.len() > MAX_RECORDED_SAMPLES {
-                *samples = samples.chunks(2).map(Sample::sum).collect();
+                *samples = halved(samples);
             }
         }
     }
@@ -189,6 +189,20 @@ impl ActivityRecorder {
     }
 }
 
+/// Each two neighbours as one, unless there is a gap between them.
+fn halved(samples: &[Sample]) -> Vec<Sample> {
+    let runs = samples.chunk_by(|before, sample| sample.follows(before));
+    let halved: Vec<Sample> = runs
+        .flat_map(|run| run.chunks(2))
+        .map(Sample::sum)
+        .collect();
+    match halved.len() <= MAX_RECORDED_SAMPLES / 4 * 3 {
+        true => halved,
+        // Almost nothing but gaps.
+        false => samples.chunks(2).map(Sample::sum).collect(),
+    }
+}
+
 /// The number of something, which is new if it has none.
 fn number<T: Copy + Eq + std::hash::Hash>(
     numbers: &mut FxHashMap<T, u32>,
@@ -204,4 +218,35 @@ fn number<T: Copy + Eq + std::hash::Hash>(
         all.push(one);
     }
     (all.len() - 1) as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{MAX_RECORDED_SAMPLES, Sample, halved};
+    use crate::cupti::collect::pm_sampling::metrics::METRICS;
+
+    fn sample(start: u64, end: u64) -> Sample {
+        Sample {
+            start,
+            end,
+            integrals: [1.0; METRICS],
+        }
+    }
+
+    #[test]
+    fn neighbours_become_one_but_not_over_a_gap() {
+        let samples = [(0, 10), (10, 20), (20, 30), (90, 100), (100, 110)];
+        let samples = samples.map(|(start, end)| sample(start, end));
+        let halved = halved(&samples);
+        let times: Vec<_> = halved.iter().map(|of| (of.start, of.end)).collect();
+        assert_eq!(times, [(0, 20), (20, 30), (90, 110)]);
+        assert_eq!(halved[0].integrals[0], 2.0);
+    }
+
+    #[test]
+    fn there_are_fewer_afterwards_in_any_case() {
+        let gaps = (0..=MAX_RECORDED_SAMPLES as u64).map(|at| sample(100 * at, 100 * at + 10));
+        let halved = halved(&gaps.collect::<Vec<_>>());
+        assert_eq!(halved.len(), MAX_RECORDED_SAMPLES / 2 + 1);
+    }
 }

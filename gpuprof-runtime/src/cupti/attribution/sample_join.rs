@@ -8,16 +8,38 @@ use std::collections::VecDeque;
 use super::limits::{MAX_PENDING_SAMPLED_ACTIVITIES, MAX_PENDING_SAMPLES};
 use super::row_keys::KernelKey;
 use crate::cupti::collect::pm_sampling::metrics::Sample;
+use crate::cupti::collect::record::{Activity, ActivitySpan};
 
 /// When a kernel, copy or memset ran, and where it counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SampledActivity {
     pub(crate) start: u64,
     pub(crate) end: u64,
+    pub(crate) is_kernel: bool,
+    /// `None` for copies and memsets, and for kernels that count in no window.
+    pub(crate) row: Option<SampledKernel>,
+}
+
+impl SampledActivity {
+    pub(crate) fn new(activity: &Activity, row: Option<SampledKernel>) -> Self {
+        let ActivitySpan { start, end, .. } = *activity.span();
+        Self {
+            start,
+            end,
+            is_kernel: matches!(activity, Activity::Kernel(_)),
+            row,
+        }
+    }
+}
+
+/// Where the samples of a kernel count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SampledKernel {
     /// The window it was launched in.
     pub(crate) epoch: u32,
-    /// `None` for copies and memsets.
-    pub(crate) kernel: Option<KernelKey>,
+    pub(crate) key: KernelKey,
+    /// Of the function that launched it, or captured it; `None` outside any.
+    pub(crate) site: Option<u32>,
 }
 
 /// A sample, and what ran during it.
@@ -26,6 +48,8 @@ pub(crate) struct JoinedSample<'a> {
     pub(crate) sample: &'a Sample,
     /// How long at least one activity ran, ns.
     pub(crate) busy_ns: u64,
+    /// How long at least one kernel ran, ns.
+    pub(crate) kernel_busy_ns: u64,
     /// The activities, and how long each of them ran, ns.
     pub(crate) parts: &'a [(SampledActivity, u64)],
 }
@@ -52,10 +76,6 @@ impl SampleJoin {
         if activity.end > self.joined_until {
             self.activities.push(activity);
         }
-        // Without samples nothing else removes them.
-        if self.activities.len() > MAX_PENDING_SAMPLED_ACTIVITIES {
-            self.activities.drain(..MAX_PENDING_SAMPLED_ACTIVITIES / 2);
-        }
         late_ns
     }
 
@@ -66,11 +86,20 @@ impl SampleJoin {
         before.map_or(0, |end| sample.start.saturating_sub(end))
     }
 
-    /// Joins the earlier half if too many samples wait.
-    pub(crate) fn enforce_limit(&mut self, each: impl FnMut(JoinedSample<'_>)) {
-        if self.samples.len() > MAX_PENDING_SAMPLES {
-            self.join(MAX_PENDING_SAMPLES / 2, each);
+    /// Joins the earlier half of the samples if too many of them, or too many activities, wait.
+    /// Returns for how long the activities ran that were dropped because that was not enough, ns.
+    pub(crate) fn enforce_limits(&mut self, each: impl FnMut(JoinedSample<'_>)) -> u64 {
+        let has_many_activities = self.activities.len() > MAX_PENDING_SAMPLED_ACTIVITIES;
+        if has_many_activities || self.samples.len() > MAX_PENDING_SAMPLES {
+            self.join(self.samples.len().div_ceil(2), each);
         }
+        if self.activities.len() <= MAX_PENDING_SAMPLED_ACTIVITIES {
+            return 0;
+        }
+        // Their samples have not come.
+        let dropped = self.activities.drain(..MAX_PENDING_SAMPLED_ACTIVITIES / 2);
+        let times = dropped.map(|activity| activity.end.saturating_sub(activity.start));
+        times.sum()
     }
 
     /// Joins all samples so far.
@@ -93,7 +122,7 @@ impl SampleJoin {
                 next += 1;
             }
             parts.clear();
-            let (mut busy_ns, mut busy_until) = (0, sample.start);
+            let (mut busy, mut kernels) = (Union::new(&sample), Union::new(&sample));
             for activity in &running {
                 let end = activity.end.min(sample.end);
                 let ns = end.saturating_sub(activity.start.max(sample.start));
@@ -101,13 +130,15 @@ impl SampleJoin {
                     continue;
                 }
                 parts.push((*activity, ns));
-                // They are in the order of their starts.
-                busy_ns += end.saturating_sub(activity.start.max(busy_until));
-                busy_until = busy_until.max(end);
+                busy.add(activity.start, end);
+                if activity.is_kernel {
+                    kernels.add(activity.start, end);
+                }
             }
             each(JoinedSample {
                 sample: &sample,
-                busy_ns,
+                busy_ns: busy.ns,
+                kernel_busy_ns: kernels.ns,
                 parts: &parts,
             });
             self.joined_until = self.joined_until.max(sample.end);
@@ -115,6 +146,27 @@ impl SampleJoin {
         let joined_until = self.joined_until;
         self.activities
             .retain(|activity| activity.end > joined_until);
+    }
+}
+
+/// The time that intervals cover in a sample.
+struct Union {
+    ns: u64,
+    until: u64,
+}
+
+impl Union {
+    fn new(sample: &Sample) -> Self {
+        Self {
+            ns: 0,
+            until: sample.start,
+        }
+    }
+
+    /// Adds an interval. They come in the order of their starts.
+    fn add(&mut self, start: u64, end: u64) {
+        self.ns += end.saturating_sub(start.max(self.until));
+        self.until = self.until.max(end);
     }
 }
 

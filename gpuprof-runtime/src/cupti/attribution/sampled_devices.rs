@@ -4,9 +4,10 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::sample_join::{JoinedSample, SampleJoin, SampledActivity};
+use super::sample_sums::RowSamples;
 use super::window_history::{RecordedWindows, WindowHistory};
 use crate::cupti::collect::pm_sampling;
-use crate::cupti::collect::pm_sampling::metrics::{METRICS, Sample};
+use crate::cupti::collect::pm_sampling::metrics::{Integrals, SOURCES, Sample};
 
 /// Samples and activities that are not joined yet, by device.
 #[derive(Clone, Debug, Default)]
@@ -16,10 +17,12 @@ impl SampledDevices {
     /// Adds an activity if its device is sampled. Returns for how long it ran during samples that
     /// were joined before, ns.
     pub(crate) fn add_activity(&mut self, device: u32, activity: SampledActivity) -> u64 {
-        match self.0.contains_key(&device) || pm_sampling::is_requested() {
-            true => self.0.entry(device).or_default().add_activity(activity),
-            false => 0,
+        if !pm_sampling::is_sampled(device) && !self.0.contains_key(&device) {
+            // Its stream is named by no profiled function that was called before.
+            pm_sampling::start_device_later(device);
+            return 0;
         }
+        self.0.entry(device).or_default().add_activity(activity)
     }
 
     /// Adds a sample. Returns the time without samples before it, ns.
@@ -27,11 +30,15 @@ impl SampledDevices {
         self.0.entry(device).or_default().add_sample(sample)
     }
 
-    /// Joins the earlier half of a device's samples if too many wait.
-    pub(crate) fn enforce_limit(&mut self, device: u32, each: impl FnMut(JoinedSample<'_>)) {
-        if let Some(join) = self.0.get_mut(&device) {
-            join.enforce_limit(each);
-        }
+    /// Joins the earlier half of a device's samples if there are too many of them, or too many
+    /// activities. Returns for how long the activities ran that were dropped, ns.
+    pub(crate) fn enforce_limits(
+        &mut self,
+        device: u32,
+        each: impl FnMut(JoinedSample<'_>),
+    ) -> u64 {
+        let join = self.0.get_mut(&device);
+        join.map_or(0, |join| join.enforce_limits(each))
     }
 
     /// Joins all samples so far.
@@ -42,51 +49,68 @@ impl SampledDevices {
     }
 }
 
-/// Adds a sample to the totals of its device, and to the kernels that ran during it and their call
-/// paths: to each in proportion to its time.
+/// Adds a sample to the totals of its device, and to the kernels that ran during it and their
+/// functions.
 pub(super) fn add_joined(
     windows: &WindowHistory,
     recorded: &mut RecordedWindows,
     device: u32,
-    JoinedSample {
-        sample,
-        busy_ns,
-        parts,
-    }: JoinedSample<'_>,
+    joined: JoinedSample<'_>,
 ) {
+    let sample = joined.sample;
     if let Some(tables) = windows.at(sample.start).and_then(|at| recorded.tables(at)) {
         let samples = tables.device_samples.entry(device).or_default();
-        samples.add(sample, busy_ns > 0);
+        samples.add(sample, joined.busy_ns > 0);
     }
-    let all_ns: u64 = parts.iter().map(|(_, ns)| ns).sum();
-    let part = |ns: u64| {
-        let share = ns as f64 / all_ns as f64;
-        let mut integrals = [0.0; METRICS];
-        let parts = integrals.iter_mut().zip(sample.integrals);
-        parts.for_each(|(part, integral)| *part = integral * share);
-        (busy_ns as f64 * share, integrals, ns < all_ns)
-    };
-    let kernels = parts
-        .iter()
-        .filter_map(|(activity, ns)| Some(((activity.epoch, activity.kernel?), *ns)));
-    let kernels = summed(kernels);
-    let paths = kernels
-        .iter()
-        .filter(|((_, kernel), _)| kernel.path.is_attributed())
-        .map(|((epoch, kernel), ns)| ((*epoch, kernel.path.of_calls()), *ns));
-    for ((epoch, path), ns) in summed(paths) {
+    let divided = DividedSample::new(&joined);
+    let kernels = joined.parts.iter();
+    let kernels = kernels.filter_map(|(activity, ns)| Some((activity.row?, *ns)));
+    let functions = kernels
+        .clone()
+        .filter_map(|(row, ns)| Some(((row.epoch, row.site?), ns)));
+    for ((epoch, site), ns) in summed(functions) {
         if let Some(tables) = recorded.tables(epoch) {
-            let (ns, integrals, is_divided) = part(ns);
-            let samples = tables.path_samples.entry(path).or_default();
-            samples.add(ns, &integrals, is_divided);
+            divided.add_to(tables.site_samples.entry(site).or_default(), ns);
         }
     }
-    for ((epoch, kernel), ns) in kernels {
+    for ((epoch, kernel), ns) in summed(kernels.map(|(row, ns)| ((row.epoch, row.key), ns))) {
         if let Some(tables) = recorded.tables(epoch) {
-            let (ns, integrals, is_divided) = part(ns);
-            let samples = tables.kernel(kernel).samples.get_or_insert_default();
-            samples.add(ns, &integrals, is_divided);
+            let samples = &mut tables.kernel(kernel).samples;
+            divided.add_to(samples.get_or_insert_default(), ns);
         }
+    }
+}
+
+/// A sample of which each kernel gets a part.
+struct DividedSample {
+    /// Of all activities, ns.
+    all_ns: u64,
+    busy_ns: f64,
+    integrals: Integrals,
+}
+
+impl DividedSample {
+    fn new(joined: &JoinedSample<'_>) -> Self {
+        let busy_ns = joined.busy_ns as f64;
+        let mut integrals = joined.sample.integrals;
+        for (integral, source) in integrals.iter_mut().zip(&SOURCES) {
+            if !source.metric.is_bytes_per_s() {
+                // Of kernels alone: as if they had run for as long as all activities.
+                *integral *= busy_ns / joined.kernel_busy_ns.max(1) as f64;
+            }
+        }
+        Self {
+            all_ns: joined.parts.iter().map(|(_, ns)| ns).sum(),
+            busy_ns,
+            integrals,
+        }
+    }
+
+    /// Adds the part of kernels that ran for `ns`, in proportion to the time.
+    fn add_to(&self, samples: &mut RowSamples, ns: u64) {
+        let share = ns as f64 / self.all_ns as f64;
+        let part = self.integrals.map(|integral| integral * share);
+        samples.add(self.busy_ns * share, &part, ns < self.all_ns);
     }
 }
 

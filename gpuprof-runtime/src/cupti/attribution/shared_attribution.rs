@@ -16,7 +16,7 @@ use super::recorded_activities::RecordedNames;
 use super::symbol_table::SymbolTable;
 use super::window_tables::WindowTables;
 use crate::cupti::call_stack::EndedCall;
-use crate::cupti::collect::pm_sampling::metrics::Sample;
+use crate::cupti::collect::pm_sampling::SamplingEvent;
 use crate::cupti::collect::reader::Sink;
 use crate::cupti::collect::reader_queue::BoundedQueue;
 use crate::cupti::collect::record::{
@@ -157,8 +157,8 @@ impl Sink for &'static Attribution {
         self.correlator.lock().add_captured_call(call);
     }
 
-    fn on_sample(&mut self, device: u32, sample: Sample) {
-        self.correlator.lock().add_sample(device, sample);
+    fn on_sampling(&mut self, device: u32, event: SamplingEvent) {
+        self.correlator.lock().add_sampling_event(device, event);
     }
 
     fn on_buffers_read(&mut self) {

@@ -17,7 +17,6 @@ use super::memory_profile::MemoryBySite;
 use super::replay_rows;
 use super::row_keys::{CopyRow, KernelRow};
 use super::row_totals::{ApiTotals, CallTotals, CopyTotals, DurationTotals, duration_stats};
-use super::sample_sums::RowSamples;
 use super::tree_rows;
 use super::window_tables::WindowTables;
 use super::wrong_streams;
@@ -117,14 +116,8 @@ fn activity_by_site(
     for (site, totals) in api {
         sites.entry(site).or_default().activity.api = api_rows(totals);
     }
-    let mut samples: FxHashMap<u32, RowSamples> = FxHashMap::default();
-    for (path, of_path) in &tables.path_samples {
-        if let Some(path) = paths.get(*path as usize) {
-            samples.entry(path.site).or_default().merge(of_path);
-        }
-    }
-    for (site, samples) in samples {
-        sites.entry(site).or_default().activity.counters = samples.values();
+    for (site, samples) in &tables.site_samples {
+        sites.entry(*site).or_default().activity.counters = samples.values();
     }
     for (site, entry) in &mut sites {
         let activity = &mut entry.activity;

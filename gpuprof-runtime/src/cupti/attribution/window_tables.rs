@@ -44,8 +44,8 @@ pub(crate) struct WindowTables {
     pub(crate) dropped_replays: u64,
     /// By device.
     timelines: FxHashMap<u32, DeviceTimeline>,
-    /// By call path, of the kernels launched there.
-    pub(crate) path_samples: FxHashMap<u32, RowSamples>,
+    /// By site, of the kernels of its function.
+    pub(crate) site_samples: FxHashMap<u32, RowSamples>,
     /// By device.
     pub(crate) device_samples: FxHashMap<u32, DeviceSamples>,
     /// CUDA calls whose activities have not arrived.
@@ -316,8 +316,8 @@ impl WindowTables {
         }
         self.unattributed_graph_nodes += other.unattributed_graph_nodes;
         self.forgotten_captures += other.forgotten_captures;
-        for (path, samples) in &other.path_samples {
-            self.path_samples.entry(*path).or_default().merge(samples);
+        for (site, samples) in &other.site_samples {
+            self.site_samples.entry(*site).or_default().merge(samples);
         }
         for (device, samples) in &other.device_samples {
             self.device_samples

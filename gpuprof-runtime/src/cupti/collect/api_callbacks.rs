@@ -7,8 +7,9 @@
 //! enabled: they would make every driver call 0.1 to 0.2 µs slower, recorded or not, and announcing
 //! a span to CUPTI takes 0.25 µs (H200, CUDA 13.0). A callback slows only the recorded calls.
 //!
-//! This code runs inside the program's CUDA calls: it never waits, never panics, calls nothing of
-//! CUDA, and of CUPTI at most the clock.
+//! This code runs inside the program's CUDA calls: it never waits for the GPU, only for locks that
+//! other threads hold for as long as they add an entry; it never panics, and calls nothing of CUDA,
+//! and of CUPTI at most the clock.
 
 use std::cell::RefCell;
 use std::ffi::{c_int, c_void};
@@ -136,7 +137,7 @@ fn enter(open: &mut ApiCallStack, function: ApiFunction, data: &CallbackData) {
         function,
         correlation: data.correlation,
         start,
-        stack: launch_stacks::look(function, data.symbol_name),
+        stack: launch_stacks::sample(function, data.symbol_name),
     };
     if !open.enter(call) {
         CALLBACK_EVENTS.count_dropped();

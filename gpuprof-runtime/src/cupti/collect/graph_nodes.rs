@@ -10,8 +10,8 @@
 //!   node of the other graph, then *set params* with the node of the executable graph.
 //! - The nodes of a child graph get other numbers in records than in callbacks.
 //!
-//! This code runs inside the program's CUDA calls: it never waits, never panics, calls nothing of
-//! CUDA, and of CUPTI only the look-up of a node's number.
+//! This code runs inside the program's CUDA calls: it takes no lock of its own, never panics, calls
+//! nothing of CUDA, and of CUPTI only the look-up of a node's number.
 
 use std::cell::Cell;
 use std::ffi::c_void;

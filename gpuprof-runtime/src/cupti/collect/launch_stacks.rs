@@ -1,8 +1,9 @@
-//! Looks at the stack of a CUDA call, for `GPUPROF_STACKS=on`: only the return addresses, which
+//! Samples the stack of a CUDA call, for `GPUPROF_STACKS=on`: only the return addresses, which
 //! are looked up when a report is made.
 //!
 //! This code runs inside the program's CUDA calls, on their thread. It allocates for a stack that
-//! is new, and for a thread's first call; both are bounded. It holds no lock while it unwinds.
+//! is new, and for a thread's first call in a window; both are bounded. It holds no lock while it
+//! unwinds, and waits only while another thread adds a stack to the table or copies one from it.
 
 use std::cell::RefCell;
 use std::ffi::c_void;
@@ -14,6 +15,7 @@ use super::stack_sampling::{SampledCall, StackSampling};
 use super::stack_table::{MAX_FRAMES, STACKS, StackId};
 use crate::clock;
 use crate::cupti::call_stack;
+use crate::stats::window_epoch;
 
 /// Whether the open window asks for stacks.
 static IS_ON: AtomicBool = AtomicBool::new(false);
@@ -22,15 +24,15 @@ thread_local! {
     static SAMPLING: RefCell<Option<Box<StackSampling>>> = const { RefCell::new(None) };
 }
 
-/// From now on looks at stacks, or no longer.
+/// From now on samples stacks, or no longer.
 pub(crate) fn set_on(is_on: bool) {
     IS_ON.store(is_on && cfg!(feature = "cupti"), Relaxed);
 }
 
-/// The stack of a CUDA call that begins, if it causes GPU work and is worth a look.
+/// The stack of a CUDA call that begins, if it causes GPU work and is sampled.
 /// `symbol_name`: CUPTI's, which only a launch has.
 #[inline]
-pub(super) fn look(function: ApiFunction, symbol_name: *const c_void) -> Option<StackId> {
+pub(super) fn sample(function: ApiFunction, symbol_name: *const c_void) -> Option<StackId> {
     if !IS_ON.load(Relaxed) {
         return None;
     }
@@ -47,17 +49,25 @@ pub(super) fn look(function: ApiFunction, symbol_name: *const c_void) -> Option<
     // Fails if the thread is ending.
     let stack = SAMPLING.try_with(|sampling| {
         let mut sampling = sampling.try_borrow_mut().ok()?;
-        let start = clock::now();
-        let sampling = sampling
-            .get_or_insert_with(|| Box::new(StackSampling::new(start, fastrand::Rng::new())));
-        if !sampling.wants(call, start) {
-            return None;
-        }
+        let (start, window) = (clock::now(), window_epoch::current());
+        let sampling = match &mut *sampling {
+            Some(sampling) if sampling.window == window => sampling,
+            other => other.insert(Box::new(begin_window(window, start))),
+        };
+        let sample = sampling.wants(call, start)?;
         let stack = unwind();
-        sampling.add_look(clock::now().saturating_sub(start));
+        sampling.pay(sample, clock::now().saturating_sub(start));
         stack
     });
     stack.ok().flatten()
+}
+
+/// Each window has first calls of its own, and a budget for its own time.
+#[cold]
+fn begin_window(window: u32, now: u64) -> StackSampling {
+    const TICKS: u64 = 1 << 20;
+    let ms = clock::rough_ns(TICKS).max(1) as f64 / 1e6;
+    StackSampling::new(window, now, TICKS as f64 / ms, fastrand::Rng::new())
 }
 
 /// The stack of this thread; `None` if it cannot be unwound.

@@ -130,6 +130,8 @@ fn memory(bytes: &[u8]) -> Option<Parsed> {
         2 => MemoryKind::Pinned,
         3 | 4 | 6 => MemoryKind::Device,
         5 | 7 => MemoryKind::Managed,
+        // Unknown and pageable memory: of no CUDA call.
+        0 | 1 => return Some(Parsed::Skipped),
         _ => return Some(Parsed::Undefined),
     };
     let record = record(operation, kind)?;

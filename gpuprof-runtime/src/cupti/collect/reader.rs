@@ -17,7 +17,7 @@ use super::callback_events::{CallbackEvent, ReturnedCall};
 use super::kernel_symbols::KernelSymbols;
 use super::library::CuptiLibrary;
 use super::parse_record::{Parsed, parse};
-use super::pm_sampling::{self, metrics::Sample};
+use super::pm_sampling::{self, SamplingEvent};
 use super::reader_queue::CALLBACK_EVENTS;
 use super::record::{Activity, ApiEvent, CapturedCall, MemoryRecord, NodeEvent};
 use crate::gpu::Driver;
@@ -41,7 +41,7 @@ pub(crate) trait Sink: Send {
     fn on_node_event(&mut self, event: NodeEvent);
     fn on_captured_call(&mut self, call: CapturedCall);
     /// Of a device's hardware counters.
-    fn on_sample(&mut self, device: u32, sample: Sample);
+    fn on_sampling(&mut self, device: u32, event: SamplingEvent);
     /// Every buffer that CUPTI had returned was read.
     fn on_buffers_read(&mut self);
 }
@@ -170,7 +170,7 @@ impl Reader {
             (state.requested, state.served, state.is_last)
         };
         if requested > served || is_last || self.last_flush.elapsed() >= FLUSH_PERIOD {
-            self.flush_and_read(0);
+            self.flush_and_read(0, requested > served || is_last);
         } else {
             if buffers::pool().is_short() {
                 self.flush(0);
@@ -185,7 +185,7 @@ impl Reader {
         }
         if is_last {
             // Also buffers with unfinished records, because their finished ones would be lost.
-            self.flush_and_read(FLUSH_FORCED);
+            self.flush_and_read(FLUSH_FORCED, true);
             pm_sampling::stop();
         }
         self.last_read = Instant::now();
@@ -221,7 +221,8 @@ impl Reader {
         }
     }
 
-    fn flush_and_read(&mut self, flags: u32) {
+    /// `all`: somebody waits for everything that there is.
+    fn flush_and_read(&mut self, flags: u32, all: bool) {
         self.flush(flags);
         self.last_flush = Instant::now();
         self.read_filled(flags == FLUSH_FORCED);
@@ -233,7 +234,7 @@ impl Reader {
             self.counters.dropped.fetch_add(dropped as u64, Relaxed);
         }
         let sink = &mut self.sink;
-        pm_sampling::poll(&mut |device, sample| sink.on_sample(device, sample));
+        pm_sampling::poll(all, &mut |device, event| sink.on_sampling(device, event));
         self.sink.on_buffers_read();
     }
 

@@ -1,4 +1,4 @@
-//! Which CUDA calls are worth a look at their stack: the first ones of a kernel on a call path, and
+//! Of which CUDA calls the stack is sampled: the first ones of a kernel on a call path, and
 //! of the further ones as many, at random, as a share of the thread's time pays for.
 //!
 //! At random, because every N-th one would follow the rhythm of a loop.
@@ -6,11 +6,18 @@
 use fastrand::Rng;
 use rustc_hash::FxHashMap;
 
-/// Calls of a kernel on a call path that are always looked at.
-pub(super) const FIRST_CALLS: u32 = 32;
+/// Calls of a kernel on a call path that are always sampled, and that the budget does not pay for.
+pub(super) const FIRST_CALLS: u32 = 4;
 
-/// The part of a thread's time that looks at stacks may take, in the mean.
+/// The part of a thread's time that further samples may take.
 const BUDGET: f64 = 0.01;
+
+/// What a thread may save for a burst of launches.
+const MAX_CREDIT_MS: f64 = 10.0;
+
+/// With at least so much credit every call is sampled, with less a share of them. It is what a
+/// window begins with.
+const FULL_CREDIT_MS: f64 = 0.1;
 
 /// Kernels and call paths of a thread whose first calls are told apart: 256 KiB.
 const MAX_KEYS: usize = 1 << 12;
@@ -24,48 +31,58 @@ pub(super) struct SampledCall {
     pub(super) cbid: u32,
 }
 
-/// The calls of one thread.
+/// Why a stack is sampled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sample {
+    First,
+    /// The budget pays for it.
+    Paid,
+}
+
+/// The calls of one thread in one window.
 #[derive(Debug)]
 pub(super) struct StackSampling {
+    pub(super) window: u32,
     first_calls: FxHashMap<SampledCall, u32>,
-    /// Clock ticks at the first call.
-    began: u64,
-    calls: u64,
-    looks: u64,
-    /// Clock ticks that the looks took.
-    spent: u64,
+    /// Clock ticks that samples may take now. Below 0 after a sample that took more.
+    credit: f64,
+    /// The last call, in clock ticks.
+    last: u64,
+    ticks_per_ms: f64,
     random: Rng,
 }
 
 impl StackSampling {
-    /// `began` in clock ticks.
-    pub(super) fn new(began: u64, random: Rng) -> Self {
+    /// `now` in clock ticks.
+    pub(super) fn new(window: u32, now: u64, ticks_per_ms: f64, random: Rng) -> Self {
         Self {
+            window,
             first_calls: FxHashMap::default(),
-            began,
-            calls: 0,
-            looks: 0,
-            spent: 0,
+            credit: FULL_CREDIT_MS * ticks_per_ms,
+            last: now,
+            ticks_per_ms,
             random,
         }
     }
 
-    /// Whether to look at the stack of a call that begins at `now`, in clock ticks.
-    pub(super) fn wants(&mut self, call: SampledCall, now: u64) -> bool {
-        self.calls += 1;
+    /// Whether to sample the stack of a call that begins at `now`, in clock ticks.
+    pub(super) fn wants(&mut self, call: SampledCall, now: u64) -> Option<Sample> {
+        let earned = BUDGET * now.saturating_sub(self.last) as f64;
+        self.last = now;
+        self.credit = (self.credit + earned).min(MAX_CREDIT_MS * self.ticks_per_ms);
         if self.is_first(call) {
-            return true;
+            return Some(Sample::First);
         }
-        let elapsed = now.saturating_sub(self.began) as f64;
-        let per_call = elapsed / self.calls as f64;
-        let per_look = self.spent as f64 / self.looks.max(1) as f64;
-        self.random.f64() * per_look <= BUDGET * per_call
+        let needed = self.random.f64() * FULL_CREDIT_MS * self.ticks_per_ms;
+        (self.credit > needed).then_some(Sample::Paid)
     }
 
-    /// Adds what a look took, in clock ticks.
-    pub(super) fn add_look(&mut self, ticks: u64) {
-        self.looks += 1;
-        self.spent += ticks;
+    /// Pays for a sample, which took so many clock ticks.
+    pub(super) fn pay(&mut self, sample: Sample, ticks: u64) {
+        match sample {
+            Sample::First => {}
+            Sample::Paid => self.credit -= ticks as f64,
+        }
     }
 
     fn is_first(&mut self, call: SampledCall) -> bool {
@@ -86,7 +103,7 @@ impl StackSampling {
 
 #[cfg(test)]
 mod tests {
-    use super::{FIRST_CALLS, MAX_KEYS, Rng, SampledCall, StackSampling};
+    use super::{FIRST_CALLS, MAX_KEYS, Rng, Sample, SampledCall, StackSampling};
 
     fn call(symbol: usize) -> SampledCall {
         SampledCall {
@@ -96,42 +113,68 @@ mod tests {
         }
     }
 
-    /// How many of `calls` calls, one every 1,000 ticks, are looked at if a look takes `cost`.
-    fn looks(calls: u64, cost: u64) -> u64 {
-        let mut sampling = StackSampling::new(0, Rng::with_seed(7));
-        let wanted = (1..=calls).filter(|number| {
-            let wants = sampling.wants(call(1), number * 1_000);
-            if wants {
-                sampling.add_look(cost);
+    /// A window that begins at 0. A tick is 1 ns.
+    fn window() -> StackSampling {
+        StackSampling::new(1, 0, 1e6, Rng::with_seed(7))
+    }
+
+    /// How many of the calls at these times, in ns, are sampled if a sample takes `cost`.
+    fn samples(sampling: &mut StackSampling, at: impl Iterator<Item = u64>, cost: u64) -> u64 {
+        let wanted = at.filter(|now| {
+            let sample = sampling.wants(call(1), *now);
+            if let Some(sample) = sample {
+                sampling.pay(sample, cost);
             }
-            wants
+            sample.is_some()
         });
         wanted.count() as u64
     }
 
     #[test]
-    fn the_first_calls_of_each_kernel_are_looked_at_and_then_what_the_budget_pays_for() {
+    fn the_budget_pays_for_a_share_of_the_time() {
         let first = u64::from(FIRST_CALLS);
-        assert_eq!(looks(first, 1_000_000), first);
-        // 1 % of 1,000 ticks pays for every look of 10 ticks, and for one in 100 of 1,000.
-        assert_eq!(looks(100_000, 10), 100_000);
-        let some = looks(100_000, 1_000) - first;
-        assert!((900..1_100).contains(&some), "{some}");
-        let mut sampling = StackSampling::new(0, Rng::with_seed(7));
+        // One call every 10 µs for 1 s, of which 1 % pays for 1,000 samples of 10 µs.
+        let every = |ns: u64| (1..=1_000_000_000 / ns).map(move |number| number * ns);
+        let some = samples(&mut window(), every(10_000), 10_000) - first;
+        assert!((950..=1_020).contains(&some), "{some}");
+        // Samples that take no time are free, and one that takes a second is the only one.
+        assert_eq!(samples(&mut window(), every(10_000), 0), 100_000);
+        let long = samples(&mut window(), every(10_000), 1_000_000_000) - first;
+        assert_eq!(long, 1);
+    }
+
+    #[test]
+    fn a_pause_saves_at_most_ten_ms() {
+        let mut sampling = window();
+        samples(&mut sampling, std::iter::repeat_n(1, 1_000), 10_000);
+        // An hour later, a burst of launches at once: 10 ms pay for 1,000 samples of 10 µs.
+        let burst = std::iter::repeat_n(3_600_000_000_000, 10_000);
+        let some = samples(&mut sampling, burst, 10_000);
+        assert!((990..=1_000).contains(&some), "{some}");
+    }
+
+    #[test]
+    fn the_first_calls_of_each_kernel_are_free() {
+        let mut sampling = window();
+        sampling.pay(Sample::Paid, 1_000_000_000);
         for kernel in [1, 2] {
             for _ in 0..FIRST_CALLS {
-                assert!(sampling.wants(call(kernel), 1));
-                sampling.add_look(1_000_000);
+                assert_eq!(sampling.wants(call(kernel), 1), Some(Sample::First));
+                sampling.pay(Sample::First, 1_000_000);
             }
-            assert!(!sampling.wants(call(kernel), 1));
+            assert_eq!(sampling.wants(call(kernel), 1), None);
         }
+        assert!(
+            (sampling.credit + 999_900_000.0).abs() < 1.0,
+            "{sampling:?}"
+        );
     }
 
     #[test]
     fn kernels_beyond_the_table_are_paid_for_by_the_budget_alone() {
-        let mut sampling = StackSampling::new(0, Rng::with_seed(7));
-        sampling.add_look(u64::MAX / 2);
-        let wanted = (0..2 * MAX_KEYS).filter(|symbol| sampling.wants(call(*symbol), 1));
+        let mut sampling = window();
+        sampling.pay(Sample::Paid, u64::MAX / 2);
+        let wanted = (0..2 * MAX_KEYS).filter(|symbol| sampling.wants(call(*symbol), 1).is_some());
         assert_eq!(wanted.count(), MAX_KEYS);
         assert_eq!(sampling.first_calls.len(), MAX_KEYS);
     }

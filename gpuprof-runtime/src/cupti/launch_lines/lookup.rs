@@ -1,27 +1,94 @@
 //! The functions and lines of a stack, by the symbols and the debug information of the program and
 //! its libraries.
 
-use gpuprof_report::profile::LaunchLine;
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rustc_hash::{FxBuildHasher, FxHashMap};
+
+use gpuprof_report::profile::{LaunchLine, REPLACED_FILE, UNKNOWN_FUNCTION};
 
 use super::frame::{self, Frame};
 use crate::cupti::collect::lifecycle;
+use crate::gpu::Driver;
 use crate::os::modules;
 
-/// The line of a stack, whose innermost frame comes first.
-pub(super) fn launch_line(addresses: &[usize]) -> Option<LaunchLine> {
-    let mut frames: Vec<Frame> = Vec::new();
-    let system = system_library();
-    for address in below_the_driver(addresses) {
-        // It starts threads, and its debug information may be installed.
-        if system.is_some() && modules::base_of(*address) == system {
-            continue;
-        }
-        for_each_function(*address, |frame| frames.push(frame));
-        if frame::are_enough(&frames) {
-            break;
+/// The functions at addresses, each looked up once in a process.
+#[derive(Debug)]
+pub(super) struct Functions(FxHashMap<usize, Arc<[Frame]>>);
+
+/// The look-ups of one report.
+#[derive(Debug)]
+pub(super) struct LookUps {
+    /// The time that further ones may take.
+    pub(super) left: Duration,
+    libraries: Libraries,
+    /// Code whose file is not the one on the disk any more.
+    replaced: Vec<Range<usize>>,
+}
+
+impl LookUps {
+    /// They may take as long as `left`.
+    pub(super) fn new(left: Duration) -> Self {
+        Self {
+            left,
+            libraries: Libraries::find(),
+            replaced: modules::replaced_code(),
         }
     }
-    frame::launch_line(&frames)
+}
+
+impl Functions {
+    pub(super) const fn new() -> Self {
+        Self(FxHashMap::with_hasher(FxBuildHasher))
+    }
+
+    /// The line of a stack, whose innermost frame comes first; `None` if the time is over.
+    pub(super) fn launch_line(
+        &mut self,
+        addresses: &[usize],
+        look_ups: &mut LookUps,
+    ) -> Option<LaunchLine> {
+        let mut frames: Vec<Frame> = Vec::new();
+        let mut is_replaced = false;
+        for address in look_ups.libraries.without(addresses) {
+            if look_ups.replaced.iter().any(|code| code.contains(&address)) {
+                is_replaced = true;
+                continue;
+            }
+            frames.extend_from_slice(&self.at(address, &mut look_ups.left)?);
+            if frame::are_enough(&frames) {
+                break;
+            }
+        }
+        Some(frame::launch_line(&frames).unwrap_or_else(|| {
+            let function = match is_replaced {
+                true => REPLACED_FILE,
+                false => UNKNOWN_FUNCTION,
+            };
+            let mut line = LaunchLine::default();
+            function.clone_into(&mut line.function);
+            line
+        }))
+    }
+
+    /// The functions at an address, the inlined ones first; `None` if the time is over.
+    fn at(&mut self, address: usize, left: &mut Duration) -> Option<Arc<[Frame]>> {
+        if let Some(known) = self.0.get(&address) {
+            return Some(Arc::clone(known));
+        }
+        if left.is_zero() {
+            return None;
+        }
+        let start = Instant::now();
+        let mut frames = Vec::new();
+        for_each_function(address, |frame| frames.push(frame));
+        *left = left.saturating_sub(start.elapsed());
+        let frames: Arc<[Frame]> = frames.into();
+        self.0.insert(address, Arc::clone(&frames));
+        Some(frames)
+    }
 }
 
 /// Passes the functions at an address, the inlined ones first.
@@ -43,44 +110,136 @@ fn for_each_function(address: usize, mut on_frame: impl FnMut(Frame)) {
 #[cfg(not(feature = "cupti"))]
 fn for_each_function(_: usize, _: impl FnMut(Frame)) {}
 
-/// Where the C library begins, unless it is linked into the program.
-fn system_library() -> Option<usize> {
-    let own = modules::base_of(system_library as *const () as usize);
-    let system = modules::base_of(libc::getpid as *const () as usize);
-    system.filter(|_| system != own)
+/// Releases the debug information that look-ups have read.
+pub(super) fn release_debug_information() {
+    #[cfg(feature = "cupti")]
+    backtrace::clear_symbol_cache();
 }
 
-/// The frames outside of those that report a call: gpuprof's callback, libcupti, and the driver,
-/// which calls libcupti. Their symbols are many, and none is the program's.
-fn below_the_driver(addresses: &[usize]) -> &[usize] {
-    let base = |index: usize| modules::base_of(*addresses.get(index)?);
-    let bases: Vec<Option<usize>> = (0..addresses.len()).map(base).collect();
-    let cupti = lifecycle::subscription().and_then(|of| modules::base_of(of.library.address()?));
-    let end_of = |library: Option<usize>, start: usize| {
-        let mut rest = bases.iter().skip(start);
-        rest.position(|base| *base != library)
-            .map_or(addresses.len(), |count| start + count)
-    };
-    let Some(first) = bases
-        .iter()
-        .position(|base| *base == cupti && base.is_some())
-    else {
-        return addresses;
-    };
-    let driver = end_of(cupti, first);
-    let start = end_of(bases.get(driver).copied().flatten(), driver);
-    addresses.get(start..).unwrap_or_default()
+/// Where libraries begin whose functions are nobody's launch; `None` for one that is not loaded.
+#[derive(Debug)]
+struct Libraries {
+    /// The program, or the library that gpuprof is a part of.
+    own: Option<usize>,
+    cupti: Option<usize>,
+    driver: Option<usize>,
+    /// It starts threads, and its debug information may be installed.
+    system: Option<usize>,
+}
+
+impl Libraries {
+    fn find() -> Self {
+        let cupti = lifecycle::subscription().and_then(|of| of.library.address());
+        let driver = Driver::met().and_then(Driver::address);
+        Self {
+            own: modules::base_of(Self::find as *const () as usize),
+            cupti: cupti.and_then(modules::base_of),
+            driver: driver.and_then(modules::base_of),
+            system: modules::base_of(libc::getpid as *const () as usize),
+        }
+    }
+
+    /// The frames of a stack outside of these libraries, and of gpuprof's callback, which libcupti
+    /// calls.
+    fn without(&self, addresses: &[usize]) -> impl Iterator<Item = usize> {
+        let bases = addresses.iter().map(|address| modules::base_of(*address));
+        let mut frames: Vec<_> = addresses.iter().copied().zip(bases).collect();
+        let is_cupti = |base: &Option<usize>| base.is_some() && *base == self.cupti;
+        let mut driver = self.driver;
+        if let Some(first) = frames.iter().position(|(_, base)| is_cupti(base)) {
+            frames.drain(..first);
+            // gpuprof does not call the driver if no function has a stream. It calls libcupti.
+            let caller = frames.iter().find(|(_, base)| !is_cupti(base));
+            driver = driver.or_else(|| caller.and_then(|(_, base)| *base));
+        }
+        let skipped = [self.cupti, driver, self.system];
+        let own = self.own;
+        let is_kept =
+            move |base: &Option<usize>| base.is_none() || *base == own || !skipped.contains(base);
+        let kept = frames.into_iter().filter(move |(_, base)| is_kept(base));
+        kept.map(|(address, _)| address)
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::launch_line;
+    use std::time::Duration;
+
+    use super::{Functions, Libraries, LookUps, UNKNOWN_FUNCTION};
+    use gpuprof_report::profile::REPLACED_FILE;
+
+    fn inside(function: *const ()) -> usize {
+        function as usize + 1
+    }
+
+    fn here() -> usize {
+        inside(here as *const ())
+    }
+
+    /// The function of a stack's line.
+    fn function(addresses: &[usize], look_ups: &mut LookUps) -> Option<String> {
+        let line = Functions::new().launch_line(addresses, look_ups)?;
+        Some(line.function)
+    }
+
+    fn look_ups() -> LookUps {
+        LookUps::new(Duration::MAX)
+    }
 
     #[test]
     fn the_c_library_and_addresses_of_nothing_have_no_line() {
-        let inside = |function: *const ()| function as usize + 1;
         let addresses = [inside(libc::getpid as *const ()), 1, usize::MAX];
-        assert_eq!(launch_line(&addresses), None);
-        assert_eq!(launch_line(&[]), None);
+        let unknown = Some(UNKNOWN_FUNCTION.to_owned());
+        assert_eq!(function(&addresses, &mut look_ups()), unknown);
+        assert_eq!(function(&[], &mut look_ups()), unknown);
+    }
+
+    #[test]
+    fn code_whose_file_was_replaced_is_not_looked_up() {
+        let mut look_ups = look_ups();
+        look_ups.replaced = std::iter::once(here() - 1..here() + 1).collect();
+        let replaced = Some(REPLACED_FILE.to_owned());
+        assert_eq!(function(&[here(), 1], &mut look_ups), replaced);
+        assert_eq!(
+            function(&[1], &mut look_ups).as_deref(),
+            Some(UNKNOWN_FUNCTION)
+        );
+    }
+
+    #[test]
+    fn frames_of_libraries_are_left_out_and_never_those_of_the_program() {
+        let (program, system) = (here(), inside(libc::getpid as *const ()));
+        let base = |address| crate::os::modules::base_of(address);
+        let mut libraries = Libraries {
+            own: base(program),
+            cupti: base(system),
+            driver: None,
+            system: None,
+        };
+        let without = |libraries: &Libraries, addresses: &[usize]| {
+            let kept: Vec<usize> = libraries.without(addresses).collect();
+            kept
+        };
+        // The callback, libcupti, and the program, which has the driver's or the runtime's code.
+        let stack = [program, system, program + 1, 1];
+        assert_eq!(without(&libraries, &stack), [program + 1, 1]);
+        libraries.driver = base(program);
+        assert_eq!(without(&libraries, &stack), [program + 1, 1]);
+        // Without libcupti nothing is known about the first frames.
+        assert_eq!(without(&libraries, &[program, 1]), [program, 1]);
+        libraries.own = None;
+        assert_eq!(without(&libraries, &stack), [1]);
+    }
+
+    #[test]
+    fn an_address_is_looked_up_once_and_not_when_the_time_is_over() {
+        let mut functions = Functions::new();
+        let mut look_ups = LookUps::new(Duration::ZERO);
+        assert_eq!(functions.launch_line(&[here()], &mut look_ups), None);
+        look_ups.left = Duration::MAX;
+        let line = functions.launch_line(&[here()], &mut look_ups);
+        assert!(line.is_some() && look_ups.left < Duration::MAX);
+        look_ups.left = Duration::ZERO;
+        assert_eq!(functions.launch_line(&[here()], &mut look_ups), line);
     }
 }

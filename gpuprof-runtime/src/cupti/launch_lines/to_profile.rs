@@ -1,10 +1,11 @@
 //! The lines of a profile's kernels, and of its unattributed activities.
 
-use super::line_cache::line;
+use super::line_cache::{LIMIT, end_report, line};
 use crate::cupti::attribution::launch_totals::{MAX_ROW_STACKS, StackTotals};
 use crate::cupti::collect::stack_table::MAX_STACKS;
 use gpuprof_report::profile::{
-    LaunchLine, LaunchStacks, OTHER_STACKS, Profile, UNKNOWN_FUNCTION, add_lines,
+    LaunchLine, LaunchStacks, NOT_LOOKED_UP, OTHER_STACKS, Profile, REPLACED_FILE,
+    UNKNOWN_FUNCTION, add_lines,
 };
 
 /// The note of a program in which functions or lines are unknown.
@@ -12,7 +13,10 @@ const NO_DEBUG_INFORMATION: &str = "some launches have no source line: the progr
     information, or is stripped; build with debug = \"line-tables-only\" and strip = \"none\" in \
     its Cargo.toml's profile";
 
-/// The lines of one row, the most frequent first. Several stacks may have one line.
+const REPLACED: &str = "some launches have no source line: the program's file, or a library's, was \
+    deleted or replaced while it ran; build it elsewhere meanwhile";
+
+/// The lines of one row, those with the most GPU time first. Several stacks may have one line.
 pub(crate) fn lines(stacks: &StackTotals) -> Vec<LaunchLine> {
     let mut lines = Vec::new();
     for (stack, totals) in stacks.iter() {
@@ -23,7 +27,7 @@ pub(crate) fn lines(stacks: &StackTotals) -> Vec<LaunchLine> {
     lines
 }
 
-/// Fills in what was looked at, given the stacks of unattributed activities. The rows of kernels
+/// Fills in what was sampled, given the stacks of unattributed activities. The rows of kernels
 /// have their lines.
 pub(crate) fn write_to_profile(profile: &mut Profile, unattributed: &StackTotals) {
     let mut stacks = LaunchStacks::default();
@@ -34,29 +38,39 @@ pub(crate) fn write_to_profile(profile: &mut Profile, unattributed: &StackTotals
     stacks.unattributed = lines(unattributed);
     let of_kernels = profile.kernels.iter().map(|kernel| &kernel.launch_lines);
     let all: Vec<&LaunchLine> = of_kernels.chain([&stacks.unattributed]).flatten().collect();
-    let lacks_line = |line: &LaunchLine| {
-        let is_known = line.is_of_program();
-        line.function == UNKNOWN_FUNCTION || (is_known && line.file.is_none())
-    };
-    let lacks_lines = all.iter().any(|line| lacks_line(line));
-    let is_full = all.iter().any(|line| line.function == OTHER_STACKS);
-    let notes = &mut profile.diagnostics.notes;
-    if lacks_lines {
-        notes.push(NO_DEBUG_INFORMATION.to_owned());
-    }
-    if is_full {
-        notes.push(format!(
-            "more than {MAX_STACKS} distinct stacks of launches, or {MAX_ROW_STACKS} of a kernel \
-             in a function: the rest have no source line"
-        ));
-    }
+    let has = |is: &dyn Fn(&LaunchLine) -> bool| all.iter().any(|line| is(line));
+    let has_function = |name: &str| has(&|line| line.function == name);
+    let lacks_lines =
+        has_function(UNKNOWN_FUNCTION) || has(&|line| line.is_of_program() && line.file.is_none());
+    let notes = [
+        lacks_lines.then(|| NO_DEBUG_INFORMATION.to_owned()),
+        has_function(REPLACED_FILE).then(|| REPLACED.to_owned()),
+        has_function(NOT_LOOKED_UP).then(|| {
+            format!(
+                "source lines were looked up for {} s, which is the limit; those that are missing \
+                 are {NOT_LOOKED_UP}",
+                LIMIT.as_secs()
+            )
+        }),
+        has_function(OTHER_STACKS).then(|| {
+            format!(
+                "more than {MAX_STACKS} distinct stacks of launches, or {MAX_ROW_STACKS} of a \
+                 kernel in a function: the rest have no source line"
+            )
+        }),
+    ];
+    profile
+        .diagnostics
+        .notes
+        .extend(notes.into_iter().flatten());
     profile.stacks = Some(stacks);
+    end_report();
 }
 
 #[cfg(test)]
 mod tests {
     use super::{StackTotals, write_to_profile};
-    use gpuprof_report::profile::{KernelStats, LaunchLine, OTHER_STACKS, Profile};
+    use gpuprof_report::profile::{KernelStats, LaunchLine, Profile};
 
     /// The notes about a kernel with one line, of 3 launches.
     fn notes(function: &str, file: Option<&str>) -> Vec<String> {
@@ -78,11 +92,15 @@ mod tests {
     #[test]
     fn what_a_line_lacks_is_said_once_with_what_to_do() {
         assert!(notes("app::run", Some("src/main.rs")).is_empty());
-        for unknown in ["app::run", "(unknown)"] {
-            let notes = notes(unknown, None);
-            assert!(notes.len() == 1 && notes[0].contains("line-tables-only"));
+        for (function, said) in [
+            ("app::run", "line-tables-only"),
+            ("(unknown)", "line-tables-only"),
+            ("(replaced file)", "deleted or replaced while it ran"),
+            ("(not looked up)", "looked up for 5 s"),
+            ("(other stacks)", "4096 distinct stacks"),
+        ] {
+            let notes = notes(function, None);
+            assert!(notes.len() == 1 && notes[0].contains(said), "{notes:?}");
         }
-        let notes = notes(OTHER_STACKS, None);
-        assert!(notes.len() == 1 && notes[0].contains("4096 distinct stacks"));
     }
 }

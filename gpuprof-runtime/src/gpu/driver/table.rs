@@ -263,6 +263,11 @@ impl Driver {
         DRIVER.get()
     }
 
+    /// The address of one of its functions.
+    pub(crate) fn address(&self) -> Option<usize> {
+        self.event_query.map(|function| function as usize)
+    }
+
     /// The first function that GPU timing cannot do without and the driver lacks.
     #[inline]
     pub(crate) fn lacks(&self) -> Option<&'static str> {

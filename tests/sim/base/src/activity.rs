@@ -3,6 +3,7 @@
 //! changed. All types
 //! are C types, because they cross from one loaded library to another.
 
+use std::ffi::{CStr, c_char};
 use std::marker::PhantomData;
 
 /// The name of the driver's function that sets the observer: `extern "C" fn(Option<Observer>)`.
@@ -30,6 +31,9 @@ pub struct Call<'a> {
     pub end: u64,
     /// True if the call returns before its activities end; they run in stream order.
     pub is_asynchronous: bool,
+    /// The name of the kernel that it launches, which lives as long as the process; null if it
+    /// launches none, and when it ends.
+    pub kernel: *const c_char,
     activities: *const Activity,
     count: usize,
     node_changes: *const NodeChange,
@@ -38,10 +42,11 @@ pub struct Call<'a> {
 }
 
 impl<'a> Call<'a> {
-    /// A call that begins at `start`.
-    pub fn beginning(cbid: u32, start: u64) -> Self {
+    /// A call that begins at `start`, and launches `kernel`.
+    pub fn beginning(cbid: u32, start: u64, kernel: Option<&'static CStr>) -> Self {
         Call {
             has_ended: false,
+            kernel: kernel.map_or(std::ptr::null(), CStr::as_ptr),
             ..Call::new(cbid, 0, (start, start), false, &[], &[])
         }
     }
@@ -62,6 +67,7 @@ impl<'a> Call<'a> {
             start,
             end,
             is_asynchronous,
+            kernel: std::ptr::null(),
             activities: activities.as_ptr(),
             count: activities.len(),
             node_changes: node_changes.as_ptr(),

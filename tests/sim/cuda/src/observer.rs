@@ -2,6 +2,9 @@
 //! it made or changed, to an observer: the simulated libcupti. Without an observer a call only
 //! loads one atomic more. An observer changes neither what a call does nor how long it takes.
 
+use std::any::Any;
+use std::collections::BTreeSet;
+use std::ffi::{CStr, CString};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -30,8 +33,13 @@ pub(crate) fn set(observer: Option<Observer>) {
     IS_OBSERVED.store(observer.is_some(), Ordering::Release);
 }
 
-/// Makes a call and reports it. The activities of a failed call are not reported.
-pub(crate) fn call(symbol: Symbol, body: impl FnOnce() -> i32) -> i32 {
+/// Makes a call, which launches `kernel`, and reports it. The activities of a failed call are not
+/// reported.
+pub(crate) fn call(
+    symbol: Symbol,
+    kernel: Option<&'static CStr>,
+    body: impl FnOnce() -> i32,
+) -> i32 {
     if !is_observed() {
         return body();
     }
@@ -39,7 +47,7 @@ pub(crate) fn call(symbol: Symbol, body: impl FnOnce() -> i32) -> i32 {
     drop(state::lock().take_reports());
     let start = clock::now();
     if let Some(observer) = observer() {
-        observer(&Call::beginning(symbol.cbid(), start));
+        observer(&Call::beginning(symbol.cbid(), start, kernel));
     }
     let result = body();
     let (mut activities, mut node_changes) = state::lock().take_reports();
@@ -78,6 +86,25 @@ pub(crate) fn add_wait(kind: WaitKind, context: Handle, target: Option<Handle>, 
     };
     let kind = ActivityKind::Wait { kind, event };
     state.add_activity(context, stream, (start, clock::now()), 0, kind);
+}
+
+/// The name of the kernel that a call with these arguments launches; `None` without an observer.
+/// Each name is allocated once and never freed.
+pub(crate) fn launched_kernel(symbol: Symbol, arguments: &[&dyn Any]) -> Option<&'static CStr> {
+    static KERNELS: Mutex<BTreeSet<&'static CStr>> = Mutex::new(BTreeSet::new());
+    if NAMES[symbol.0] != "cuLaunchKernel" || !is_observed() {
+        return None;
+    }
+    let function = *arguments.first()?.downcast_ref::<Handle>()?;
+    let name = state::lock().functions.get(function).ok()?.name.clone();
+    let name = CString::new(name).ok()?;
+    let mut kernels = KERNELS.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = kernels.get(&*name) {
+        return Some(known);
+    }
+    let name: &'static CStr = Box::leak(name.into_boxed_c_str());
+    kernels.insert(name);
+    Some(name)
 }
 
 fn observer() -> Option<Observer> {

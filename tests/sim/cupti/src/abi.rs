@@ -72,15 +72,20 @@ pub(crate) struct CallbackData {
 }
 
 impl CallbackData {
-    /// A call at its entry, or with a result at its exit. The client may share data between the two
-    /// through `shared`.
-    pub(crate) fn new(correlation: u32, result: Option<&i32>, shared: &mut u64) -> CallbackData {
+    /// A call at its entry, where it may have the name of a kernel, or with a result at its exit.
+    /// The client may share data between the two through `shared`.
+    pub(crate) fn new(
+        correlation: u32,
+        result: Option<&i32>,
+        kernel: *const c_char,
+        shared: &mut u64,
+    ) -> CallbackData {
         CallbackData {
             callback_site: i32::from(result.is_some()),
             function_name: std::ptr::null(),
             parameters: std::ptr::null(),
             return_value: result.map_or(std::ptr::null(), std::ptr::from_ref),
-            symbol_name: std::ptr::null(),
+            symbol_name: kernel,
             context: std::ptr::null(),
             context_uid: 0,
             correlation_data: shared,

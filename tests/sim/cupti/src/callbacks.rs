@@ -2,7 +2,7 @@
 //! when a node changes and at exit; here a changed node is reported after the call's work.
 
 use std::cell::Cell;
-use std::ffi::c_void;
+use std::ffi::{c_char, c_void};
 
 use simbase::activity::{Call, NodeChange};
 
@@ -53,18 +53,18 @@ impl Notification {
     /// be called without the state lock.
     pub(crate) fn deliver(&self, call: &Call<'_>, shared: &mut u64) {
         if !call.has_ended {
-            self.deliver_api(None, shared);
+            self.deliver_api(None, call.kernel, shared);
             return;
         }
         for change in call.node_changes() {
             self.deliver_node(*change);
         }
-        self.deliver_api(Some(&call.result), shared);
+        self.deliver_api(Some(&call.result), call.kernel, shared);
     }
 
-    fn deliver_api(&self, result: Option<&i32>, shared: &mut u64) {
+    fn deliver_api(&self, result: Option<&i32>, kernel: *const c_char, shared: &mut u64) {
         if let Some((domain, cbid, correlation)) = self.api {
-            let data = CallbackData::new(correlation, result, shared);
+            let data = CallbackData::new(correlation, result, kernel, shared);
             let data = std::ptr::from_ref(&data).cast();
             self.call_back(domain, cbid, data);
         }

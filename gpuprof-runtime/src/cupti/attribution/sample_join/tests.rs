@@ -1,10 +1,12 @@
-use super::{MAX_PENDING_SAMPLES, SampleJoin, SampledActivity};
+use super::{
+    MAX_PENDING_SAMPLED_ACTIVITIES, MAX_PENDING_SAMPLES, SampleJoin, SampledActivity, SampledKernel,
+};
 use crate::cupti::attribution::activity_path::ActivityPath;
 use crate::cupti::attribution::row_keys::KernelKey;
 use crate::cupti::collect::pm_sampling::metrics::{METRICS, Sample};
 
 fn activity(path: u32, start: u64, end: u64) -> SampledActivity {
-    let kernel = KernelKey {
+    let key = KernelKey {
         path: ActivityPath::Called(path),
         symbol: Some(0),
         device: 0,
@@ -12,8 +14,12 @@ fn activity(path: u32, start: u64, end: u64) -> SampledActivity {
     SampledActivity {
         start,
         end,
-        epoch: 0,
-        kernel: Some(kernel),
+        is_kernel: true,
+        row: Some(SampledKernel {
+            epoch: 0,
+            key,
+            site: Some(path),
+        }),
     }
 }
 
@@ -32,8 +38,8 @@ fn joined(join: &mut SampleJoin) -> Joined {
     let mut all = Vec::new();
     join.join_all(|joined| {
         let parts = joined.parts.iter().map(|(activity, ns)| {
-            let path = activity.kernel.expect("a kernel").path.of_calls();
-            (path, *ns)
+            let row = activity.row.expect("a kernel");
+            (row.key.path.of_calls(), *ns)
         });
         all.push((joined.sample.start, joined.busy_ns, parts.collect()));
     });
@@ -79,9 +85,61 @@ fn the_earlier_half_of_too_many_samples_is_joined() {
     let mut count = 0;
     for index in 0..=MAX_PENDING_SAMPLES as u64 {
         join.add_sample(sample(10 * index, 10 * index + 10));
-        join.enforce_limit(|_| count += 1);
+        assert_eq!(join.enforce_limits(|_| count += 1), 0);
     }
-    assert_eq!(count, MAX_PENDING_SAMPLES / 2);
+    assert_eq!(count, MAX_PENDING_SAMPLES / 2 + 1);
     join.join_all(|_| count += 1);
     assert_eq!(count, MAX_PENDING_SAMPLES + 1);
+}
+
+#[test]
+fn no_activity_of_a_sample_is_dropped_however_short_they_are() {
+    let mut join = SampleJoin::default();
+    let (mut busy_ns, mut late_ns) = (0, 0);
+    // Ten kernels of 4 ns in each sample of 50 ns, more than are kept.
+    let samples = MAX_PENDING_SAMPLED_ACTIVITIES as u64 / 4;
+    for index in 0..samples {
+        let start = 50 * index;
+        join.add_sample(sample(start, start + 50));
+        for kernel in 0..10 {
+            let start = start + 5 * kernel;
+            late_ns += join.add_activity(activity(1, start, start + 4));
+            late_ns += join.enforce_limits(|joined| busy_ns += joined.busy_ns);
+        }
+    }
+    join.join_all(|joined| busy_ns += joined.busy_ns);
+    assert_eq!((busy_ns, late_ns), (40 * samples, 0));
+}
+
+#[test]
+fn activities_whose_samples_do_not_come_are_dropped_and_counted() {
+    let mut join = SampleJoin::default();
+    let mut dropped_ns = 0;
+    for index in 0..=MAX_PENDING_SAMPLED_ACTIVITIES as u64 {
+        assert_eq!(
+            join.add_activity(activity(1, 10 * index, 10 * index + 3)),
+            0
+        );
+        dropped_ns += join.enforce_limits(|_| panic!("there is no sample"));
+    }
+    assert_eq!(dropped_ns, 3 * (MAX_PENDING_SAMPLED_ACTIVITIES as u64 / 2));
+}
+
+#[test]
+fn kernels_and_copies_have_a_busy_time_of_their_own() {
+    let mut join = SampleJoin::default();
+    join.add_sample(sample(0, 100));
+    let copy = SampledActivity {
+        is_kernel: false,
+        row: None,
+        ..activity(1, 40, 90)
+    };
+    let activities = [activity(1, 0, 30), activity(1, 20, 50), copy];
+    assert!(
+        activities
+            .map(|of| join.add_activity(of))
+            .iter()
+            .all(|late| *late == 0)
+    );
+    join.join_all(|joined| assert_eq!((joined.busy_ns, joined.kernel_busy_ns), (90, 50)));
 }

@@ -272,12 +272,15 @@ fn allocations_and_frees_of_every_version_are_decoded() {
 #[test]
 fn memory_that_cupti_does_not_define_is_none() {
     let parsed = |operation, kind| memory(128, operation, kind).parsed();
-    for (operation, kind) in [(0, 3), (3, 3), (1, 0), (1, 1), (1, 8), (u32::MAX, u32::MAX)] {
+    for (operation, kind) in [(0, 3), (3, 3), (1, 8), (u32::MAX, u32::MAX)] {
         assert_eq!(
             parsed(operation, kind),
             Parsed::Undefined,
             "{operation} {kind}"
         );
+    }
+    for unknown_or_pageable in [0, 1] {
+        assert_eq!(parsed(1, unknown_or_pageable), Parsed::Skipped);
     }
     assert_eq!(memory(128, 1, 3).u64(32, 0).parsed(), Parsed::Unstamped);
     let truncated = Bytes(memory(128, 1, 3).0[..55].to_vec());

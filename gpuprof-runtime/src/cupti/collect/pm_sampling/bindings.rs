@@ -19,6 +19,8 @@ pub(super) const APPEND_VERSION: u32 = 26;
 /// `CUPTI_ERROR_OUT_OF_MEMORY`: returned by `cuptiPmSamplingDecodeData` if samples came faster than
 /// they were decoded (H200, CUDA 13.0).
 pub(super) const OUT_OF_MEMORY: Status = 8;
+/// `CUPTI_PM_SAMPLING_DECODE_STOP_REASON_COUNTER_DATA_FULL`.
+pub(super) const COUNTER_DATA_FULL: c_int = 1;
 /// `CUPTI_ERROR_INVALID_CHIP_NAME`.
 pub(super) const INVALID_CHIP_NAME: Status = 46;
 

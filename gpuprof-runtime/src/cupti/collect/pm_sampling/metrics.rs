@@ -109,6 +109,11 @@ impl Sample {
     pub(crate) fn ns(&self) -> u64 {
         self.end - self.start
     }
+
+    /// Whether it comes right after `before`: no other would fit between them.
+    pub(crate) fn follows(&self, before: &Self) -> bool {
+        self.start.saturating_sub(before.end) < before.ns()
+    }
 }
 
 /// One of [`SOURCES`] as a track of the time line.

@@ -1,6 +1,7 @@
 //! Why the counters of a device are not sampled, as one line that also says what to do.
 
 use std::fmt;
+use std::time::Duration;
 
 use super::bindings::INVALID_CHIP_NAME;
 use crate::cupti::collect::bindings::{
@@ -19,6 +20,10 @@ pub(crate) enum Unavailable {
     NoMetrics {
         chip: String,
     },
+    /// Samples come too fast at the widest interval.
+    TooSlow {
+        interval_ns: u64,
+    },
 }
 
 impl From<CallError> for Unavailable {
@@ -28,12 +33,21 @@ impl From<CallError> for Unavailable {
 }
 
 impl Unavailable {
-    /// One line for the report. `status_name` names a status of CUPTI.
-    pub(super) fn line(&self, status_name: impl Fn(Status) -> String) -> String {
-        format!(
-            "hardware counters are not sampled (GPUPROF_COUNTERS): {}",
-            Reason(self, status_name)
-        )
+    /// One line for the report, of a device that was sampled for some time or not at all.
+    /// `status_name` names a status of CUPTI.
+    pub(super) fn line(
+        &self,
+        sampled_for: Option<Duration>,
+        status_name: impl Fn(Status) -> String,
+    ) -> String {
+        let reason = Reason(self, status_name);
+        match sampled_for {
+            None => format!("hardware counters are not sampled (GPUPROF_COUNTERS): {reason}"),
+            Some(time) => format!(
+                "sampling of hardware counters stopped after {:.1} s (GPUPROF_COUNTERS): {reason}",
+                time.as_secs_f64()
+            ),
+        }
     }
 }
 
@@ -58,6 +72,12 @@ impl<F: Fn(Status) -> String> fmt::Display for Reason<'_, F> {
                     "the chip {chip} has none of the metrics in a single pass"
                 )
             }
+            Unavailable::TooSlow { interval_ns } => write!(
+                f,
+                "samples come faster than they can be decoded even at {} ms; leave a processor to \
+                 gpuprof's threads",
+                interval_ns / 1_000_000
+            ),
         }
     }
 }
@@ -86,13 +106,13 @@ fn advice(status: Status) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use super::{CallError, Unavailable};
+    use super::{CallError, Duration, Unavailable};
 
     #[test]
     fn each_reason_says_what_to_do() {
         let failed = |status| {
             let call = "cuptiPmSamplingEnable";
-            Unavailable::CallFailed(CallError { call, status }).line(|_| "NAME".to_owned())
+            Unavailable::CallFailed(CallError { call, status }).line(None, |_| "NAME".to_owned())
         };
         assert!(failed(35).contains("https://developer.nvidia.com/ERR_NVGPUCTRPERM"));
         assert!(failed(15).contains("libnvperf_host.so"));
@@ -102,6 +122,13 @@ mod tests {
             library: "libcupti.so.12".to_owned(),
             version: 23,
         };
-        assert!(too_old.line(|_| String::new()).contains("version 23"));
+        let line = too_old.line(None, |_| String::new());
+        assert!(line.contains("version 23"));
+        let too_slow = Unavailable::TooSlow {
+            interval_ns: 5_000_000,
+        };
+        let line = too_slow.line(Some(Duration::from_millis(1_240)), |_| String::new());
+        assert!(line.starts_with("sampling of hardware counters stopped after 1.2 s"));
+        assert!(line.contains("even at 5 ms"));
     }
 }

@@ -190,16 +190,15 @@ fn memory_kernels(gpu: &Gpu, stream: &Arc<CudaStream>, run_mode: &RunMode) -> Do
     } else {
         LEN
     };
-    let calls = if run_mode.short { 20 } else { CALLS };
     let x = stream.alloc_zeros(len)?;
     let mut y = stream.alloc_zeros(len)?;
-    for _ in 0..calls {
+    for _ in 0..CALLS {
         saxpy(gpu, stream, &x, &mut y)?;
     }
-    for _ in 0..calls {
+    for _ in 0..CALLS {
         copy(stream, &copies, &x, &mut y)?;
     }
-    for _ in 0..calls {
+    for _ in 0..CALLS {
         transpose(stream, &transposes, &x, &mut y)?;
     }
     stream.synchronize()

@@ -26,16 +26,18 @@ enum Method {
     Off,
     On,
     Cupti,
+    Stacks,
     Counters,
     Memory,
     PoolMemory,
     Nsys,
 }
 
-const METHODS: [(Method, &str); 7] = [
+const METHODS: [(Method, &str); 8] = [
     (Method::Off, "off"),
     (Method::On, "on"),
     (Method::Cupti, "on, with CUPTI"),
+    (Method::Stacks, "on, with CUPTI and stacks"),
     (Method::Counters, "on, with CUPTI and hardware counters"),
     (Method::Memory, "on, with CUPTI and memory"),
     (Method::PoolMemory, "on, with memory"),
@@ -156,6 +158,10 @@ fn set(mut command: Command, method: Method, nsys: Option<&Path>) -> Command {
     match (method, nsys) {
         (Method::Cupti, _) => command
             .env("GPUPROF_CUPTI", "on")
+            .env_remove("GPUPROF_SAMPLE"),
+        (Method::Stacks, _) => command
+            .env("GPUPROF_CUPTI", "on")
+            .env("GPUPROF_STACKS", "on")
             .env_remove("GPUPROF_SAMPLE"),
         (Method::Counters, _) => command
             .env("GPUPROF_CUPTI", "on")

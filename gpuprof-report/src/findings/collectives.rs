@@ -1,0 +1,63 @@
+//! The rule about communication that hides behind no computation.
+
+use super::candidate::{About, Candidate};
+use super::facts::Facts;
+use super::profile_facts::sum;
+use super::rule::Rule;
+#[cfg(feature = "findings-page")]
+use super::rule::RulePage;
+use super::thresholds::EXPOSED_COLLECTIVES_SHARE;
+use super::wording;
+use crate::collectives::Collective;
+use crate::profile::{FindingRule, KernelStats};
+
+pub(super) static EXPOSED_COLLECTIVES: Rule = Rule {
+    id: FindingRule::ExposedCollectives,
+    find: exposed_collectives,
+    #[cfg(feature = "findings-page")]
+    page: RulePage {
+        title: "Exposed collectives",
+        when: "NCCL's kernels run for a good part of the GPU time while no other kernel does.",
+        gain: "The time for which they ran alone: as if they were hidden behind computation.",
+        advice: "Launch collectives on a stream of their own as soon as their data is there, in \
+                 several buckets, so that computation goes on beside them. A collective also \
+                 waits for the rank that comes last: gpuprof merge shows how the ranks differ.",
+        thresholds: &[&EXPOSED_COLLECTIVES_SHARE],
+    },
+};
+
+fn exposed_collectives(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
+    let kernels = facts.profile.kernels.iter().enumerate();
+    let collectives = kernels.filter_map(|(index, kernel)| {
+        let collective = Collective::of_kernel(&kernel.symbol)?;
+        Some((index, kernel, collective.operation))
+    });
+    let collectives: Vec<(usize, &KernelStats, &str)> = collectives.collect();
+    let mut alone = collectives
+        .iter()
+        .map(|(_, kernel, _)| facts.alone_ns(kernel));
+    let alone = alone.try_fold(0_u64, |sum, ns| Some(sum.saturating_add(ns?)));
+    let Some(alone_ns) = alone else {
+        return Vec::new();
+    };
+    let is_exposed = EXPOSED_COLLECTIVES_SHARE.reached_by(alone_ns, facts.activity_ns);
+    if collectives.is_empty() || !is_exposed {
+        return Vec::new();
+    }
+    let all_ns = sum(collectives.iter(), |(_, kernel, _)| kernel.times.total_ns);
+    let largest = collectives
+        .iter()
+        .max_by_key(|(_, kernel, _)| kernel.times.total_ns);
+    let evidence = format!(
+        "NCCL {} of GPU time, {} of it beside no other kernel; most in {}",
+        wording::percent(all_ns, facts.activity_ns),
+        wording::percent(alone_ns, all_ns),
+        largest.map_or("", |(_, _, operation)| operation),
+    );
+    let advice =
+        "launch them early on a stream of their own; gpuprof merge shows a rank that is late";
+    let indices = collectives.iter().map(|(index, ..)| *index).collect();
+    let home = largest.and_then(|(_, kernel, _)| facts.main_function(kernel));
+    let text = (evidence, advice);
+    vec![rule.candidate(facts, About::Kernels(indices), home, alone_ns, text)]
+}

@@ -1,0 +1,157 @@
+//! Sampling on all devices, by one thread: decodes what they have stored, and widens an interval
+//! if it cannot keep up.
+
+use std::time::{Duration, Instant};
+
+use super::device_sampler::DeviceSampler;
+use super::results::{RESULTS, SamplingEvent};
+use super::unavailable::Unavailable;
+use crate::cupti::collect::lifecycle;
+
+/// Decoded samples of a device that wait for the reader. Beyond that the device stores them.
+const MAX_DECODED: usize = 100_000;
+
+pub(super) struct Samplers {
+    devices: Vec<(u32, DeviceSampler)>,
+    pace: Option<Pace>,
+    /// A thread decodes.
+    pub(super) has_thread: bool,
+    /// Nothing was decoded while another device was started.
+    has_waited: bool,
+}
+
+impl Samplers {
+    pub(super) const NONE: Self = Self {
+        devices: Vec::new(),
+        pace: None,
+        has_thread: false,
+        has_waited: false,
+    };
+
+    pub(super) fn add(&mut self, device: u32, sampler: DeviceSampler) {
+        self.has_waited = !self.devices.is_empty();
+        self.devices.push((device, sampler));
+    }
+
+    /// Decodes what the devices have stored. Returns whether any is sampled.
+    pub(super) fn decode(&mut self) -> bool {
+        let now = Instant::now();
+        let has_waited = std::mem::take(&mut self.has_waited);
+        let mut decoding = Duration::ZERO;
+        self.devices.retain_mut(|(device, sampler)| {
+            if RESULTS.lock().waiting(*device) >= MAX_DECODED {
+                return true;
+            }
+            let mut events = Vec::new();
+            let began = Instant::now();
+            let decoded = sampler.decode(&mut |sample| events.push(SamplingEvent::Sample(sample)));
+            decoding += began.elapsed();
+            RESULTS.lock().add(*device, events);
+            match decoded {
+                Ok(is_full) if has_waited || !is_full => true,
+                Ok(_) => widen(*device, sampler),
+                Err(error) => fail(*device, error.into()),
+            }
+        });
+        let pace = self.pace.get_or_insert_with(|| Pace::new(now));
+        if pace.is_too_slow(now, decoding) {
+            self.widen_narrowest();
+        }
+        !self.devices.is_empty()
+    }
+
+    /// Widens the interval of the device with the most samples.
+    fn widen_narrowest(&mut self) {
+        let devices = self.devices.iter().enumerate();
+        let narrowest = devices.min_by_key(|(_, (_, sampler))| sampler.interval_ns);
+        if let Some(index) = narrowest.map(|(index, _)| index)
+            && let Some((device, sampler)) = self.devices.get_mut(index)
+            && !widen(*device, sampler)
+        {
+            self.devices.remove(index);
+        }
+    }
+
+    /// Ends sampling; without a call if the driver has ended before.
+    pub(super) fn stop(&mut self, has_driver_ended: bool) {
+        let devices = std::mem::take(&mut self.devices);
+        if has_driver_ended {
+            std::mem::forget(devices);
+        }
+    }
+}
+
+/// Returns whether the device is sampled still.
+fn widen(device: u32, sampler: &mut DeviceSampler) -> bool {
+    let now = lifecycle::now();
+    match sampler.widen() {
+        Ok(()) => {
+            let widened = now.map(|time| SamplingEvent::Widened { time });
+            RESULTS.lock().add(device, widened);
+            true
+        }
+        Err(unavailable) => fail(device, unavailable),
+    }
+}
+
+/// The device is sampled no more.
+fn fail(device: u32, unavailable: Unavailable) -> bool {
+    RESULTS.lock().fail(device, unavailable);
+    false
+}
+
+/// How much of its time the thread needs for decoding.
+#[derive(Clone, Copy, Debug)]
+struct Pace {
+    since: Instant,
+    decoding: Duration,
+}
+
+impl Pace {
+    /// The share of its time that the thread may spend on decoding.
+    const MAX_SHARE: f64 = 0.6;
+    /// Over at least this time.
+    const PERIOD: Duration = Duration::from_secs(2);
+
+    fn new(now: Instant) -> Self {
+        Self {
+            since: now,
+            decoding: Duration::ZERO,
+        }
+    }
+
+    /// Adds the time that it took to decode what all devices had stored at `now`. Returns whether
+    /// it was too much, once in a period.
+    fn is_too_slow(&mut self, now: Instant, decoding: Duration) -> bool {
+        self.decoding += decoding;
+        let period = now.duration_since(self.since);
+        if period < Self::PERIOD {
+            return false;
+        }
+        let share = self.decoding.as_secs_f64() / period.as_secs_f64();
+        *self = Self::new(now);
+        share > Self::MAX_SHARE
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Duration, Instant, Pace};
+
+    /// Whether the pace is too slow at the end of a period in which each 100 ms take `decoding`.
+    fn is_too_slow(decoding: Duration) -> bool {
+        let began = Instant::now();
+        let mut pace = Pace::new(began);
+        let at = |step: u32| began + step * Duration::from_millis(100);
+        assert!((1..20).all(|step| !pace.is_too_slow(at(step), decoding)));
+        let is_too_slow = pace.is_too_slow(at(20), decoding);
+        assert!(!pace.is_too_slow(at(21), decoding), "a period begins");
+        is_too_slow
+    }
+
+    #[test]
+    fn decoding_may_take_six_tenths_of_the_time() {
+        assert!(!is_too_slow(Duration::from_millis(59)));
+        assert!(is_too_slow(Duration::from_millis(61)));
+    }
+}
