@@ -127,7 +127,8 @@ fn output(command: &mut Command) -> Result<String, String> {
 fn scraped_job(target: &Path, folder: &Path, checks: &mut Checks) -> Result<(), String> {
     let mut job = Job::start(&target.join("debug/prometheus-ranks"), folder)?;
     let gateway = servers::start_gateway(folder)?;
-    let prometheus = servers::start_prometheus(folder, &job.ports, gateway.port)?;
+    let rules = workspace::root().join(CONFIGURATION).join("alerts.yml");
+    let prometheus = servers::start_prometheus(&rules, folder, &job.ports, gateway.port)?;
     let server = Server::new(prometheus.port);
     for requests in ROUNDS {
         job.serve(requests)?;

@@ -7,7 +7,6 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::http;
-use crate::workspace;
 
 /// A multiple of what a server takes to start.
 const START_LIMIT: Duration = Duration::from_secs(60);
@@ -40,7 +39,8 @@ pub(super) fn start_gateway(folder: &Path) -> Result<Running, String> {
     start(&mut command, port, folder)
 }
 
-/// Prometheus scrapes the ranks and the Pushgateway each second.
+/// Prometheus scrapes the ranks and the Pushgateway, and evaluates the alerts in the file `rules`,
+/// each second.
 ///
 /// # Errors
 /// A text for the user.
@@ -54,9 +54,6 @@ pub(super) fn start_prometheus(
         .iter()
         .map(|port| format!("\"127.0.0.1:{port}\""))
         .collect();
-    let rules = workspace::root()
-        .join(super::CONFIGURATION)
-        .join("alerts.yml");
     let configuration = format!(
         "global:\n  scrape_interval: 1s\n  evaluation_interval: 1s\n\
          rule_files: [\"{}\"]\n\
