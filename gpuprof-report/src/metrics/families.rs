@@ -32,7 +32,7 @@ pub fn families(profile: &Profile, series: &mut Series) -> Families {
         ),
         findings(profile, series),
     ];
-    families.extend(diagnostics(profile));
+    families.extend(diagnostics(profile, series));
     families.push(devices(profile));
     families.retain(|family| !family.samples.is_empty());
     let mut labels = vec![("host", profile.host.clone())];
@@ -156,12 +156,13 @@ fn device_label(ordinal: u32) -> Label {
 
 fn busy(profile: &Profile, series: &mut Series) -> Family {
     let busy = profile.gpu_busy.iter();
+    let name = "gpuprof_gpu_busy";
     let samples = busy.map(|busy| Sample {
         labels: vec![device_label(busy.device)],
-        value: Value::Ns(series.busy_ns(busy.device, busy.busy_ns)),
+        value: Value::Ns(series.estimate(name, Some(busy.device), busy.busy_ns)),
     });
     Family {
-        name: "gpuprof_gpu_busy",
+        name,
         unit: Some(Unit::Seconds),
         help: "Time during which a kernel, copy or memset ran on the device; without \
                GPUPROF_CUPTI, during which a GPU span was open.",
@@ -227,17 +228,24 @@ fn findings(profile: &Profile, series: &mut Series) -> Family {
     }
 }
 
-fn diagnostics(profile: &Profile) -> [Family; 5] {
+fn diagnostics(profile: &Profile, series: &mut Series) -> [Family; 5] {
     let diagnostics = &profile.diagnostics;
-    let counter = |name, unit, help, value| Family {
-        name,
-        unit,
-        help,
-        kind: Kind::Counter,
-        samples: vec![Sample {
-            labels: Vec::new(),
-            value,
-        }],
+    // A reset may come between the copy of the window and of the calls on ended threads.
+    let mut counter = |name, unit, help, value| {
+        let value = series.estimate(name, None, value);
+        Family {
+            name,
+            unit,
+            help,
+            kind: Kind::Counter,
+            samples: vec![Sample {
+                labels: Vec::new(),
+                value: match unit {
+                    Some(_) => Value::Ns(value),
+                    None => Value::Whole(value),
+                },
+            }],
+        }
     };
     let errors = diagnostics.errors.iter().map(|error| Sample {
         labels: vec![("call", error.call.clone()), ("error", error.name.clone())],
@@ -260,19 +268,19 @@ fn diagnostics(profile: &Profile) -> [Family; 5] {
             "gpuprof_measured",
             Some(Unit::Seconds),
             "Time during which gpuprof measured.",
-            Value::Ns(profile.wall_ns),
+            profile.wall_ns,
         ),
         counter(
             "gpuprof_overhead",
             Some(Unit::Seconds),
             "Estimated CPU time that gpuprof took, over all threads.",
-            Value::Ns(diagnostics.overhead_ns),
+            diagnostics.overhead_ns,
         ),
         counter(
             "gpuprof_dropped_calls",
             None,
             "Calls that are counted in no function, for lack of memory or call paths.",
-            Value::Whole(diagnostics.dropped),
+            diagnostics.dropped,
         ),
         family(
             "gpuprof_cuda_errors",

@@ -20,7 +20,8 @@ const MAX_NAME: usize = 300;
 pub struct Series {
     /// By label: the crate of its function.
     functions: BTreeMap<String, String>,
-    busy_ns: BTreeMap<u32, u64>,
+    /// By metric and device: the largest value so far.
+    estimates: BTreeMap<(&'static str, Option<u32>), u64>,
 }
 
 impl Series {
@@ -52,11 +53,11 @@ impl Series {
             .is_some_and(|known| known == of_crate)
     }
 
-    /// The busy time of a device: under sampling it is an estimate that may go down, and the
-    /// counter then waits for it.
-    pub(super) fn busy_ns(&mut self, device: u32, ns: u64) -> u64 {
-        let largest = self.busy_ns.entry(device).or_default();
-        *largest = ns.max(*largest);
+    /// The value of a counter that is an estimate, such as the busy time under sampling. While the
+    /// estimate is below an earlier one, the counter stays.
+    pub(super) fn estimate(&mut self, name: &'static str, device: Option<u32>, value: u64) -> u64 {
+        let largest = self.estimates.entry((name, device)).or_default();
+        *largest = value.max(*largest);
         *largest
     }
 }
@@ -102,9 +103,11 @@ mod tests {
     }
 
     #[test]
-    fn a_busy_time_that_goes_down_is_waited_for() {
+    fn a_counter_stays_while_its_estimate_is_below_an_earlier_one() {
         let mut series = Series::default();
-        let shown = [5, 3, 6].map(|ns| series.busy_ns(0, ns));
-        assert_eq!((shown, series.busy_ns(1, 1)), ([5, 5, 6], 1));
+        let shown = [5, 3, 6].map(|ns| series.estimate("busy", Some(0), ns));
+        assert_eq!(shown, [5, 5, 6]);
+        assert_eq!(series.estimate("busy", Some(1), 1), 1);
+        assert_eq!(series.estimate("overhead", Some(0), 2), 2);
     }
 }

@@ -75,12 +75,16 @@ impl Collector {
             totals.add_late(&late);
         }
         totals.merge(&in_window(&window, current, &late));
-        let errors = ended.errors.clone();
+        // While no reset can move errors from the driver's counts to those of ended windows.
+        let mut errors = ended.errors.clone();
+        for error in ended_windows::errors() {
+            ended_windows::add_error(&mut errors, error);
+        }
         let copy = WindowCopy {
             totals,
             symbols,
             since: cupti::CollectionCounts::default(),
-            settings: window.settings().or(ended.settings.as_ref()).cloned(),
+            settings: window.settings_since_start(),
             began_at: ended.began_at.unwrap_or(window.began_at),
             steps: StepClock::default(),
             schedule: None,
@@ -89,9 +93,7 @@ impl Collector {
         };
         drop(window);
         let mut profile = self.build_profile(copy, limit)?;
-        for error in errors {
-            ended_windows::add_error(&mut profile.diagnostics.errors, error);
-        }
+        profile.diagnostics.errors = errors;
         Some(profile)
     }
 

@@ -8,6 +8,8 @@ use super::schedule_position::SchedulePosition;
 use super::step_clock::StepClock;
 use crate::clock;
 use crate::cupti;
+#[cfg(feature = "metrics")]
+use crate::settings::CuptiMode;
 use crate::settings::{Mode, Settings};
 use crate::site::SiteFlags;
 
@@ -97,6 +99,20 @@ impl Window {
             discarded: discarded.map(|schedule| schedule.position().phase),
             closed: (self.schedule.as_mut()).map(|schedule| std::mem::take(schedule.closed_mut())),
         })
+    }
+
+    /// The settings for the profile of this window and all before it. `None`: none measured.
+    #[cfg(feature = "metrics")]
+    pub(super) fn settings_since_start(&self) -> Option<Arc<Settings>> {
+        let ended = &self.ended;
+        let current = self.settings().filter(|_| self.measures());
+        let mut settings = Settings::clone(current.or(ended.settings.as_ref())?);
+        if ended.ran_cupti && !settings.asks_for_cupti() {
+            settings.cupti = CuptiMode::On;
+        }
+        // Source lines are looked up for each profile, and no metric has them.
+        settings.stacks = false;
+        Some(Arc::new(settings))
     }
 
     /// Whether CUPTI is asked for and running.

@@ -7,6 +7,7 @@ use support::tests;
 use support::world;
 
 use crate::exposition::Exposition;
+use crate::many_functions;
 
 pub(crate) const MODULE: Module = Module::new(
     module_path!(),
@@ -16,35 +17,10 @@ pub(crate) const MODULE: Module = Module::new(
     ]],
 );
 
-macro_rules! functions {
-    ($($name:ident)*) => {
-        $(
-            #[gpu_profile(cpu)]
-            fn $name() {}
-        )*
-        pub(super) const ALL: &[fn()] = &[$($name),*];
-    };
-}
-
-/// Modules of 20 functions each.
-macro_rules! modules {
-    ($($module:ident)*) => {
-        $(
-            mod $module {
-                use gpuprof::gpu_profile;
-                functions!(f1 f2 f3 f4 f5 f6 f7 f8 f9 f10 f11 f12 f13 f14 f15 f16 f17 f18 f19 f20);
-            }
-        )*
-        const ALL: &[&[fn()]] = &[$($module::ALL),*];
-    };
-}
-
-modules!(a b c d e f g h i j k l m n o p q r s t u v w x y z);
-
 fn functions_beyond_the_bound_are_summed_and_counted() {
     let _world = world();
     let session = gpuprof::Session::builder().start().expect("the only one");
-    let all: Vec<fn()> = ALL.iter().copied().flatten().copied().collect();
+    let all = many_functions::all();
     assert_eq!(all.len(), 520);
     // The last by name run first: a series is of who ran first.
     let (late, early) = all.split_at(19);

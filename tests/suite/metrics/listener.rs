@@ -24,6 +24,7 @@ const TESTS: &[(&str, fn())] = tests![
     the_rank_is_part_of_port_and_labels,
     nothing_else_is_served,
     slow_and_half_open_clients_keep_nobody_out,
+    slow_readers_keep_nobody_out_and_are_ended,
     a_request_without_end_is_ended,
     nothing_listens_unless_it_is_asked_for,
     a_busy_port_is_one_line,
@@ -147,6 +148,50 @@ fn slow_and_half_open_clients_keep_nobody_out() {
     drop((half_open, deaf));
     // It is ended at last, because its connection is.
     drip.join().expect("it ends");
+}
+
+fn slow_readers_keep_nobody_out_and_are_ended() {
+    let (_running, port) = serve("many");
+    let whole = get(port, "/metrics").body.len();
+    assert!(whole > 4 << 20, "{whole}");
+    let began = Instant::now();
+    // As many as leave one connection for others; each reads a byte per second.
+    let readers: Vec<_> = (0..15)
+        .map(|_| {
+            let mut stream = connect(port);
+            let request = stream.write_all(b"GET /metrics HTTP/1.1\r\n\r\n");
+            request.expect("the listener reads");
+            thread::spawn(move || {
+                let mut received = 0;
+                while began.elapsed() < Duration::from_secs(12) {
+                    received += stream.read(&mut [0]).unwrap_or(0);
+                    thread::sleep(Duration::from_secs(1));
+                }
+                // What the sockets hold is still there; the rest was never sent.
+                let mut rest = Vec::new();
+                let _ = stream.read_to_end(&mut rest);
+                received + rest.len()
+            })
+        })
+        .collect();
+    let mut slowest = Duration::ZERO;
+    while began.elapsed() < Duration::from_secs(8) {
+        let began = Instant::now();
+        let answer = get(port, "/metrics");
+        let length = answer.body.len().to_string();
+        assert_eq!(answer.header("content-length"), Some(&*length));
+        slowest = slowest.max(began.elapsed());
+        thread::sleep(Duration::from_millis(500));
+    }
+    // Several times what making the text takes; the limit of the others is 10 s.
+    assert!(slowest < Duration::from_secs(5), "{slowest:?}");
+    for reader in readers {
+        let received = reader.join().expect("it reads");
+        assert!(
+            (12..whole * 9 / 10).contains(&received),
+            "{received} of {whole}"
+        );
+    }
 }
 
 fn a_request_without_end_is_ended() {

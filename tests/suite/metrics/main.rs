@@ -6,7 +6,9 @@ mod counters;
 mod exposition;
 mod files;
 mod listener;
+mod many_functions;
 mod numbers;
+mod records;
 
 use std::process::ExitCode;
 
@@ -15,6 +17,7 @@ fn main() -> ExitCode {
         numbers::MODULE,
         bounds::MODULE,
         counters::MODULE,
+        records::MODULE,
         files::MODULE,
         listener::MODULE,
     ])

@@ -39,7 +39,8 @@ pub(super) fn start_gateway(folder: &Path) -> Result<Running, String> {
     start(&mut command, port, folder)
 }
 
-/// Prometheus scrapes the ranks and the Pushgateway each second.
+/// Prometheus scrapes the ranks and the Pushgateway, and evaluates the alerts in the file `rules`,
+/// each second.
 ///
 /// # Errors
 /// A text for the user.

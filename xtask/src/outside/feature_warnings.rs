@@ -5,7 +5,7 @@ use std::path::Path;
 use super::Program;
 use crate::workspace;
 
-const FEATURE_SETS: [&[&str]; 8] = [
+const FEATURE_SETS: [&[&str]; 9] = [
     &[],
     &["serde"],
     &["enable"],
@@ -14,6 +14,7 @@ const FEATURE_SETS: [&[&str]; 8] = [
     &["enable", "nvtx", "cupti"],
     &["enable", "serde"],
     &["enable", "bench"],
+    &["enable", "metrics"],
 ];
 
 /// Added to a program with the feature `enable`. A name from two globs is an error where it is

@@ -6,13 +6,18 @@ use std::time::Duration;
 
 use gpuprof::gpu_profile;
 
+use crate::many_functions;
+
 #[gpu_profile(cpu)]
 fn tick() {}
 
 pub(super) fn run(scenario: &str) -> ExitCode {
     (0..3).for_each(|_| tick());
     match scenario {
-        "serving" => {
+        "serving" | "many" => {
+            if scenario == "many" {
+                many_functions::all().iter().for_each(|call| call());
+            }
             support::program::ready();
             // Until the test kills it.
             thread::sleep(Duration::from_secs(600));
