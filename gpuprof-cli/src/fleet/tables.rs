@@ -1,0 +1,66 @@
+//! The tables of an export.
+
+use arrow_array::RecordBatch;
+use arrow_schema::{ArrowError, SchemaRef};
+
+use super::columns::{Process, batch, schema};
+use super::functions::{
+    function_bucket_rows, function_bucket_table, function_rows, function_table,
+};
+use super::kernels::{
+    function_kernel_rows, function_kernel_table, kernel_bucket_rows, kernel_bucket_table,
+    kernel_rows, kernel_table,
+};
+use super::processes::{device_rows, device_table, process_table};
+
+/// One table: a folder with this name, and a file per job in it.
+pub(super) struct Table {
+    pub(super) name: &'static str,
+    pub(super) schema: fn() -> SchemaRef,
+    /// The rows of a process.
+    pub(super) batch: fn(Process<'_>) -> Result<RecordBatch, ArrowError>,
+    /// Name, type and meaning of the columns, as docs/fleets.md lists them.
+    #[cfg(test)]
+    pub(super) columns: fn() -> Vec<(String, &'static str, &'static str)>,
+}
+
+/// A table of these columns and rows.
+macro_rules! table {
+    ($name:literal, $columns:path, $rows:expr) => {
+        Table {
+            name: $name,
+            schema: || schema(&$columns()),
+            batch: |process| {
+                let columns = $columns();
+                batch(&columns, &schema(&columns), &$rows(process))
+            },
+            #[cfg(test)]
+            columns: || {
+                let columns = $columns().into_iter().map(|column| {
+                    let sql_type = column.cell.sql_type();
+                    (column.name.into_owned(), sql_type, column.meaning)
+                });
+                columns.collect()
+            },
+        }
+    };
+}
+
+/// All tables.
+pub(super) const TABLES: [Table; 7] = [
+    table!("processes", process_table, |process| [process]),
+    table!("devices", device_table, device_rows),
+    table!("functions", function_table, function_rows),
+    table!(
+        "function_buckets",
+        function_bucket_table,
+        function_bucket_rows
+    ),
+    table!("kernels", kernel_table, kernel_rows),
+    table!("kernel_buckets", kernel_bucket_table, kernel_bucket_rows),
+    table!(
+        "function_kernels",
+        function_kernel_table,
+        function_kernel_rows
+    ),
+];
