@@ -7,9 +7,17 @@ use super::columns::{Cell, Column, column};
 
 const LAST_BUCKET: u32 = (OCTAVES * BUCKETS_PER_OCTAVE - 1) as u32;
 
+/// A bucket of a histogram.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct InRange {
+    pub(super) bucket: Bucket,
+    /// Shortest and longest of all durations of the histogram, ns.
+    pub(super) range: (u64, u64),
+}
+
 /// A row about a bucket.
 pub(super) trait OfBucket {
-    fn bucket(&self) -> Bucket;
+    fn in_range(&self) -> InRange;
 }
 
 pub(super) fn bucket_columns<R: OfBucket>() -> Vec<Column<R>> {
@@ -17,31 +25,40 @@ pub(super) fn bucket_columns<R: OfBucket>() -> Vec<Column<R>> {
         column(
             "bucket",
             "number of the bucket, 0 to 639",
-            Cell::Number(|row| u64::from(row.bucket().index)),
+            Cell::Number(|row| u64::from(row.in_range().bucket.index)),
         ),
         column(
             "low_ns",
             "shortest duration that it counts",
-            Cell::Number(|row| *row.bucket().bounds_ns().start()),
+            Cell::Number(|row| *row.in_range().bucket.bounds_ns().start()),
         ),
         column(
             "high_ns",
             "longest duration that it counts; bucket 639 also counts all longer ones",
-            Cell::Number(|row| *row.bucket().bounds_ns().end()),
+            Cell::Number(|row| *row.in_range().bucket.bounds_ns().end()),
         ),
         column(
             "middle_ns",
             "what a percentile in it is, within the minimum and the maximum of all durations",
             Cell::Number(|row| {
-                let (low, high) = row.bucket().bounds_ns().into_inner();
+                let (low, high) = row.in_range().bucket.bounds_ns().into_inner();
                 low + (high - low) / 2
             }),
         ),
         column(
-            "count",
-            "durations in it; under sampling a timed call counts once for each call that it stands \
-             for",
-            Cell::Number(|row| row.bucket().count),
+            "calls",
+            "calls in it; under sampling a timed call counts once for each call that it stands for",
+            Cell::Number(|row| row.in_range().bucket.count),
+        ),
+        column(
+            "min_ns",
+            "shortest of all durations of this histogram, not of this bucket alone",
+            Cell::Number(|row| row.in_range().range.0),
+        ),
+        column(
+            "max_ns",
+            "longest of all durations of this histogram",
+            Cell::Number(|row| row.in_range().range.1),
         ),
     ]
 }

@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use gpuprof_report::profile::{Bucket, Function, GpuSpanStats, Profile, SpanStats};
+use gpuprof_report::profile::{Function, GpuSpanStats, Profile, SpanStats};
 
-use super::buckets::{OfBucket, bucket_columns, filled};
+use super::buckets::{InRange, OfBucket, bucket_columns, filled};
 use super::columns::{Cell, Column, OfProcess, Process, column, process_columns};
 
 /// Functions of one name and place in a profile that are told apart, as in `gpuprof merge`.
@@ -287,7 +287,7 @@ pub(super) struct FunctionBucketRow<'a> {
     process: Process<'a>,
     numbered: Numbered<'a>,
     kind: &'static str,
-    bucket: Bucket,
+    in_range: InRange,
 }
 
 impl OfProcess for FunctionBucketRow<'_> {
@@ -303,8 +303,8 @@ impl OfFunction for FunctionBucketRow<'_> {
 }
 
 impl OfBucket for FunctionBucketRow<'_> {
-    fn bucket(&self) -> Bucket {
-        self.bucket
+    fn in_range(&self) -> InRange {
+        self.in_range
     }
 }
 
@@ -318,12 +318,13 @@ pub(super) fn function_bucket_rows<'a>(process: Process<'a>) -> Vec<FunctionBuck
             ("gpu", function.gpu.as_ref().map(|gpu| &gpu.times)),
         ];
         for (kind, times) in kinds {
-            let buckets = times.into_iter().flat_map(|times| filled(&times.histogram));
-            rows.extend(buckets.map(|bucket| FunctionBucketRow {
+            let Some(times) = times else { continue };
+            let range = (times.min_ns, times.max_ns);
+            rows.extend(filled(&times.histogram).map(|bucket| FunctionBucketRow {
                 process,
                 numbered,
                 kind,
-                bucket,
+                in_range: InRange { bucket, range },
             }));
         }
     }

@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 
-use gpuprof_report::profile::{Bucket, Device, KernelStats, Profile};
+use gpuprof_report::profile::{Device, KernelStats, Profile};
 
-use super::buckets::{OfBucket, bucket_columns, of_durations};
+use super::buckets::{InRange, OfBucket, bucket_columns, of_durations};
 use super::columns::{Cell, Column, OfProcess, Process, column, process_columns};
 use super::functions::{Numbered, OfFunction, function_columns, numbered};
 
@@ -221,7 +221,7 @@ pub(super) fn function_kernel_table<'a>() -> Vec<Column<FunctionKernelRow<'a>>> 
 /// A bucket of a kernel's histogram.
 pub(super) struct KernelBucketRow<'a> {
     of_process: KernelRow<'a>,
-    bucket: Bucket,
+    in_range: InRange,
 }
 
 impl OfProcess for KernelBucketRow<'_> {
@@ -237,8 +237,8 @@ impl OfKernel for KernelBucketRow<'_> {
 }
 
 impl OfBucket for KernelBucketRow<'_> {
-    fn bucket(&self) -> Bucket {
-        self.bucket
+    fn in_range(&self) -> InRange {
+        self.in_range
     }
 }
 
@@ -246,13 +246,14 @@ pub(super) fn kernel_bucket_rows<'a>(process: Process<'a>) -> Vec<KernelBucketRo
     let mut rows = Vec::new();
     for kernel in &process.profile.kernels {
         let on_device = OnDevice::new(kernel, process.profile);
+        let range = (kernel.times.min_ns, kernel.times.max_ns);
         let buckets = of_durations(&kernel.times).into_iter();
         rows.extend(buckets.map(|bucket| KernelBucketRow {
             of_process: KernelRow {
                 process,
                 on_device: on_device.clone(),
             },
-            bucket,
+            in_range: InRange { bucket, range },
         }));
     }
     rows
