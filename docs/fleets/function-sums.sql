@@ -12,4 +12,4 @@ SELECT
     sum(busy_ns) AS busy_ns
 FROM functions
 GROUP BY job, module, function, file, line, namesake
-ORDER BY coalesce(sum(gpu_total_ns), 0) DESC, module, function, file, line, namesake
+ORDER BY gpu_total_ns DESC NULLS LAST, module, function, file, line, namesake

@@ -20,12 +20,22 @@ TABLES = (
     "function_kernels",
 )
 
+SETTINGS = {
+    # Job names stay text.
+    "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
+    # As many as one machine has cores, or a few more.
+    "spark.sql.shuffle.partitions": "8",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+}
+
 
 def main(work: Path, docs: Path, master: str) -> int:
     failed = 0
     builder = SparkSession.builder.master(master).appName("fleets")
-    builder = builder.config("spark.sql.sources.partitionColumnTypeInference.enabled", "false")
-    spark = builder.config("spark.ui.enabled", "false").getOrCreate()
+    for name, value in SETTINGS.items():
+        builder = builder.config(name, value)
+    spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     print(f"Spark {pyspark.__version__}, {master}")
     for table in TABLES:
