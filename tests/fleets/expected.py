@@ -3,6 +3,9 @@
 import json
 from pathlib import Path
 
+# The rank that the samples make slow.
+SLOW_RANK = 637
+
 FUNCTION = ("module", "function", "file", "line", "namesake")
 MODEL = ("device_name", "multiprocessors")
 PERCENTILES = ("p50_ns", "p90_ns", "p95_ns", "p99_ns")
@@ -84,6 +87,9 @@ def compare(query: str, job: str, found: list[dict], expected: dict[tuple, tuple
     Raises AssertionError with the first rows that differ.
     """
     names, figures = QUERIES[query]
+    if query == "imbalance":
+        slowest = found[0]["slowest_rank"]
+        assert slowest == SLOW_RANK, f"{query}: rank {slowest} comes first, expected {SLOW_RANK}"
     rows = {}
     for row in found:
         assert row["job"] == job, f"{query}: job {row['job']!r}, expected {job!r}"

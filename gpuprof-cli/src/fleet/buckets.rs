@@ -39,7 +39,7 @@ pub(super) fn bucket_columns<R: OfBucket>() -> Vec<Column<R>> {
         ),
         column(
             "middle_ns",
-            "what a percentile in it is, within the minimum and the maximum of all durations",
+            "its middle, which stands for its durations in percentiles",
             Cell::Number(|row| {
                 let (low, high) = row.in_range().bucket.bounds_ns().into_inner();
                 low + (high - low) / 2

@@ -66,7 +66,7 @@ pub(super) fn function_columns<R: OfFunction>() -> Vec<Column<R>> {
         ),
         column(
             "namesake",
-            "0; tells apart the functions of one process that share the four columns before",
+            "number among the functions of one process that share the four columns before, from 0",
             Cell::Number(|row| row.numbered().namesake),
         ),
     ]
@@ -123,12 +123,12 @@ pub(super) fn function_table<'a>() -> Vec<Column<FunctionRow<'a>>> {
     columns.extend(function_columns());
     columns.extend(call_columns());
     columns.extend(span_columns(
-        "cpu",
+        ("cpu", SUM_OF_CALLS),
         |row| Some(&row.function().cpu),
         |row| measured(&row.function().cpu, row.function().calls),
     ));
     columns.extend(span_columns(
-        "wall",
+        ("wall", SUM_OF_CALLS),
         |row| row.function().wall.as_ref(),
         |row| measured(row.function().wall.as_ref()?, row.function().calls),
     ));
@@ -138,7 +138,10 @@ pub(super) fn function_table<'a>() -> Vec<Column<FunctionRow<'a>>> {
         Cell::OptionalNumber(|row| Some(row.gpu()?.timed_calls)),
     ));
     columns.extend(span_columns(
-        "gpu",
+        (
+            "gpu",
+            "sum over the calls that the histogram counts; 0 in files of older versions",
+        ),
         |row| Some(&row.gpu()?.times),
         |row| {
             let gpu = row.gpu()?;
@@ -169,6 +172,9 @@ fn call_columns<'a>() -> Vec<Column<FunctionRow<'a>>> {
     ]
 }
 
+/// What `cpu_sum_ns` and `wall_sum_ns` are.
+const SUM_OF_CALLS: &str = "sum over all calls, those inside a call of the same function too; 0 in files of older versions";
+
 /// The durations, if there are any.
 fn measured(times: &SpanStats, calls: u64) -> Option<&SpanStats> {
     (calls > 0 || filled(&times.histogram).next().is_some()).then_some(times)
@@ -177,7 +183,7 @@ fn measured(times: &SpanStats, calls: u64) -> Option<&SpanStats> {
 /// The columns of CPU times, of times from first poll to completion, or of GPU spans. `sums` gives
 /// what is added even if there was no call, `range` only what was measured.
 fn span_columns<'a>(
-    prefix: &str,
+    (prefix, sum_meaning): (&str, &'static str),
     sums: for<'r> fn(&'r FunctionRow<'a>) -> Option<&'r SpanStats>,
     range: for<'r> fn(&'r FunctionRow<'a>) -> Option<&'r SpanStats>,
 ) -> Vec<Column<FunctionRow<'a>>> {
@@ -195,8 +201,7 @@ fn span_columns<'a>(
         ),
         column(
             name("sum_ns"),
-            "sum over all calls, those inside a call of the same function too; of the GPU over the \
-             calls that the histogram counts; 0 in files of older versions",
+            sum_meaning,
             Cell::OfSpans(sums, |times| times.sum_ns),
         ),
         column(
@@ -241,7 +246,7 @@ fn gpu_columns<'a>() -> Vec<Column<FunctionRow<'a>>> {
         ),
         column(
             "device_name",
-            "its name; that of a simulated device says so",
+            "name of the device; that of a simulated device says so; NULL if `device` is",
             Cell::OptionalText(|row| row.device_name.as_deref()),
         ),
         column(

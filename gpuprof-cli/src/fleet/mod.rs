@@ -8,6 +8,8 @@ mod buckets;
 mod columns;
 mod functions;
 mod kernels;
+#[cfg(test)]
+mod page;
 mod partition;
 mod processes;
 mod tables;

@@ -149,7 +149,7 @@ fn device_facts<'a>() -> Vec<Column<DeviceRow<'a>>> {
         ),
         column(
             "device_name",
-            "its name; that of a simulated device says so",
+            "name of the device; that of a simulated device says so",
             Cell::Text(|row| &row.name),
         ),
         column(

@@ -19,16 +19,21 @@ pub(super) struct Table {
     pub(super) schema: fn() -> SchemaRef,
     /// The rows of a process.
     pub(super) batch: fn(Process<'_>) -> Result<RecordBatch, ArrowError>,
-    /// Name, type and meaning of the columns, as docs/fleets.md lists them.
+    /// What a row is, as docs/fleets.md says it.
+    #[cfg(test)]
+    pub(super) about: &'static str,
+    /// Name, type and meaning of the columns.
     #[cfg(test)]
     pub(super) columns: fn() -> Vec<(String, &'static str, &'static str)>,
 }
 
 /// A table of these columns and rows.
 macro_rules! table {
-    ($name:literal, $columns:path, $rows:expr) => {
+    ($name:literal, $about:literal, $columns:path, $rows:expr) => {
         Table {
             name: $name,
+            #[cfg(test)]
+            about: $about,
             schema: || schema(&$columns()),
             batch: |process| {
                 let columns = $columns();
@@ -48,18 +53,45 @@ macro_rules! table {
 
 /// All tables.
 pub(super) const TABLES: [Table; 7] = [
-    table!("processes", process_table, |process| [process]),
-    table!("devices", device_table, device_rows),
-    table!("functions", function_table, function_rows),
+    table!(
+        "processes",
+        "One row for each process.",
+        process_table,
+        |process| [process]
+    ),
+    table!(
+        "devices",
+        "One row for each device that a process used.",
+        device_table,
+        device_rows
+    ),
+    table!(
+        "functions",
+        "One row for each annotated function of a process, those that never ran included.",
+        function_table,
+        function_rows
+    ),
     table!(
         "function_buckets",
+        "One row for each bucket that is not empty, of each function of a process.",
         function_bucket_table,
         function_bucket_rows
     ),
-    table!("kernels", kernel_table, kernel_rows),
-    table!("kernel_buckets", kernel_bucket_table, kernel_bucket_rows),
+    table!(
+        "kernels",
+        "One row for each kernel that a process ran on a device, inside and outside of its functions.",
+        kernel_table,
+        kernel_rows
+    ),
+    table!(
+        "kernel_buckets",
+        "One row for each bucket that is not empty, of each row of `kernels`.",
+        kernel_bucket_table,
+        kernel_bucket_rows
+    ),
     table!(
         "function_kernels",
+        "One row for each kernel that the calls of a function launched: a part of `kernels`.",
         function_kernel_table,
         function_kernel_rows
     ),

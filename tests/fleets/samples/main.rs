@@ -15,7 +15,7 @@ use gpuprof_report::profile::{
 const RANKS: u32 = 1_000;
 const RANKS_PER_HOST: u32 = 8;
 
-/// The rank whose GPU work takes three times as long.
+/// The rank whose calls take three times as long.
 const SLOW_RANK: u32 = 637;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -59,7 +59,9 @@ fn profile(rank: u32) -> Profile {
     }
     // Two functions that a macro makes in one line, which share name and place.
     for _ in 0..2 {
-        profile.functions.push(function(10, rank, 1, &mut random));
+        profile
+            .functions
+            .push(function(10, rank, slowness, &mut random));
     }
     for function in &profile.functions {
         profile.diagnostics.calls += function.calls;
@@ -141,11 +143,11 @@ fn add_gpu(function: &mut Function, number: u32, times: &[u64]) {
 }
 
 fn durations(typical: u64, slowness: u64, random: &mut fastrand::Rng) -> Vec<u64> {
-    let calls = random.usize(20..80);
+    let calls = random.usize(50..60);
     let one = |_| {
         // One in fifty is an outlier.
-        let factor = if random.u32(0..50) == 0 { 20 } else { 1 };
-        slowness * factor * random.u64(typical / 2..typical * 2)
+        let factor = if random.u32(0..50) == 0 { 5 } else { 1 };
+        slowness * factor * random.u64(typical * 3 / 4..typical * 5 / 4)
     };
     (0..calls).map(one).collect()
 }
