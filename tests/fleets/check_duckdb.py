@@ -12,8 +12,6 @@ import duckdb
 
 from expected import QUERIES, compare, expected
 
-JOB = "train-17"
-
 
 def main(work: Path, docs: Path) -> int:
     failed = 0
@@ -29,7 +27,7 @@ def main(work: Path, docs: Path) -> int:
         rows = [dict(zip(names, row)) for row in result.fetchall()]
         seconds = time.monotonic() - start
         try:
-            print(f"ok {query}: {compare(query, JOB, rows, merged[query])}, in {seconds:.2f} s")
+            print(f"ok {query}: {compare(query, rows, merged[query])}, in {seconds:.2f} s")
         except AssertionError as error:
             failed += 1
             print(f"FAILED {error}")

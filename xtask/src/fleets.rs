@@ -50,6 +50,8 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
         check.env("SPARK_HOME", packages.join("pyspark"));
         // The name of a machine may lead nowhere.
         check.env("SPARK_LOCAL_IP", "127.0.0.1");
+        // In the locale C, Java sees no file whose name is not ASCII.
+        check.env("LC_ALL", "C.UTF-8");
     }
     let mut counts = Counts::default();
     counts.add(&mut check)?;

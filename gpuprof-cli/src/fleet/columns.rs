@@ -74,7 +74,7 @@ pub(super) fn process_columns<R: OfProcess>() -> Vec<Column<R>> {
         ),
         column(
             "process",
-            "number of the process: the position of its file among those that were exported, from 0",
+            "number of the process: the position of its file among those exported, from 0",
             Cell::Number(|row| row.process().number as u64),
         ),
         column(

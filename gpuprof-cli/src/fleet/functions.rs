@@ -173,7 +173,8 @@ fn call_columns<'a>() -> Vec<Column<FunctionRow<'a>>> {
 }
 
 /// What `cpu_sum_ns` and `wall_sum_ns` are.
-const SUM_OF_CALLS: &str = "sum over all calls, those inside a call of the same function too; 0 in files of older versions";
+const SUM_OF_CALLS: &str =
+    "sum over all calls, nested calls of the function too; 0 in files of older versions";
 
 /// The durations, if there are any.
 fn measured(times: &SpanStats, calls: u64) -> Option<&SpanStats> {

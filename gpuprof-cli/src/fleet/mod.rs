@@ -279,3 +279,28 @@ impl From<parquet::errors::ParquetError> for WriteError {
         Self::Parquet(error)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_changes_while_it_is_exported_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("0.json");
+        fs::write(&path, r#"{"schema": "gpuprof.profile/1", "rank": 3}"#).unwrap();
+        let mut input = Input {
+            path: path.clone(),
+            number: 0,
+            facts: Facts {
+                rank: Some(3),
+                job: None,
+            },
+        };
+        assert_eq!(batches(&input).unwrap().len(), TABLES.len());
+        input.facts.rank = Some(4);
+        let problem = batches(&input).unwrap_err();
+        let expected = format!("{}: was changed while it was exported", shown(&path));
+        assert_eq!(problem, expected);
+    }
+}

@@ -184,7 +184,7 @@ fn device_facts<'a>() -> Vec<Column<DeviceRow<'a>>> {
         ),
         column(
             "throttled_ns",
-            "time with a reason to lower its clock; NULL if it had its maximum clock, or without NVML",
+            "time with a reason to lower its clock; NULL if it kept the maximum, or without NVML",
             Cell::OptionalNumber(|row| {
                 let throttled = row.process.profile.throttled.iter();
                 let mut of_device =

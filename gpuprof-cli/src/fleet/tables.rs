@@ -79,7 +79,7 @@ pub(super) const TABLES: [Table; 7] = [
     ),
     table!(
         "kernels",
-        "One row for each kernel that a process ran on a device, inside and outside of its functions.",
+        "One row for each kernel of a process on a device, inside and outside of its functions.",
         kernel_table,
         kernel_rows
     ),

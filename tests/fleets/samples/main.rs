@@ -44,7 +44,7 @@ fn profile(rank: u32) -> Profile {
     profile.started_at = format!("2026-11-01T12:{:02}:00.5Z", rank % 60);
     profile.wall_ns = 60_000_000_000 + random.u64(0..1_000_000_000);
     profile.meta = vec![
-        MetaPair::new("job", "train-17"),
+        MetaPair::new("job", "train/17 größe"),
         MetaPair::new("commit", "1f2e3d4"),
     ];
     profile.devices = vec![device(rank)];
@@ -63,6 +63,8 @@ fn profile(rank: u32) -> Profile {
             .functions
             .push(function(10, rank, slowness, &mut random));
     }
+    // On both sides of the middle of their bucket, 992 to 1023 ns.
+    profile.functions.extend([constant(1_000), constant(1_020)]);
     for function in &profile.functions {
         profile.diagnostics.calls += function.calls;
         for kernel in &function.activity.kernels {
@@ -87,6 +89,18 @@ fn device(rank: u32) -> Device {
     device.uuid = format!("GPU-00000000-0000-0000-0000-{rank:012x}");
     device.driver = "13.0".into();
     device
+}
+
+/// A function that takes as long in every call of every rank.
+fn constant(ns: u64) -> Function {
+    let mut function = Function::default();
+    function.name = format!("constant_{ns}");
+    (function.file, function.line) = ("src/model.rs".into(), 200);
+    let times = [ns; 10];
+    (function.calls, function.threads) = (times.len() as u64, 1);
+    function.cpu = spans(&times, 1);
+    function.cpu_only = true;
+    function
 }
 
 fn function(number: u32, rank: u32, slowness: u64, random: &mut fastrand::Rng) -> Function {
