@@ -18,10 +18,6 @@ use crate::output::{Exit, complain};
 /// has the columns, and queries for sums, percentiles and the imbalance of ranks.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
-#[cfg_attr(
-    not(feature = "parquet"),
-    expect(dead_code, reason = "checked, and then refused")
-)]
 pub(crate) struct Arguments {
     /// JSON profiles, one for each process; folders of them (their *.json files), or patterns such
     /// as 'runs/*.json'
