@@ -54,7 +54,8 @@ fn every_command_has_a_manual_page() {
     assert_eq!(unknown.code, Some(2));
     assert_eq!(
         unknown.stderr,
-        "gpuprof: man: accepted are show, diff, merge, export, run, doctor, completions, man, help\n"
+        "gpuprof: man: accepted are show, diff, merge, export, run, doctor, completions, man, \
+         help\n"
     );
 }
 
