@@ -9,9 +9,12 @@
 mod child;
 mod commands;
 mod filter;
+#[cfg(feature = "parquet")]
+mod fleet;
 mod input;
 mod input_files;
 mod machine;
+mod ordered_reads;
 mod output;
 mod written_profiles;
 
@@ -38,6 +41,7 @@ enum Command {
     Show(commands::show::Arguments),
     Diff(commands::diff::Arguments),
     Merge(commands::merge::Arguments),
+    Export(commands::export::Arguments),
     Run(commands::run::Arguments),
     Doctor(commands::doctor::Arguments),
     Completions(commands::describe::CompletionArguments),
@@ -62,6 +66,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Show(arguments) => commands::show::run(&arguments),
         Command::Diff(arguments) => commands::diff::run(&arguments),
         Command::Merge(arguments) => commands::merge::run(&arguments),
+        Command::Export(arguments) => commands::export::run(&arguments),
         Command::Run(arguments) => commands::run::run(&arguments),
         Command::Doctor(arguments) => commands::doctor::run(&arguments),
         Command::Completions(arguments) => {

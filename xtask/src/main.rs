@@ -5,6 +5,7 @@
 
 mod bench;
 mod demo;
+mod fleets;
 mod fuzz;
 mod gpu_pack;
 mod metrics;
@@ -16,6 +17,7 @@ mod ptx;
 mod ranks;
 mod reliability;
 mod sanitize;
+mod scripts;
 mod sim;
 mod test;
 mod traces;
@@ -46,12 +48,14 @@ cargo xtask COMMAND
   metrics               have Prometheus scrape two ranks, and compare with their reports
   metrics cost          measure what a scrape costs the program
   ptx [--check]         rebuild kernels/ptx from kernels/cuda, or only compare them
+  fleets                export 1,000 generated ranks and query them in DuckDB, and compare
+  fleets spark          query them in Spark, on several workers of this machine, and compare
   ranks                 run a job of four ranks under mpirun, and merge its reports
   traces                open sample time lines in Perfetto, HTA and speedscope, and compare
 
-demo, test, pages, traces, metrics, ranks, bench, gpu-pack and setup install what is missing if
-they may (Debian and Ubuntu, as root or with passwordless sudo) and say so first; otherwise they
-say exactly what to run.";
+demo, test, pages, traces, metrics, fleets, ranks, bench, gpu-pack and setup install what is
+missing if they may (Debian and Ubuntu, as root or with passwordless sudo) and say so first;
+otherwise they say exactly what to run.";
 
 fn main() -> ExitCode {
     if outside::build_cost::is_rustc_wrapper() {
@@ -64,6 +68,7 @@ fn main() -> ExitCode {
     };
     let outcome = match command {
         "demo" => demo::run(rest),
+        "fleets" => fleets::run(rest),
         "fuzz" => fuzz::run(rest),
         "test" => test::run(rest),
         "nsys" => nsys::run(rest),

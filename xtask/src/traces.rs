@@ -4,9 +4,10 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use crate::needs::{self, Need};
+use crate::scripts::{self, Counts};
 use crate::workspace::{self, Workspace};
 
 /// The checks and what they are written in.
@@ -34,18 +35,24 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     let samples = folder.join("samples");
     fs::create_dir_all(&samples).map_err(|error| format!("{}: {error}", samples.display()))?;
     write_samples(&samples)?;
-    let packages = install_python(&folder)?;
-    let scripts = install_node(&folder)?;
+    let scripts_folder = workspace::root().join(SCRIPTS);
+    let list = scripts_folder.join("requirements.txt");
+    let packages = scripts::install_python(&list, &folder.join("python"))?;
+    let node_scripts = install_node(&folder)?;
     let chromium = needs::chromium().ok_or("Chromium does not run")?;
     let mut checks = [
-        node(&scripts, "check_perfetto.mjs", &[&packages, &samples]),
+        node(&node_scripts, "check_perfetto.mjs", &[&packages, &samples]),
         node(
-            &scripts,
+            &node_scripts,
             "check_chrome.mjs",
             &[&packages, &samples, &chromium],
         ),
-        python(&packages, &samples),
-        node(&scripts, "check_speedscope.mjs", &[&samples, &chromium]),
+        scripts::python(&packages, &scripts_folder.join("check_hta.py"), &[&samples]),
+        node(
+            &node_scripts,
+            "check_speedscope.mjs",
+            &[&samples, &chromium],
+        ),
     ];
     let mut counts = Counts::default();
     for check in &mut checks {
@@ -72,31 +79,11 @@ fn write_samples(samples: &Path) -> Result<(), String> {
     workspace::succeed(command.arg(samples))
 }
 
-/// The Python packages, installed once for each list of versions.
-fn install_python(folder: &Path) -> Result<PathBuf, String> {
-    let packages = folder.join("python");
-    let list = workspace::root().join(SCRIPTS).join("requirements.txt");
-    once(&list, &packages, || {
-        println!("== Python packages of {SCRIPTS}/requirements.txt");
-        let mut command = Command::new("python3");
-        command.args([
-            "-m",
-            "pip",
-            "--disable-pip-version-check",
-            "install",
-            "--quiet",
-        ]);
-        command.args(["--root-user-action", "ignore", "--no-deps", "--target"]);
-        workspace::succeed(command.arg(&packages).arg("--requirement").arg(&list))
-    })?;
-    Ok(packages)
-}
-
 /// A folder with the scripts beside the npm packages that they import.
 fn install_node(folder: &Path) -> Result<PathBuf, String> {
     let scripts = folder.join("node");
     let source = workspace::root().join(SCRIPTS);
-    once(&source.join("package.json"), &scripts, || {
+    scripts::once(&source.join("package.json"), &scripts, || {
         println!("== npm packages of {SCRIPTS}/package.json");
         copy(&source.join("package.json"), &scripts)?;
         let mut command = Command::new("npm");
@@ -113,26 +100,6 @@ fn install_node(folder: &Path) -> Result<PathBuf, String> {
         copy(&source.join(name), &scripts)?;
     }
     Ok(scripts)
-}
-
-/// Fills `folder` anew unless it was filled for the same list of versions.
-fn once(
-    list: &Path,
-    folder: &Path,
-    install: impl FnOnce() -> Result<(), String>,
-) -> Result<(), String> {
-    let failed = |error: std::io::Error| format!("{}: {error}", folder.display());
-    let wanted = fs::read(list).map_err(|error| format!("{}: {error}", list.display()))?;
-    let installed = folder.join("installed");
-    if fs::read(&installed).is_ok_and(|installed| installed == wanted) {
-        return Ok(());
-    }
-    if folder.exists() {
-        fs::remove_dir_all(folder).map_err(failed)?;
-    }
-    fs::create_dir_all(folder).map_err(failed)?;
-    install()?;
-    fs::write(installed, wanted).map_err(failed)
 }
 
 fn copy(file: &Path, folder: &Path) -> Result<(), String> {
@@ -152,80 +119,4 @@ fn node(scripts: &Path, name: &str, arguments: &[&PathBuf]) -> Command {
     let mut command = Command::new("node");
     command.arg(scripts.join(name)).args(arguments);
     command
-}
-
-fn python(packages: &Path, samples: &Path) -> Command {
-    let mut command = Command::new("python3");
-    let script = workspace::root().join(SCRIPTS).join("check_hta.py");
-    command.arg("-s").arg(script).arg(samples);
-    command.env("PYTHONPATH", packages);
-    command
-}
-
-/// What the checks said, a line each.
-#[derive(Debug, Default, PartialEq, Eq)]
-struct Counts {
-    passed: usize,
-    failed: usize,
-}
-
-impl Counts {
-    /// Runs a script of checks. One that fails without saying so, or says nothing, is a failure.
-    fn add(&mut self, check: &mut Command) -> Result<(), String> {
-        let shown = workspace::shown(check);
-        println!("\n== {shown}");
-        let output = check.stderr(Stdio::inherit()).output();
-        let output = output.map_err(|error| format!("cannot run `{shown}`: {error}"))?;
-        let text = String::from_utf8_lossy(&output.stdout);
-        print!("{text}");
-        *self = self.with(&text, output.status.success());
-        Ok(())
-    }
-
-    fn with(&self, text: &str, succeeded: bool) -> Self {
-        let lines = |word: &str| text.lines().filter(|line| line.starts_with(word)).count();
-        let (passed, failed) = (lines("ok "), lines("FAILED "));
-        let is_silent = failed == 0 && (!succeeded || passed == 0);
-        Self {
-            passed: self.passed + passed,
-            failed: self.failed + failed + usize::from(is_silent),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_script_that_ends_early_or_says_nothing_is_a_failure() {
-        let counts = |text: &str, succeeded| {
-            let counts = Counts::default().with(text, succeeded);
-            (counts.passed, counts.failed)
-        };
-        assert_eq!(counts("ok a\nok b\n", true), (2, 0));
-        assert_eq!(counts("ok a\nFAILED b: 1\n", false), (1, 1));
-        assert_eq!(counts("ok a\n", false), (1, 1));
-        assert_eq!(counts("", true), (0, 1));
-    }
-
-    #[test]
-    fn what_is_installed_is_installed_again_for_another_list() {
-        let folder = tempfile::tempdir().unwrap();
-        let (list, target) = (folder.path().join("list"), folder.path().join("target"));
-        let mut times = 0;
-        for versions in ["1", "1", "2"] {
-            fs::write(&list, versions).unwrap();
-            once(&list, &target, || {
-                times += 1;
-                Ok(())
-            })
-            .unwrap();
-        }
-        assert_eq!(times, 2);
-        fs::write(&list, "3").unwrap();
-        let failed = once(&list, &target, || Err("no network".into()));
-        assert_eq!(failed, Err("no network".into()));
-        assert!(!target.join("installed").exists());
-    }
 }

@@ -1,10 +1,8 @@
 //! `gpuprof merge`: the profiles, or the time lines, of several ranks or runs as one.
 
-use std::io::{self, IsTerminal, Write};
+use std::convert::Infallible;
+use std::ops::ControlFlow;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Condvar, Mutex, PoisonError};
-use std::thread;
 
 use clap::Args;
 use gpuprof_report::json;
@@ -13,6 +11,7 @@ use gpuprof_report::merge::Merger;
 use super::merge_traces;
 use crate::input::{read_profile, shown};
 use crate::input_files;
+use crate::ordered_reads;
 use crate::output::{self, Exit, complain};
 
 /// Adds the profiles of several ranks or runs into one; also time lines
@@ -75,76 +74,32 @@ pub(crate) fn run(arguments: &Arguments) -> Exit {
     }
 }
 
-/// What is shared by the threads that read.
+/// The sum of the files that could be read.
 #[derive(Default)]
 struct Merged {
     merger: Merger,
-    /// Files that were added or have failed.
-    done: usize,
     failed: usize,
 }
 
-/// Adds the files in their order, whichever thread reads them, so that the result is always the
-/// same. A thread holds one profile at a time.
+/// Adds the files in their order, so that the result is always the same.
 fn merge(files: &[PathBuf]) -> Merged {
-    let merged = Mutex::new(Merged::default());
-    let turn = Condvar::new();
-    let next = AtomicUsize::new(0);
-    let has_terminal = io::stderr().is_terminal();
-    let work = || {
-        loop {
-            let number = next.fetch_add(1, Ordering::Relaxed);
-            let Some(file) = files.get(number) else {
-                break;
-            };
-            let profile = read_profile(file);
-            let merged = merged.lock().unwrap_or_else(PoisonError::into_inner);
-            let merged = turn.wait_while(merged, |merged| merged.done != number);
-            let mut merged = merged.unwrap_or_else(PoisonError::into_inner);
+    let mut merged = Merged::default();
+    let ControlFlow::Continue(()) = ordered_reads::for_each(
+        files,
+        |_, file| read_profile(file),
+        |_, profile| -> ControlFlow<Infallible> {
             match profile {
                 Ok(profile) => merged.merger.add(&profile),
                 Err(error) => {
                     merged.failed += 1;
-                    clear_progress(has_terminal);
+                    ordered_reads::clear_progress();
                     complain(error);
                 }
             }
-            merged.done += 1;
-            show_progress(has_terminal, merged.done, files.len());
-            turn.notify_all();
-        }
-    };
-    let threads = thread::available_parallelism().map_or(1, usize::from);
-    thread::scope(|scope| {
-        for _ in 0..threads.min(files.len()) {
-            scope.spawn(work);
-        }
-    });
-    clear_progress(has_terminal);
-    merged.into_inner().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Columns of the progress bar.
-const BAR: usize = 30;
-
-/// Draws how many files are done, a hundred times in all.
-fn show_progress(has_terminal: bool, done: usize, files: usize) {
-    let is_due = done.is_multiple_of((files / 100).max(1));
-    if has_terminal && is_due {
-        let full = done * BAR / files;
-        let _ = write!(
-            io::stderr(),
-            "\r[{}{}] {done} of {files} files",
-            "#".repeat(full),
-            "-".repeat(BAR - full)
-        );
-    }
-}
-
-fn clear_progress(has_terminal: bool) {
-    if has_terminal {
-        let _ = write!(io::stderr(), "\r\x1b[K");
-    }
+            ControlFlow::Continue(())
+        },
+    );
+    merged
 }
 
 #[cfg(test)]
@@ -167,7 +122,7 @@ mod tests {
         };
         let files: Vec<PathBuf> = (0..20).map(file).collect();
         let merged = merge(&files);
-        assert_eq!((merged.done, merged.failed), (20, 0));
+        assert_eq!(merged.failed, 0);
         let profile = merged.merger.finish();
         assert_eq!((&*profile.program, profile.diagnostics.calls), ("p0", 20));
         let missing = [files[0].clone(), PathBuf::from("/nothing/here")];

@@ -3,6 +3,7 @@
 pub(crate) mod describe;
 pub(crate) mod diff;
 pub(crate) mod doctor;
+pub(crate) mod export;
 pub(crate) mod merge;
 mod merge_traces;
 pub(crate) mod run;

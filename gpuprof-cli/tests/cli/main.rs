@@ -2,6 +2,10 @@
 
 mod commands;
 mod diff;
+#[cfg(feature = "parquet")]
+mod export;
+#[cfg(not(feature = "parquet"))]
+mod export_without_parquet;
 mod hostile_files;
 mod merge;
 mod run;

@@ -34,6 +34,8 @@ pub(crate) enum Need {
     Prometheus,
     /// Open MPI's mpirun.
     OpenMpi,
+    /// A Java runtime, 17 or newer.
+    Java,
 }
 
 impl Need {
@@ -48,6 +50,7 @@ impl Need {
             Need::Pip => "python3 with pip, needed to check the PTX of kernels/",
             Need::Chromium => "Chromium, needed to open pages and time lines",
             Need::Node => "Node.js 18 or newer with npm, needed to open pages and time lines",
+            Need::Java => "Java 17 or newer, needed to run Spark",
             Need::OpenMpi => "Open MPI, needed to run a job of several ranks",
             Need::Prometheus => "Prometheus and its Pushgateway, needed to scrape metrics",
         }
@@ -69,6 +72,10 @@ impl Need {
             (Need::Chromium, _) => &["chromium"],
             (Need::Node, Family::Fedora) => &["nodejs", "nodejs-npm"],
             (Need::Node, _) => &["nodejs", "npm"],
+            (Need::Java, Family::Debian) => &["default-jre-headless"],
+            (Need::Java, Family::Fedora) => &["java-latest-openjdk-headless"],
+            (Need::Java, Family::Arch) => &["jre-openjdk-headless"],
+            (Need::Java, Family::Alpine) => &["openjdk17-jre-headless"],
             (Need::OpenMpi, Family::Debian) => &["openmpi-bin"],
             (Need::OpenMpi, _) => &["openmpi"],
             (Need::Prometheus, _) => &["prometheus", "prometheus-pushgateway"],
@@ -89,6 +96,7 @@ impl Need {
             Need::Chromium => Ok(chromium().is_none()),
             Need::Node => Ok(!workspace::runs("node", &["-e", NODE_IS_NEW])
                 || !workspace::runs("npm", &["--version"])),
+            Need::Java => Ok(!workspace::runs("java", &["-version"])),
             Need::OpenMpi => Ok(!workspace::runs("mpirun", &["--version"])),
             Need::Prometheus => Ok(["prometheus", "promtool", "prometheus-pushgateway"]
                 .iter()

@@ -65,6 +65,9 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
             "gpuprof/enable",
         ]));
     });
+    step("the command with Parquet", || {
+        outcome.run(tests(&["-p", "gpuprof-cli", "--features", "parquet"]));
+    });
     step(
         "a program outside the workspace, in every feature set",
         || {

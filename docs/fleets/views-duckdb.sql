@@ -1,0 +1,15 @@
+-- The tables of an export in the folder `fleet`, for DuckDB. Job names stay text.
+CREATE VIEW processes AS
+SELECT * FROM read_parquet('fleet/processes/*/*.parquet', hive_types_autocast = false);
+CREATE VIEW devices AS
+SELECT * FROM read_parquet('fleet/devices/*/*.parquet', hive_types_autocast = false);
+CREATE VIEW functions AS
+SELECT * FROM read_parquet('fleet/functions/*/*.parquet', hive_types_autocast = false);
+CREATE VIEW function_buckets AS
+SELECT * FROM read_parquet('fleet/function_buckets/*/*.parquet', hive_types_autocast = false);
+CREATE VIEW kernels AS
+SELECT * FROM read_parquet('fleet/kernels/*/*.parquet', hive_types_autocast = false);
+CREATE VIEW kernel_buckets AS
+SELECT * FROM read_parquet('fleet/kernel_buckets/*/*.parquet', hive_types_autocast = false);
+CREATE VIEW function_kernels AS
+SELECT * FROM read_parquet('fleet/function_kernels/*/*.parquet', hive_types_autocast = false);

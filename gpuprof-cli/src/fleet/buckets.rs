@@ -1,0 +1,125 @@
+//! The columns of histogram buckets, one row for each.
+
+use gpuprof_report::histogram::{BUCKETS_PER_OCTAVE, OCTAVES, octave_and_step};
+use gpuprof_report::profile::{Bucket, DurationStats};
+
+use super::columns::{Cell, Column, column};
+
+const LAST_BUCKET: u32 = (OCTAVES * BUCKETS_PER_OCTAVE - 1) as u32;
+
+/// A bucket of a histogram.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct InRange {
+    pub(super) bucket: Bucket,
+    /// Shortest and longest of all durations of the histogram, ns.
+    pub(super) range: (u64, u64),
+}
+
+/// A row about a bucket.
+pub(super) trait OfBucket {
+    fn in_range(&self) -> InRange;
+}
+
+pub(super) fn bucket_columns<R: OfBucket>() -> Vec<Column<R>> {
+    vec![
+        column(
+            "bucket",
+            "number of the bucket, 0 to 639",
+            Cell::Number(|row| u64::from(row.in_range().bucket.index)),
+        ),
+        column(
+            "low_ns",
+            "shortest duration that it counts",
+            Cell::Number(|row| *row.in_range().bucket.bounds_ns().start()),
+        ),
+        column(
+            "high_ns",
+            "longest duration that it counts; bucket 639 also counts all longer ones",
+            Cell::Number(|row| *row.in_range().bucket.bounds_ns().end()),
+        ),
+        column(
+            "middle_ns",
+            "its middle, which stands for its durations in percentiles",
+            Cell::Number(|row| {
+                let (low, high) = row.in_range().bucket.bounds_ns().into_inner();
+                low + (high - low) / 2
+            }),
+        ),
+        column(
+            "calls",
+            "calls in it; under sampling a timed call counts once for each call that it stands for",
+            Cell::Number(|row| row.in_range().bucket.count),
+        ),
+        column(
+            "min_ns",
+            "shortest of all durations of this histogram, not of this bucket alone",
+            Cell::Number(|row| row.in_range().range.0),
+        ),
+        column(
+            "max_ns",
+            "longest of all durations of this histogram",
+            Cell::Number(|row| row.in_range().range.1),
+        ),
+    ]
+}
+
+/// The buckets of a histogram that are not empty. `gpuprof merge` counts those of a hostile file in
+/// the same way.
+pub(super) fn filled(histogram: &[Bucket]) -> impl Iterator<Item = Bucket> + '_ {
+    let filled = histogram.iter().filter(|bucket| bucket.count > 0);
+    filled.map(|bucket| {
+        let mut bucket = *bucket;
+        bucket.index = bucket.index.min(LAST_BUCKET);
+        bucket
+    })
+}
+
+/// The buckets of durations. A document without their histogram, of an older version, has half of
+/// them at its median and the others at its median or, one in a hundred, at its 99th percentile, as
+/// `gpuprof merge` counts them.
+pub(super) fn of_durations(times: &DurationStats) -> Vec<Bucket> {
+    if !times.histogram.is_empty() {
+        return filled(&times.histogram).collect();
+    }
+    let longest = times.calls.div_ceil(100);
+    let estimated = [
+        at(times.p50_ns, times.calls - longest),
+        at(times.p99_ns, longest),
+    ];
+    filled(&estimated).collect()
+}
+
+fn at(ns: u64, count: u64) -> Bucket {
+    let (octave, step) = octave_and_step(ns);
+    let index = (octave * BUCKETS_PER_OCTAVE + step) as u32;
+    Bucket { index, count }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pairs(buckets: impl IntoIterator<Item = Bucket>) -> Vec<(u32, u64)> {
+        buckets.into_iter().map(Into::into).collect()
+    }
+
+    #[test]
+    fn empty_buckets_are_omitted_and_the_last_one_counts_what_is_beyond() {
+        let histogram = [(3, 0), (4, 2), (9_999, 5)].map(Bucket::from);
+        assert_eq!(pairs(filled(&histogram)), [(4, 2), (639, 5)]);
+    }
+
+    #[test]
+    fn a_document_without_a_histogram_has_its_median_and_its_longest() {
+        let mut times = DurationStats::default();
+        assert_eq!(pairs(of_durations(&times)), []);
+        (times.calls, times.p50_ns, times.p99_ns) = (101, 17, 40);
+        // 40 ns lie in 40..=41: octave 2, step 4.
+        assert_eq!(pairs(of_durations(&times)), [(17, 99), (36, 2)]);
+        times.histogram = vec![Bucket {
+            index: 17,
+            count: 101,
+        }];
+        assert_eq!(pairs(of_durations(&times)), [(17, 101)]);
+    }
+}

@@ -1,0 +1,204 @@
+//! The columns of a table: each has its name, its meaning and its value in a row in one place.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use arrow_array::builder::{
+    BooleanBuilder, Float64Builder, Int64Builder, MapBuilder, MapFieldNames, StringBuilder,
+};
+use arrow_array::{ArrayRef, RecordBatch};
+use arrow_schema::{ArrowError, DataType, Field, Fields, Schema, SchemaRef};
+use gpuprof_report::profile::{MetaPair, Profile, SpanStats};
+
+/// One process of the job.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Process<'a> {
+    /// Its position among the files that were given, from 0.
+    pub(super) number: usize,
+    /// The file that it was read from.
+    pub(super) path: &'a str,
+    pub(super) profile: &'a Profile,
+}
+
+/// A row that belongs to a process.
+pub(super) trait OfProcess {
+    fn process(&self) -> &Process<'_>;
+}
+
+/// One column of a table with rows of the type `R`.
+pub(super) struct Column<R> {
+    pub(super) name: Cow<'static, str>,
+    /// What docs/fleets.md says about it.
+    #[cfg_attr(
+        not(test),
+        expect(dead_code, reason = "a test compares the page with it")
+    )]
+    pub(super) meaning: &'static str,
+    pub(super) cell: Cell<R>,
+}
+
+/// The value of a column in a row.
+pub(super) enum Cell<R> {
+    Text(fn(&R) -> &str),
+    OptionalText(fn(&R) -> Option<&str>),
+    Number(fn(&R) -> u64),
+    OptionalNumber(fn(&R) -> Option<u64>),
+    /// A figure of durations; NULL without these.
+    OfSpans(fn(&R) -> Option<&SpanStats>, fn(&SpanStats) -> u64),
+    OptionalReal(fn(&R) -> Option<f64>),
+    Flag(fn(&R) -> bool),
+    /// Texts by key.
+    Pairs(fn(&R) -> &[MetaPair]),
+}
+
+/// A column.
+pub(super) fn column<R>(
+    name: impl Into<Cow<'static, str>>,
+    meaning: &'static str,
+    cell: Cell<R>,
+) -> Column<R> {
+    Column {
+        name: name.into(),
+        meaning,
+        cell,
+    }
+}
+
+/// The columns with which every table begins.
+pub(super) fn process_columns<R: OfProcess>() -> Vec<Column<R>> {
+    vec![
+        column(
+            "rank",
+            "rank of the process in its job; the rows are sorted by it; NULL if it has none",
+            Cell::OptionalNumber(|row| row.process().profile.rank.map(u64::from)),
+        ),
+        column(
+            "process",
+            "number of the process: the position of its file among those exported, from 0",
+            Cell::Number(|row| row.process().number as u64),
+        ),
+        column(
+            "host",
+            "name of the machine",
+            Cell::Text(|row| &row.process().profile.host),
+        ),
+    ]
+}
+
+/// The schema of a table.
+pub(super) fn schema<R>(columns: &[Column<R>]) -> SchemaRef {
+    let fields = columns.iter().map(|column| {
+        Field::new(
+            &*column.name,
+            column.cell.data_type(),
+            column.cell.is_nullable(),
+        )
+    });
+    Arc::new(Schema::new(fields.collect::<Fields>()))
+}
+
+/// The rows as columns of the schema that [`schema`] gives.
+pub(super) fn batch<R>(
+    columns: &[Column<R>],
+    schema: &SchemaRef,
+    rows: &[R],
+) -> Result<RecordBatch, ArrowError> {
+    let arrays = columns.iter().map(|column| column.cell.array(rows));
+    RecordBatch::try_new(schema.clone(), arrays.collect::<Result<_, _>>()?)
+}
+
+impl<R> Cell<R> {
+    /// The type as SQL names it.
+    #[cfg(test)]
+    pub(super) fn sql_type(&self) -> &'static str {
+        match self {
+            Self::Text(_) | Self::OptionalText(_) => "VARCHAR",
+            Self::Number(_) | Self::OptionalNumber(_) | Self::OfSpans(..) => "BIGINT",
+            Self::OptionalReal(_) => "DOUBLE",
+            Self::Flag(_) => "BOOLEAN",
+            Self::Pairs(_) => "MAP of VARCHAR to VARCHAR",
+        }
+    }
+
+    fn data_type(&self) -> DataType {
+        match self {
+            Self::Text(_) | Self::OptionalText(_) => DataType::Utf8,
+            // Signed, as Spark has no other integers.
+            Self::Number(_) | Self::OptionalNumber(_) | Self::OfSpans(..) => DataType::Int64,
+            Self::OptionalReal(_) => DataType::Float64,
+            Self::Flag(_) => DataType::Boolean,
+            Self::Pairs(_) => {
+                let key = Field::new("key", DataType::Utf8, false);
+                let value = Field::new("value", DataType::Utf8, true);
+                let entries = DataType::Struct(Fields::from(vec![key, value]));
+                DataType::Map(Arc::new(Field::new("key_value", entries, false)), false)
+            }
+        }
+    }
+
+    fn is_nullable(&self) -> bool {
+        matches!(
+            self,
+            Self::OptionalText(_)
+                | Self::OptionalNumber(_)
+                | Self::OfSpans(..)
+                | Self::OptionalReal(_)
+        )
+    }
+
+    fn array(&self, rows: &[R]) -> Result<ArrayRef, ArrowError> {
+        Ok(match self {
+            Self::Text(get) => text_array(rows.iter().map(|row| Some(get(row)))),
+            Self::OptionalText(get) => text_array(rows.iter().map(get)),
+            Self::Number(get) => number_array(rows.iter().map(|row| Some(get(row)))),
+            Self::OptionalNumber(get) => number_array(rows.iter().map(get)),
+            Self::OfSpans(of, get) => number_array(rows.iter().map(|row| of(row).map(get))),
+            Self::OptionalReal(get) => {
+                let mut array = Float64Builder::with_capacity(rows.len());
+                array.extend(rows.iter().map(get));
+                Arc::new(array.finish())
+            }
+            Self::Flag(get) => {
+                let mut array = BooleanBuilder::with_capacity(rows.len());
+                rows.iter().for_each(|row| array.append_value(get(row)));
+                Arc::new(array.finish())
+            }
+            Self::Pairs(get) => pair_array(rows.iter().map(get))?,
+        })
+    }
+}
+
+fn text_array<'a>(texts: impl Iterator<Item = Option<&'a str>>) -> ArrayRef {
+    let mut array = StringBuilder::new();
+    array.extend(texts);
+    Arc::new(array.finish())
+}
+
+/// Numbers that pass the largest of SQL's are that one.
+fn number_array(numbers: impl Iterator<Item = Option<u64>>) -> ArrayRef {
+    let mut array = Int64Builder::new();
+    array.extend(numbers.map(|number| Some(i64::try_from(number?).unwrap_or(i64::MAX))));
+    Arc::new(array.finish())
+}
+
+fn pair_array<'a>(rows: impl Iterator<Item = &'a [MetaPair]>) -> Result<ArrayRef, ArrowError> {
+    let names = MapFieldNames {
+        entry: "key_value".to_owned(),
+        key: "key".to_owned(),
+        value: "value".to_owned(),
+    };
+    let mut array = MapBuilder::new(Some(names), StringBuilder::new(), StringBuilder::new());
+    for pairs in rows {
+        for (at, pair) in pairs.iter().enumerate() {
+            // An engine may refuse a map with two values of a key; the last counts, as in
+            // GPUPROF_META.
+            let after = pairs.get(at + 1..).unwrap_or_default();
+            if after.iter().all(|later| later.key != pair.key) {
+                array.keys().append_value(&pair.key);
+                array.values().append_value(&pair.value);
+            }
+        }
+        array.append(true)?;
+    }
+    Ok(Arc::new(array.finish()))
+}

@@ -1,0 +1,352 @@
+//! The tables of functions and of their histograms.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use gpuprof_report::profile::{Function, GpuSpanStats, Profile, SpanStats};
+
+use super::buckets::{InRange, OfBucket, bucket_columns, filled};
+use super::columns::{Cell, Column, OfProcess, Process, column, process_columns};
+
+/// Functions of one name and place in a profile that are told apart, as in `gpuprof merge`.
+const MAX_NAMESAKES: u64 = 64;
+
+/// A function, and its number among those of its name and place.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Numbered<'a> {
+    pub(super) function: &'a Function,
+    namesake: u64,
+}
+
+/// The functions of a profile.
+pub(super) fn numbered(profile: &Profile) -> Vec<Numbered<'_>> {
+    let mut seen: HashMap<_, u64> = HashMap::new();
+    let functions = profile.functions.iter().map(|function| {
+        let place = (
+            &function.module,
+            &function.name,
+            &function.file,
+            function.line,
+        );
+        let count = seen.entry(place).or_default();
+        let namesake = (*count).min(MAX_NAMESAKES - 1);
+        *count += 1;
+        Numbered { function, namesake }
+    });
+    functions.collect()
+}
+
+/// A row about a function.
+pub(super) trait OfFunction {
+    fn numbered(&self) -> &Numbered<'_>;
+}
+
+/// The columns that say which function a row is about.
+pub(super) fn function_columns<R: OfFunction>() -> Vec<Column<R>> {
+    vec![
+        column(
+            "function",
+            "name of the function",
+            Cell::Text(|row| &row.numbered().function.name),
+        ),
+        column(
+            "module",
+            "its module path, including the crate",
+            Cell::Text(|row| &row.numbered().function.module),
+        ),
+        column(
+            "file",
+            "its source file",
+            Cell::Text(|row| &row.numbered().function.file),
+        ),
+        column(
+            "line",
+            "its line in `file`",
+            Cell::Number(|row| u64::from(row.numbered().function.line)),
+        ),
+        column(
+            "namesake",
+            "number among the functions of one process that share the four columns before, from 0",
+            Cell::Number(|row| row.numbered().namesake),
+        ),
+    ]
+}
+
+/// A function of a process.
+pub(super) struct FunctionRow<'a> {
+    process: Process<'a>,
+    numbered: Numbered<'a>,
+    device_name: Option<Cow<'a, str>>,
+}
+
+impl FunctionRow<'_> {
+    fn function(&self) -> &Function {
+        self.numbered.function
+    }
+
+    fn gpu(&self) -> Option<&GpuSpanStats> {
+        self.function().gpu.as_ref()
+    }
+}
+
+impl OfProcess for FunctionRow<'_> {
+    fn process(&self) -> &Process<'_> {
+        &self.process
+    }
+}
+
+impl OfFunction for FunctionRow<'_> {
+    fn numbered(&self) -> &Numbered<'_> {
+        &self.numbered
+    }
+}
+
+pub(super) fn function_rows<'a>(process: Process<'a>) -> Vec<FunctionRow<'a>> {
+    let devices = &process.profile.devices;
+    let rows = numbered(process.profile).into_iter().map(|numbered| {
+        let ordinal = numbered.function.gpu.as_ref().and_then(|gpu| gpu.device);
+        let device = devices
+            .iter()
+            .find(|device| Some(device.ordinal) == ordinal);
+        FunctionRow {
+            process,
+            numbered,
+            device_name: device.map(|device| device.shown_name()),
+        }
+    });
+    rows.collect()
+}
+
+/// The columns of `functions`: one row for each function of a process.
+pub(super) fn function_table<'a>() -> Vec<Column<FunctionRow<'a>>> {
+    let mut columns: Vec<Column<FunctionRow<'a>>> = process_columns();
+    columns.extend(function_columns());
+    columns.extend(call_columns());
+    columns.extend(span_columns(
+        ("cpu", SUM_OF_CALLS),
+        |row| Some(&row.function().cpu),
+        |row| measured(&row.function().cpu, row.function().calls),
+    ));
+    columns.extend(span_columns(
+        ("wall", SUM_OF_CALLS),
+        |row| row.function().wall.as_ref(),
+        |row| measured(row.function().wall.as_ref()?, row.function().calls),
+    ));
+    columns.push(column(
+        "gpu_timed_calls",
+        "calls that were GPU-timed; NULL if none was, as in the next columns",
+        Cell::OptionalNumber(|row| Some(row.gpu()?.timed_calls)),
+    ));
+    columns.extend(span_columns(
+        (
+            "gpu",
+            "sum over the calls that the histogram counts; 0 in files of older versions",
+        ),
+        |row| Some(&row.gpu()?.times),
+        |row| {
+            let gpu = row.gpu()?;
+            measured(&gpu.times, gpu.timed_calls)
+        },
+    ));
+    columns.extend(gpu_columns());
+    columns
+}
+
+fn call_columns<'a>() -> Vec<Column<FunctionRow<'a>>> {
+    vec![
+        column(
+            "calls",
+            "calls that ended; 0 if the function never ran",
+            Cell::Number(|row| row.function().calls),
+        ),
+        column(
+            "open_calls",
+            "calls in progress when the profile was taken",
+            Cell::Number(|row| row.function().open_calls),
+        ),
+        column(
+            "threads",
+            "threads on which a call ended",
+            Cell::Number(|row| u64::from(row.function().threads)),
+        ),
+    ]
+}
+
+/// What `cpu_sum_ns` and `wall_sum_ns` are.
+const SUM_OF_CALLS: &str =
+    "sum over all calls, nested calls of the function too; 0 in files of older versions";
+
+/// The durations, if there are any.
+fn measured(times: &SpanStats, calls: u64) -> Option<&SpanStats> {
+    (calls > 0 || filled(&times.histogram).next().is_some()).then_some(times)
+}
+
+/// The columns of CPU times, of times from first poll to completion, or of GPU spans. `sums` gives
+/// what is added even if there was no call, `range` only what was measured.
+fn span_columns<'a>(
+    (prefix, sum_meaning): (&str, &'static str),
+    sums: for<'r> fn(&'r FunctionRow<'a>) -> Option<&'r SpanStats>,
+    range: for<'r> fn(&'r FunctionRow<'a>) -> Option<&'r SpanStats>,
+) -> Vec<Column<FunctionRow<'a>>> {
+    let name = |name: &str| format!("{prefix}_{name}");
+    vec![
+        column(
+            name("total_ns"),
+            "sum over the outermost calls",
+            Cell::OfSpans(sums, |times| times.total_ns),
+        ),
+        column(
+            name("self_ns"),
+            "the same without nested spans",
+            Cell::OfSpans(sums, |times| times.self_ns),
+        ),
+        column(
+            name("sum_ns"),
+            sum_meaning,
+            Cell::OfSpans(sums, |times| times.sum_ns),
+        ),
+        column(
+            name("min_ns"),
+            "shortest call; NULL if there was none, as in the next columns",
+            Cell::OfSpans(range, |times| times.min_ns),
+        ),
+        column(
+            name("max_ns"),
+            "longest call",
+            Cell::OfSpans(range, |times| times.max_ns),
+        ),
+        column(
+            name("p50_ns"),
+            "median of this process",
+            Cell::OfSpans(range, |times| times.p50_ns),
+        ),
+        column(
+            name("p99_ns"),
+            "99th percentile of this process",
+            Cell::OfSpans(range, |times| times.p99_ns),
+        ),
+    ]
+}
+
+fn gpu_columns<'a>() -> Vec<Column<FunctionRow<'a>>> {
+    vec![
+        column(
+            "gpu_total_ci95_ns",
+            "half the 95 % interval of `gpu_total_ns`; NULL if it is not an estimate",
+            Cell::OptionalNumber(|row| Some(row.gpu()?.estimate.as_ref()?.total_ci95_ns)),
+        ),
+        column(
+            "gpu_nested_ns",
+            "GPU time of nested spans on any stream",
+            Cell::Number(|row| row.function().gpu_nested_ns),
+        ),
+        column(
+            "device",
+            "CUDA ordinal of the device of the GPU spans; NULL if there are several or none",
+            Cell::OptionalNumber(|row| Some(u64::from(row.gpu()?.device?))),
+        ),
+        column(
+            "device_name",
+            "name of the device; that of a simulated device says so; NULL if `device` is",
+            Cell::OptionalText(|row| row.device_name.as_deref()),
+        ),
+        column(
+            "captured_calls",
+            "calls made while their stream was captured into a graph",
+            Cell::Number(|row| row.function().captured_calls),
+        ),
+        column(
+            "untimed_calls",
+            "calls with a stream that were neither GPU-timed nor captured",
+            Cell::Number(|row| row.function().untimed_calls),
+        ),
+        column(
+            "busy_ns",
+            "time in which kernels, copies and memsets of its calls ran; NULL without CUPTI",
+            Cell::OptionalNumber(|row| row.function().activity.busy_ns),
+        ),
+        column(
+            "idle_ns",
+            "GPU spans minus that time; NULL without CUPTI, or if unknown",
+            Cell::OptionalNumber(|row| row.function().activity.idle_ns),
+        ),
+        column(
+            "bytes",
+            "stated bytes of all calls; NULL if not stated",
+            Cell::OptionalReal(|row| row.function().bytes),
+        ),
+        column(
+            "flops",
+            "stated floating-point operations of all calls; NULL if not stated",
+            Cell::OptionalReal(|row| row.function().flops),
+        ),
+        column(
+            "items",
+            "stated items of all calls; NULL if not stated",
+            Cell::OptionalReal(|row| row.function().items),
+        ),
+    ]
+}
+
+/// A bucket of a function's histogram.
+pub(super) struct FunctionBucketRow<'a> {
+    process: Process<'a>,
+    numbered: Numbered<'a>,
+    kind: &'static str,
+    in_range: InRange,
+}
+
+impl OfProcess for FunctionBucketRow<'_> {
+    fn process(&self) -> &Process<'_> {
+        &self.process
+    }
+}
+
+impl OfFunction for FunctionBucketRow<'_> {
+    fn numbered(&self) -> &Numbered<'_> {
+        &self.numbered
+    }
+}
+
+impl OfBucket for FunctionBucketRow<'_> {
+    fn in_range(&self) -> InRange {
+        self.in_range
+    }
+}
+
+pub(super) fn function_bucket_rows<'a>(process: Process<'a>) -> Vec<FunctionBucketRow<'a>> {
+    let mut rows = Vec::new();
+    for numbered in numbered(process.profile) {
+        let function = numbered.function;
+        let kinds = [
+            ("cpu", Some(&function.cpu)),
+            ("wall", function.wall.as_ref()),
+            ("gpu", function.gpu.as_ref().map(|gpu| &gpu.times)),
+        ];
+        for (kind, times) in kinds {
+            let Some(times) = times else { continue };
+            let range = (times.min_ns, times.max_ns);
+            rows.extend(filled(&times.histogram).map(|bucket| FunctionBucketRow {
+                process,
+                numbered,
+                kind,
+                in_range: InRange { bucket, range },
+            }));
+        }
+    }
+    rows
+}
+
+/// The columns of `function_buckets`: one row for each bucket that is not empty.
+pub(super) fn function_bucket_table<'a>() -> Vec<Column<FunctionBucketRow<'a>>> {
+    let mut columns: Vec<Column<FunctionBucketRow<'a>>> = process_columns();
+    columns.extend(function_columns());
+    columns.push(column(
+        "kind",
+        "which durations: `cpu` (CPU time), `wall` (of an async function, from first poll to \
+         completion) or `gpu` (GPU spans)",
+        Cell::Text(|row| row.kind),
+    ));
+    columns.extend(bucket_columns());
+    columns
+}

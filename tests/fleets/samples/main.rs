@@ -1,0 +1,202 @@
+//! Writes the profiles of 1,000 generated ranks into a folder: what `cargo xtask fleets` exports,
+//! merges and compares.
+
+use std::error::Error;
+use std::fs::{self, File};
+use std::path::Path;
+
+use gpuprof_report::histogram::Histogram;
+use gpuprof_report::json;
+use gpuprof_report::profile::{
+    Cupti, Device, DurationStats, Function, GpuBusy, GpuSpanStats, KernelStats, MetaPair, Profile,
+    SCHEMA, SpanStats,
+};
+
+const RANKS: u32 = 1_000;
+const RANKS_PER_HOST: u32 = 8;
+
+/// The rank whose calls take three times as long.
+const SLOW_RANK: u32 = 637;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let folder = std::env::args_os()
+        .nth(1)
+        .ok_or("usage: fleet-samples FOLDER")?;
+    let folder = Path::new(&folder);
+    fs::create_dir_all(folder)?;
+    for rank in 0..RANKS {
+        // By name, 10 comes before 9: the order of the files is not that of the ranks.
+        let mut file = File::create(folder.join(format!("{rank}.json")))?;
+        json::write(&profile(rank), &mut file)?;
+    }
+    println!("{RANKS} profiles in {}", folder.display());
+    Ok(())
+}
+
+fn profile(rank: u32) -> Profile {
+    let mut random = fastrand::Rng::with_seed(u64::from(rank));
+    let mut profile = Profile::default();
+    profile.schema = SCHEMA.into();
+    profile.program = "train".into();
+    profile.host = format!("node{:03}", rank / RANKS_PER_HOST);
+    (profile.rank, profile.world_size) = (Some(rank), Some(RANKS));
+    profile.pid = 1_000 + rank;
+    profile.started_at = format!("2026-11-01T12:{:02}:00.5Z", rank % 60);
+    profile.wall_ns = 60_000_000_000 + random.u64(0..1_000_000_000);
+    profile.meta = vec![
+        MetaPair::new("job", "train/17 größe"),
+        MetaPair::new("commit", "1f2e3d4"),
+    ];
+    profile.devices = vec![device(rank)];
+    let mut cupti = Cupti::default();
+    cupti.version = 130_000;
+    profile.cupti = Some(cupti);
+    let slowness = if rank == SLOW_RANK { 3 } else { 1 };
+    for number in 0..10 {
+        profile
+            .functions
+            .push(function(number, rank, slowness, &mut random));
+    }
+    // Two functions that a macro makes in one line, which share name and place.
+    for _ in 0..2 {
+        profile
+            .functions
+            .push(function(10, rank, slowness, &mut random));
+    }
+    // On both sides of the middle of their bucket, 992 to 1023 ns.
+    profile.functions.extend([constant(1_000), constant(1_020)]);
+    for function in &profile.functions {
+        profile.diagnostics.calls += function.calls;
+        for kernel in &function.activity.kernels {
+            profile.kernels.push(kernel.clone());
+        }
+    }
+    let mut busy = GpuBusy::default();
+    let times = profile
+        .functions
+        .iter()
+        .map(|function| function.activity.busy_ns.unwrap_or(0));
+    busy.busy_ns = times.sum();
+    profile.gpu_busy = vec![busy];
+    profile
+}
+
+/// Two models, of which one is divided in two sizes.
+fn device(rank: u32) -> Device {
+    let mut device = Device::default();
+    device.name = ["Generated GPU A", "Generated GPU B"][usize::from(rank >= 600)].into();
+    device.sm_count = Some(if rank.is_multiple_of(5) { 66 } else { 132 });
+    device.uuid = format!("GPU-00000000-0000-0000-0000-{rank:012x}");
+    device.driver = "13.0".into();
+    device
+}
+
+/// A function that takes as long in every call of every rank.
+fn constant(ns: u64) -> Function {
+    let mut function = Function::default();
+    function.name = format!("constant_{ns}");
+    (function.file, function.line) = ("src/model.rs".into(), 200);
+    let times = [ns; 10];
+    (function.calls, function.threads) = (times.len() as u64, 1);
+    function.cpu = spans(&times, 1);
+    function.cpu_only = true;
+    function
+}
+
+fn function(number: u32, rank: u32, slowness: u64, random: &mut fastrand::Rng) -> Function {
+    let mut function = Function::default();
+    function.name = format!("layer_{number}");
+    function.module = "train::model".into();
+    (function.file, function.line) = ("src/model.rs".into(), 10 * number + 7);
+    // The last but one runs in one of three ranks.
+    if number == 9 && !rank.is_multiple_of(3) {
+        return function;
+    }
+    function.threads = 1;
+    // Between 1 µs and 1 ms, another octave for each function.
+    let typical = 1_000 << number;
+    let times = durations(typical, slowness, random);
+    function.calls = times.len() as u64;
+    function.cpu = spans(&durations_of(&times, 3), 1);
+    match number {
+        // On the CPU alone.
+        0 => function.cpu_only = true,
+        1 => {
+            function.is_async = true;
+            function.wall = Some(spans(&durations_of(&times, 2), 1));
+        }
+        // Timed in every second rank.
+        2 if !rank.is_multiple_of(2) => function.has_stream = true,
+        _ => {
+            function.has_stream = true;
+            add_gpu(&mut function, number, &times);
+        }
+    }
+    function
+}
+
+/// GPU spans of which one in three was timed, and a kernel in each call.
+fn add_gpu(function: &mut Function, number: u32, times: &[u64]) {
+    let is_sampled = number == 3;
+    let weight = if is_sampled { 3 } else { 1 };
+    let timed: Vec<u64> = times.iter().copied().step_by(weight as usize).collect();
+    let mut gpu = GpuSpanStats::default();
+    gpu.device = Some(0);
+    gpu.timed_calls = timed.len() as u64;
+    gpu.timed_ns = timed.iter().sum();
+    gpu.times = spans(&timed, weight);
+    function.gpu = Some(gpu);
+    let ran: Vec<u64> = times.iter().map(|ns| ns * 9 / 10).collect();
+    function.activity.busy_ns = Some(ran.iter().sum());
+    function.activity.busy_calls = function.calls;
+    let mut kernel = KernelStats::default();
+    kernel.name = format!("kernel_{number}");
+    kernel.symbol = format!("_Z8kernel_{number}Pf");
+    kernel.times = launches(&ran);
+    function.activity.kernels = vec![kernel];
+}
+
+fn durations(typical: u64, slowness: u64, random: &mut fastrand::Rng) -> Vec<u64> {
+    let calls = random.usize(50..60);
+    let one = |_| {
+        // One in fifty is an outlier.
+        let factor = if random.u32(0..50) == 0 { 5 } else { 1 };
+        slowness * factor * random.u64(typical * 3 / 4..typical * 5 / 4)
+    };
+    (0..calls).map(one).collect()
+}
+
+fn durations_of(times: &[u64], divisor: u64) -> Vec<u64> {
+    times.iter().map(|ns| ns / divisor).collect()
+}
+
+/// Statistics of calls of which each stands for `weight`.
+fn spans(times: &[u64], weight: u32) -> SpanStats {
+    let mut histogram = Histogram::default();
+    times.iter().for_each(|ns| histogram.record_n(*ns, weight));
+    let sum = times.iter().sum::<u64>() * u64::from(weight);
+    let mut stats = SpanStats::default();
+    (stats.total_ns, stats.self_ns, stats.sum_ns) = (sum, sum, sum);
+    stats.mean_ns = times.iter().sum::<u64>() / times.len() as u64;
+    (stats.min_ns, stats.max_ns) = range(times);
+    let quantile = |share| histogram.quantile(share, stats.min_ns, stats.max_ns);
+    (stats.p50_ns, stats.p90_ns) = (quantile(0.50), quantile(0.90));
+    (stats.p95_ns, stats.p99_ns) = (quantile(0.95), quantile(0.99));
+    stats.histogram = histogram.buckets().collect();
+    stats
+}
+
+fn launches(times: &[u64]) -> DurationStats {
+    let spans = spans(times, 1);
+    let mut stats = DurationStats::default();
+    (stats.calls, stats.total_ns) = (times.len() as u64, spans.total_ns);
+    (stats.mean_ns, stats.min_ns, stats.max_ns) = (spans.mean_ns, spans.min_ns, spans.max_ns);
+    (stats.p50_ns, stats.p99_ns) = (spans.p50_ns, spans.p99_ns);
+    stats.histogram = spans.histogram;
+    stats
+}
+
+fn range(times: &[u64]) -> (u64, u64) {
+    let bound = |bound: Option<&u64>| bound.copied().unwrap_or_default();
+    (bound(times.iter().min()), bound(times.iter().max()))
+}
