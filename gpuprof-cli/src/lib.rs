@@ -11,6 +11,7 @@ mod commands;
 mod filter;
 mod input;
 mod input_files;
+mod live;
 mod machine;
 mod output;
 mod written_profiles;
@@ -39,6 +40,7 @@ enum Command {
     Diff(commands::diff::Arguments),
     Merge(commands::merge::Arguments),
     Run(commands::run::Arguments),
+    Snapshot(commands::snapshot::Arguments),
     Doctor(commands::doctor::Arguments),
     Completions(commands::describe::CompletionArguments),
     Man(commands::describe::ManArguments),
@@ -63,6 +65,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Diff(arguments) => commands::diff::run(&arguments),
         Command::Merge(arguments) => commands::merge::run(&arguments),
         Command::Run(arguments) => commands::run::run(&arguments),
+        Command::Snapshot(arguments) => commands::snapshot::run(&arguments),
         Command::Doctor(arguments) => commands::doctor::run(&arguments),
         Command::Completions(arguments) => {
             commands::describe::completions(&arguments, Arguments::command())

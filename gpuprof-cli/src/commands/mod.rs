@@ -7,3 +7,4 @@ pub(crate) mod merge;
 mod merge_traces;
 pub(crate) mod run;
 pub(crate) mod show;
+pub(crate) mod snapshot;

@@ -84,7 +84,7 @@ impl Sent {
             *numbers.entry(key(function)).or_insert(next)
         });
         let before = self.rows.take();
-        let before = before.filter(|before| before.started_at == rows.started_at);
+        let before = before.filter(|before| !rows.begin_anew_after(before));
         let reset = before.is_none();
         let before = before.unwrap_or_default();
         let changes = Changes {
@@ -243,6 +243,13 @@ mod tests {
         let changes = sent.changes(&profile, Vec::new());
         assert!(changes.reset);
         assert_eq!(names(&changes), [(0, "a", 1)]);
+        // A reset within the same millisecond.
+        for fewer in [vec![function("a", 0)], Vec::new()] {
+            let _ = sent.changes(&profile, Vec::new());
+            let mut after = profile.clone();
+            after.functions = fewer;
+            assert!(sent.changes(&after, Vec::new()).reset);
+        }
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! The counters that a viewer shows: one row for each function, thread and device.
 
+use std::collections::HashMap;
+
 #[cfg(feature = "serde")]
 use serde::Deserialize;
 
@@ -137,6 +139,21 @@ impl Rows {
             threads,
             devices: devices(profile),
         }
+    }
+}
+
+impl Rows {
+    /// Whether the counters of another window, or those after a reset, follow `before`. The time of
+    /// its beginning alone does not tell: it is whole milliseconds.
+    pub(super) fn begin_anew_after(&self, before: &Self) -> bool {
+        let calls: HashMap<u32, u64> = self
+            .functions
+            .iter()
+            .map(|row| (row.id, row.calls))
+            .collect();
+        let has_fewer =
+            |row: &FunctionRow| calls.get(&row.id).is_none_or(|calls| *calls < row.calls);
+        self.started_at != before.started_at || before.functions.iter().any(has_fewer)
     }
 }
 

@@ -9,6 +9,7 @@ mod cycles;
 mod default_stream;
 mod ended_windows;
 mod first_stream;
+mod live_rows;
 mod memory_profile;
 mod memory_tracks;
 mod schedule_position;

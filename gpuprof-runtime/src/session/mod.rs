@@ -6,6 +6,7 @@ mod checkpoint;
 mod current_profile;
 mod current_trace;
 mod exit;
+mod live;
 mod measuring_session;
 #[cfg(feature = "metrics")]
 pub(crate) mod metrics;

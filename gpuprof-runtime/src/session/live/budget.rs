@@ -1,0 +1,83 @@
+//! What answers cost: one is made at a time, and all of them together take 1 % of one processor.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use parking_lot::{Mutex, MutexGuard};
+
+use super::socket;
+use crate::os;
+
+/// After an answer, so many times its CPU time pass before the next one is made: 1 %, as for the
+/// rest of gpuprof.
+const PAUSE: u32 = 100;
+
+/// The longest of these pauses. A viewer that waits longer would look dead.
+const MAX_PAUSE: Duration = Duration::from_secs(30);
+
+/// The shortest interval at which a viewer is to ask for changes.
+const MIN_INTERVAL: Duration = Duration::from_secs(1);
+
+static ANSWERS: Mutex<Answers> = Mutex::new(Answers {
+    has_ended: false,
+    next: None,
+    spent: Duration::ZERO,
+});
+
+/// Held while an answer is made.
+struct Answers {
+    /// The process ends: the driver may be gone soon.
+    has_ended: bool,
+    /// When the next answer may be made; `None`: now.
+    next: Option<Instant>,
+    /// CPU time of all answers.
+    spent: Duration,
+}
+
+/// What an answer cost, and what that means for the next one.
+pub(super) struct Cost {
+    /// CPU time of all answers so far.
+    pub(super) spent: Duration,
+    /// When the viewer should ask again.
+    pub(super) interval: Duration,
+}
+
+/// Lets no answer be made from now on, waits at most `limit` for the one that is being made, and
+/// removes the socket.
+pub(in crate::session) fn stop(limit: Duration) {
+    socket::remove();
+    if let Some(mut answers) = ANSWERS.try_lock_for(limit) {
+        answers.has_ended = true;
+    }
+}
+
+/// Makes an answer as soon as the cost of the earlier ones allows. `None`: the process ends.
+pub(super) fn make<T>(make: impl FnOnce() -> T) -> Option<(T, Cost)> {
+    let mut answers = wait()?;
+    let before = os::thread_cpu_ns();
+    let answer = make();
+    let spent = Duration::from_nanos(os::thread_cpu_ns().saturating_sub(before));
+    answers.spent += spent;
+    let pause = spent.saturating_mul(PAUSE).min(MAX_PAUSE);
+    answers.next = Instant::now().checked_add(pause);
+    let cost = Cost {
+        spent: answers.spent,
+        interval: pause.max(MIN_INTERVAL),
+    };
+    Some((answer, cost))
+}
+
+fn wait() -> Option<MutexGuard<'static, Answers>> {
+    loop {
+        let answers = ANSWERS.lock();
+        if answers.has_ended {
+            return None;
+        }
+        let now = Instant::now();
+        let Some(next) = answers.next.filter(|next| *next > now) else {
+            return Some(answers);
+        };
+        drop(answers);
+        thread::sleep(next.saturating_duration_since(now));
+    }
+}
