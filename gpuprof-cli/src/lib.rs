@@ -41,6 +41,7 @@ enum Command {
     Merge(commands::merge::Arguments),
     Run(commands::run::Arguments),
     Snapshot(commands::snapshot::Arguments),
+    Top(commands::top::Arguments),
     Doctor(commands::doctor::Arguments),
     Completions(commands::describe::CompletionArguments),
     Man(commands::describe::ManArguments),
@@ -66,6 +67,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Merge(arguments) => commands::merge::run(&arguments),
         Command::Run(arguments) => commands::run::run(&arguments),
         Command::Snapshot(arguments) => commands::snapshot::run(&arguments),
+        Command::Top(arguments) => commands::top::run(&arguments),
         Command::Doctor(arguments) => commands::doctor::run(&arguments),
         Command::Completions(arguments) => {
             commands::describe::completions(&arguments, Arguments::command())

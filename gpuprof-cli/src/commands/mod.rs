@@ -8,3 +8,4 @@ mod merge_traces;
 pub(crate) mod run;
 pub(crate) mod show;
 pub(crate) mod snapshot;
+pub(crate) mod top;

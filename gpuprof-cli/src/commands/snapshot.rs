@@ -1,12 +1,16 @@
 //! `gpuprof snapshot`: the profile of a running program so far.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use gpuprof_report::live::Request;
+use gpuprof_report::sanitize;
 
 use crate::live::{self, LiveError};
 use crate::output::{self, Exit, Failed, complain};
+
+/// Characters of a program's name that a message shows.
+const MAX_TARGET: usize = 100;
 
 /// Writes the profile of a running program so far.
 ///
@@ -33,11 +37,7 @@ pub(crate) fn run(arguments: &Arguments) -> Exit {
 }
 
 /// Writes what a program answers to a file, or to standard output.
-pub(super) fn write_document(
-    target: &str,
-    request: Request,
-    output: Option<&std::path::Path>,
-) -> Exit {
+pub(super) fn write_document(target: &str, request: Request, output: Option<&Path>) -> Exit {
     let mut connection = match live::connect(target) {
         Ok(connection) => connection,
         Err(problem) => {
@@ -46,7 +46,10 @@ pub(super) fn write_document(
         }
     };
     let failed = |error: LiveError| {
-        complain(format_args!("{}: {error}", connection_name(target)));
+        complain(format_args!(
+            "{}: {error}",
+            sanitize::short(target, MAX_TARGET)
+        ));
         Exit::BadInput
     };
     let Some(path) = output else {
@@ -63,8 +66,4 @@ pub(super) fn write_document(
         }
         Err(Failed::Content(error)) => failed(error),
     }
-}
-
-fn connection_name(target: &str) -> String {
-    gpuprof_report::sanitize::short(target, 100).into_owned()
 }

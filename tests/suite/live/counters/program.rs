@@ -44,7 +44,9 @@ fn settled(w: &World, ns: u64) {
 }
 
 fn running(w: &World) {
-    [2_000, 3_000, 70_000].into_iter().for_each(|ns| settled(w, ns));
+    [2_000, 3_000, 70_000]
+        .into_iter()
+        .for_each(|ns| settled(w, ns));
     thread::scope(|scope| {
         let worker = thread::Builder::new().name("worker".to_owned());
         worker.spawn_scoped(scope, || outer(w)).expect("a thread");
