@@ -42,6 +42,7 @@ enum Command {
     Run(commands::run::Arguments),
     Snapshot(commands::snapshot::Arguments),
     Top(commands::top::Arguments),
+    Trace(commands::trace::Arguments),
     Doctor(commands::doctor::Arguments),
     Completions(commands::describe::CompletionArguments),
     Man(commands::describe::ManArguments),
@@ -68,6 +69,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Run(arguments) => commands::run::run(&arguments),
         Command::Snapshot(arguments) => commands::snapshot::run(&arguments),
         Command::Top(arguments) => commands::top::run(&arguments),
+        Command::Trace(arguments) => commands::trace::run(&arguments),
         Command::Doctor(arguments) => commands::doctor::run(&arguments),
         Command::Completions(arguments) => {
             commands::describe::completions(&arguments, Arguments::command())

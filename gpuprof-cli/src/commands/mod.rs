@@ -9,3 +9,4 @@ pub(crate) mod run;
 pub(crate) mod show;
 pub(crate) mod snapshot;
 pub(crate) mod top;
+pub(crate) mod trace;

@@ -140,6 +140,10 @@ impl Connection {
         request: Request,
         out: &mut dyn Write,
     ) -> Result<(), LiveError> {
+        if let Request::Trace { ms, .. } = request {
+            let limit = ANSWER_LIMIT + Duration::from_millis(ms);
+            self.stream.set_read_timeout(Some(limit))?;
+        }
         self.ask(request)?;
         let mut out = Output { out, failed: None };
         match (read_document(&mut self.stream, &mut out), out.failed) {

@@ -148,6 +148,24 @@ impl Collector {
         is_open
     }
 
+    /// Records a time line for a viewer until [`end_lending`](Self::end_lending). Returns when it
+    /// began, in clock ticks; `None`: nothing is measured at present.
+    pub(crate) fn lend_recorder(&self) -> Option<u64> {
+        let window = self.window.lock();
+        let settings = window.settings().filter(|_| window.measures())?;
+        let began = clock::now();
+        self.recorder.lend(settings.trace_limit);
+        self.apply_flags(&window);
+        Some(began)
+    }
+
+    /// Ends the recording for a viewer.
+    pub(crate) fn end_lending(&self) {
+        let window = self.window.lock();
+        self.recorder.end_lending();
+        self.apply_flags(&window);
+    }
+
     /// Counts from zero again, under the same settings.
     pub(crate) fn reset(&self) {
         let mut window = self.window.lock();

@@ -104,6 +104,18 @@ pub(crate) struct Anchor {
     pub(crate) error_ns: u64,
 }
 
+impl Recorded {
+    /// Leaves what began between these two clock ticks. Events of the GPU are told by `on`.
+    pub(crate) fn keep_between(&mut self, from: u64, to: u64) {
+        self.on = vec![(from, to)];
+        self.lost.retain(|lost| lost.ended >= from);
+        self.events.retain(|recorded| match recorded.event {
+            Event::Cpu { started, .. } => (from..=to).contains(&started),
+            _ => true,
+        });
+    }
+}
+
 #[derive(Debug)]
 pub(super) struct Store {
     pub(super) limit: usize,
@@ -121,6 +133,8 @@ pub(super) struct Store {
     anchors: FxHashMap<u32, Vec<Anchor>>,
     lost: FxHashMap<Option<u32>, LostEvents>,
     pub(super) began: Moment,
+    /// Not only viewers have asked for a time line.
+    pub(super) is_of_program: bool,
     /// When it was switched on and off, in turn, in clock ticks.
     switched: Vec<u64>,
 }
@@ -140,8 +154,21 @@ impl Store {
             anchors: FxHashMap::default(),
             lost: FxHashMap::default(),
             began: Moment::default(),
+            is_of_program: false,
             switched: Vec::new(),
         }
+    }
+
+    /// Forgets the events, except those in the chunks of writers. Threads, streams and clocks stay:
+    /// their numbers are in use.
+    pub(super) fn forget(&mut self) {
+        self.full.clear();
+        self.partial.clear();
+        self.free.clear();
+        self.kept = 0;
+        self.lost.clear();
+        self.switched.clear();
+        self.began = Moment::default();
     }
 
     pub(super) fn note_switch(&mut self, on: bool, now: u64) {

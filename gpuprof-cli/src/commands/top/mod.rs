@@ -25,6 +25,8 @@ use crate::output::{self, Exit, complain};
 /// those since the last refresh, once a second; answers cost the program at most 1 % of a
 /// processor, and the refresh takes longer if they would cost more.
 ///
+/// The cost in the first line is the CPU time of the program's answers, in percent of its time.
+///
 /// Keys: t, u, c, r and n sort by GPU time, CPU time, calls, calls per second and name; p shows
 /// threads, d devices, f functions; space pauses, arrows scroll, q quits.
 #[derive(Debug, Args)]

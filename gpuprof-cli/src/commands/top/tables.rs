@@ -196,12 +196,19 @@ pub(super) fn name(name: &str) -> String {
 /// The line of the program and of what watching it costs.
 pub(super) fn status(model: &Model) -> String {
     let share = model.live_ns as f64 / model.wall_ns.max(1) as f64;
+    let mut devices = model.devices.values();
+    let is_simulated = devices.any(|one| one.row.name.contains("simulated device"));
     format!(
-        "{} (pid {}) · wall {} · refresh {} · answers cost it {} %",
+        "{} {}{} · wall {} · refresh {:.0} s · cost {} %",
         name(&model.program),
         model.pid,
+        if is_simulated {
+            " · simulated device"
+        } else {
+            ""
+        },
         duration(model.wall_ns),
-        duration(u64::try_from(model.interval().as_nanos()).unwrap_or(u64::MAX)),
+        model.interval().as_secs_f64(),
         percent(share),
     )
 }

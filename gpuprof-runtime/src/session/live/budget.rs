@@ -18,6 +18,10 @@ const MAX_PAUSE: Duration = Duration::from_secs(30);
 /// The shortest interval at which a viewer is to ask for changes.
 const MIN_INTERVAL: Duration = Duration::from_secs(1);
 
+/// No lock was free, because another thread makes a profile or was stopped while it held one.
+pub(super) const LOCKED: &str = "the measurements are locked; try again";
+pub(super) const ENDING: &str = "the program ends";
+
 static ANSWERS: Mutex<Answers> = Mutex::new(Answers {
     has_ended: false,
     next: None,
@@ -49,6 +53,18 @@ pub(in crate::session) fn stop(limit: Duration) {
     if let Some(mut answers) = ANSWERS.try_lock_for(limit) {
         answers.has_ended = true;
     }
+}
+
+/// Counts CPU time of the calling thread for an answer that was made, ns.
+pub(super) fn charge(cpu_ns: u64) {
+    let spent = Duration::from_nanos(cpu_ns);
+    let mut answers = ANSWERS.lock();
+    answers.spent += spent;
+    let now = Instant::now();
+    let next = answers.next.filter(|next| *next > now).unwrap_or(now);
+    let latest = now.checked_add(MAX_PAUSE);
+    let next = next.checked_add(spent.saturating_mul(PAUSE));
+    answers.next = next.min(latest);
 }
 
 /// Makes an answer as soon as the cost of the earlier ones allows. `None`: the process ends.

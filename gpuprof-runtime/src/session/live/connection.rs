@@ -6,10 +6,14 @@ use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 use super::answers::{self, Answer};
+use super::budget;
+use crate::os;
 use crate::session::process_facts;
 use gpuprof_report::live::{
     DocumentWriter, Head, MAX_REQUEST_BYTES, Request, Sent, read_frame, write_frame,
 };
+#[cfg(feature = "trace")]
+use gpuprof_report::trace;
 
 /// How long a viewer may take for its next request.
 const IDLE_LIMIT: Duration = Duration::from_secs(60);
@@ -51,8 +55,11 @@ impl Connection {
                 Ok(request) => request,
                 Err(error) => return self.refuse(&error.to_string()),
             };
-            let answer = answers::answer(request, &mut self.sent);
-            if self.write(&answer).is_err() {
+            let answer = answers::answer(request, &mut self.sent, &self.stream);
+            let before = os::thread_cpu_ns();
+            let written = self.write(&answer);
+            budget::charge(os::thread_cpu_ns().saturating_sub(before));
+            if written.is_err() {
                 return;
             }
         }
@@ -81,6 +88,12 @@ impl Connection {
             Answer::Document(text) => {
                 let mut document = DocumentWriter::new(&mut out);
                 document.write_all(text)?;
+                document.end()
+            }
+            #[cfg(feature = "trace")]
+            Answer::TimeLine(time_line, format) => {
+                let mut document = DocumentWriter::new(&mut out);
+                trace::write(time_line, *format, &mut document)?;
                 document.end()
             }
         }

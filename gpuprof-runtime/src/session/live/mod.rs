@@ -9,6 +9,8 @@ mod answers;
 mod budget;
 mod connection;
 mod connections;
+#[cfg(feature = "trace")]
+mod recording;
 mod server;
 mod socket;
 
