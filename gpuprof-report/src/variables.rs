@@ -221,8 +221,7 @@ pub const VARIABLES: [Variable; 19] = [
         name: "GPUPROF_LIVE",
         default: "off",
         accepts: "off or on",
-        meaning: "from the first profiled call on, let gpuprof top, gpuprof snapshot and gpuprof \
-                  trace of the same user connect",
+        meaning: "let gpuprof top, snapshot and trace connect",
         builder: None,
     },
 ];

@@ -27,12 +27,11 @@ impl Collector {
         self.build_trace(limit, |_| ())
     }
 
-    /// The same of what began between these two clock ticks.
-    pub(crate) fn trace_between(&self, (from, to): (u64, u64), limit: Duration) -> Option<Trace> {
-        self.build_trace(limit, |recorded| recorded.keep_between(from, to))
-    }
-
-    fn build_trace(&self, limit: Duration, keep: impl FnOnce(&mut Recorded)) -> Option<Trace> {
+    pub(super) fn build_trace(
+        &self,
+        limit: Duration,
+        keep: impl FnOnce(&mut Recorded),
+    ) -> Option<Trace> {
         // Records that wait for earlier ones belong to the time line too.
         self.cupti.live_memory(limit)?;
         let mut recorded = self.recorder.recorded(limit)?;

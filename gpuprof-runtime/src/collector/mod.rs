@@ -9,6 +9,8 @@ mod cycles;
 mod default_stream;
 mod ended_windows;
 mod first_stream;
+#[cfg(feature = "trace")]
+mod lending;
 mod live_rows;
 mod memory_profile;
 mod memory_tracks;
@@ -146,24 +148,6 @@ impl Collector {
         let is_open = self.recorder.switch(on);
         self.apply_flags(&window);
         is_open
-    }
-
-    /// Records a time line for a viewer until [`end_lending`](Self::end_lending). Returns when it
-    /// began, in clock ticks; `None`: nothing is measured at present.
-    pub(crate) fn lend_recorder(&self) -> Option<u64> {
-        let window = self.window.lock();
-        let settings = window.settings().filter(|_| window.measures())?;
-        let began = clock::now();
-        self.recorder.lend(settings.trace_limit);
-        self.apply_flags(&window);
-        Some(began)
-    }
-
-    /// Ends the recording for a viewer.
-    pub(crate) fn end_lending(&self) {
-        let window = self.window.lock();
-        self.recorder.end_lending();
-        self.apply_flags(&window);
     }
 
     /// Counts from zero again, under the same settings.

@@ -6,6 +6,8 @@
 
 mod chunk;
 mod event;
+#[cfg(feature = "trace")]
+mod lending;
 mod store;
 mod writer;
 
@@ -87,33 +89,6 @@ impl Recorder {
         self.is_wanted.store(on && is_open, Relaxed);
         self.apply(&mut store);
         is_open
-    }
-
-    /// Records for a viewer, whether or not something else asks for a time line. `limit` is the
-    /// number of events that are kept if nothing does.
-    pub(crate) fn lend(&self, limit: usize) {
-        let mut store = self.store.lock();
-        if !self.is_open.load(Acquire) {
-            store.limit = limit;
-        }
-        begin(&mut store);
-        self.is_lent.store(true, Relaxed);
-        self.apply(&mut store);
-    }
-
-    /// Ends what [`lend`](Self::lend) began; what was recorded stays.
-    pub(crate) fn end_lending(&self) {
-        let mut store = self.store.lock();
-        self.is_lent.store(false, Relaxed);
-        self.apply(&mut store);
-    }
-
-    /// Forgets what was recorded, if viewers alone have asked for it.
-    pub(crate) fn forget_lent(&self) {
-        let mut store = self.store.lock();
-        if !store.is_of_program && !self.is_lent.load(Relaxed) {
-            store.forget();
-        }
     }
 
     fn apply(&self, store: &mut Store) {

@@ -104,18 +104,6 @@ pub(crate) struct Anchor {
     pub(crate) error_ns: u64,
 }
 
-impl Recorded {
-    /// Leaves what began between these two clock ticks. Events of the GPU are told by `on`.
-    pub(crate) fn keep_between(&mut self, from: u64, to: u64) {
-        self.on = vec![(from, to)];
-        self.lost.retain(|lost| lost.ended >= from);
-        self.events.retain(|recorded| match recorded.event {
-            Event::Cpu { started, .. } => (from..=to).contains(&started),
-            _ => true,
-        });
-    }
-}
-
 #[derive(Debug)]
 pub(super) struct Store {
     pub(super) limit: usize,
@@ -161,6 +149,7 @@ impl Store {
 
     /// Forgets the events, except those in the chunks of writers. Threads, streams and clocks stay:
     /// their numbers are in use.
+    #[cfg(feature = "trace")]
     pub(super) fn forget(&mut self) {
         self.full.clear();
         self.partial.clear();

@@ -54,23 +54,23 @@ pub(super) struct Rates {
 
 /// The counters that rates are made of.
 trait Counters {
-    fn calls(&self) -> u64;
-    fn gpu_ns(&self) -> u64;
-    fn cpu_ns(&self) -> u64;
+    fn counted_calls(&self) -> u64;
+    fn counted_gpu_ns(&self) -> u64;
+    fn counted_cpu_ns(&self) -> u64;
     /// What the spark line shows.
     fn shown(rates: &Rates) -> f64;
 }
 
 impl Counters for FunctionRow {
-    fn calls(&self) -> u64 {
+    fn counted_calls(&self) -> u64 {
         self.calls
     }
 
-    fn gpu_ns(&self) -> u64 {
+    fn counted_gpu_ns(&self) -> u64 {
         self.gpu_ns.unwrap_or(0)
     }
 
-    fn cpu_ns(&self) -> u64 {
+    fn counted_cpu_ns(&self) -> u64 {
         self.cpu_ns
     }
 
@@ -80,15 +80,15 @@ impl Counters for FunctionRow {
 }
 
 impl Counters for ThreadRow {
-    fn calls(&self) -> u64 {
+    fn counted_calls(&self) -> u64 {
         self.calls
     }
 
-    fn gpu_ns(&self) -> u64 {
+    fn counted_gpu_ns(&self) -> u64 {
         0
     }
 
-    fn cpu_ns(&self) -> u64 {
+    fn counted_cpu_ns(&self) -> u64 {
         self.cpu_ns
     }
 
@@ -98,15 +98,15 @@ impl Counters for ThreadRow {
 }
 
 impl Counters for DeviceRow {
-    fn calls(&self) -> u64 {
+    fn counted_calls(&self) -> u64 {
         self.timed_calls
     }
 
-    fn gpu_ns(&self) -> u64 {
+    fn counted_gpu_ns(&self) -> u64 {
         self.busy_ns
     }
 
-    fn cpu_ns(&self) -> u64 {
+    fn counted_cpu_ns(&self) -> u64 {
         0
     }
 
@@ -183,7 +183,8 @@ impl Model {
         rows
     }
 
-    /// What runs now, the longest first: the time since the call began, ns, and its thread.
+    /// What runs now, the longest call first: the time since the call began, ns, and its thread.
+    #[cfg(feature = "top")]
     pub(super) fn running(&self) -> Vec<(u64, &ThreadRow)> {
         let threads = self.threads.values();
         let mut running: Vec<_> = threads
@@ -222,16 +223,20 @@ fn refresh<Row: Counters>(
         let zero = (0, 0, 0);
         let earlier = before.as_ref().map_or(zero, |before| {
             let row = &before.row;
-            (row.calls(), row.gpu_ns(), row.cpu_ns())
+            (
+                row.counted_calls(),
+                row.counted_gpu_ns(),
+                row.counted_cpu_ns(),
+            )
         });
         let per_ns = |now: u64, before: u64| match elapsed_ns {
             0 => 0.0,
             ns => now.saturating_sub(before) as f64 / ns as f64,
         };
         let rates = Rates {
-            calls_per_s: 1e9 * per_ns(row.calls(), earlier.0),
-            gpu: per_ns(row.gpu_ns(), earlier.1),
-            cpu: per_ns(row.cpu_ns(), earlier.2),
+            calls_per_s: 1e9 * per_ns(row.counted_calls(), earlier.0),
+            gpu: per_ns(row.counted_gpu_ns(), earlier.1),
+            cpu: per_ns(row.counted_cpu_ns(), earlier.2),
         };
         let tracked = Tracked {
             row,

@@ -1,4 +1,5 @@
-//! The descriptors of the live view: how many viewers are connected, and what a forked child closes.
+//! The descriptors of the live view: how many viewers are connected, and what a forked child
+//! closes.
 
 use std::os::fd::RawFd;
 use std::sync::atomic::{
