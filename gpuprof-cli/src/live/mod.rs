@@ -2,6 +2,10 @@
 
 mod connection;
 mod programs;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use connection::{Connection, LiveError};
 pub(crate) use programs::connect;
+#[cfg(test)]
+pub(crate) use tests::answering;

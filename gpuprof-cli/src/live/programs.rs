@@ -27,7 +27,7 @@ pub(crate) fn connect(target: &str) -> Result<Connection, String> {
     connect_in(&folder, user, target)
 }
 
-fn connect_in(folder: &Path, user: u32, target: &str) -> Result<Connection, String> {
+pub(super) fn connect_in(folder: &Path, user: u32, target: &str) -> Result<Connection, String> {
     let shown = sanitize::short(target, MAX_NAME);
     match check_folder(folder, user) {
         Ok(()) => {}

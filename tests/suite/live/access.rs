@@ -11,7 +11,7 @@ use support::program::{Folder, Program, Running};
 use support::suite::Module;
 use support::tests;
 
-use crate::files::{program, say, start};
+use crate::files::{hear, program, say, start};
 use crate::limits::program::{SOCKET_FOLDER, SOCKET_NAME, run};
 use crate::viewer::{Viewer, socket};
 
@@ -156,7 +156,13 @@ fn a_forked_child_offers_nothing() {
     let file = socket(&folder, &running);
     let mut viewer = Viewer::connect(&folder, &running);
     assert_eq!(viewer.ask("hello").expect("an answer").error, None);
+    say(&folder, "fork");
+    hear(&folder, "forked");
     kill(running);
+    viewer
+        .0
+        .set_read_timeout(Some(Duration::from_secs(10)))
+        .expect("a limit");
     // The child still runs, and has no copy of the socket or of a connection.
     let error = UnixStream::connect(&file).expect_err("nobody listens");
     assert_eq!(error.kind(), ErrorKind::ConnectionRefused);

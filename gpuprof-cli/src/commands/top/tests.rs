@@ -3,17 +3,17 @@
 use std::path::Path;
 use std::{env, fs};
 
-use gpuprof_report::live::from_json;
+use gpuprof_report::live::{Head, from_json, write_frame};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 
 use super::model::{Model, Sort};
 use super::screen::{Choice, View, draw};
+use crate::live::answering;
 
-/// Answers of a program of two devices and three threads, one second apart.
-fn model() -> Model {
-    let answers = [
-        r#"{"reset": true, "wall_ns": 10000000000, "live_ns": 4000000, "next_ms": 1000,
+/// Answers of a program of two devices and three threads, a second or two apart.
+const ANSWERS: [&str; 3] = [
+    r#"{"reset": true, "wall_ns": 10000000000, "live_ns": 4000000, "next_ms": 1000,
             "functions": [
                 {"id": 0, "name": "digits::train::step", "calls": 1000, "cpu_ns": 90000000,
                  "gpu_ns": 4100000000, "gpu_self_ns": 100000000, "busy_ns": 3900000000},
@@ -30,7 +30,7 @@ fn model() -> Model {
                 {"device": 0, "name": "NVIDIA H200 (simulated device)", "timed_calls": 65000,
                  "gpu_ns": 2150000000, "busy_ns": 4000000000},
                 {"device": 1, "name": "NVIDIA H200 (simulated device)", "timed_calls": 0}]}"#,
-        r#"{"wall_ns": 11000000000, "live_ns": 5000000, "next_ms": 1000,
+    r#"{"wall_ns": 11000000000, "live_ns": 5000000, "next_ms": 1000,
             "functions": [
                 {"id": 0, "name": "digits::train::step", "calls": 1100, "cpu_ns": 99000000,
                  "gpu_ns": 4510000000, "gpu_self_ns": 110000000, "busy_ns": 4290000000,
@@ -45,7 +45,7 @@ fn model() -> Model {
             "devices": [
                 {"device": 0, "name": "NVIDIA H200 (simulated device)", "timed_calls": 71500,
                  "gpu_ns": 2365000000, "busy_ns": 4400000000}]}"#,
-        r#"{"wall_ns": 13000000000, "live_ns": 6000000, "next_ms": 2000,
+    r#"{"wall_ns": 13000000000, "live_ns": 6000000, "next_ms": 2000,
             "functions": [
                 {"id": 0, "name": "digits::train::step", "calls": 1200, "cpu_ns": 108000000,
                  "gpu_ns": 4920000000, "gpu_self_ns": 120000000, "busy_ns": 4680000000,
@@ -53,10 +53,12 @@ fn model() -> Model {
             "devices": [
                 {"device": 0, "name": "NVIDIA H200 (simulated device)", "timed_calls": 71600,
                  "gpu_ns": 2375000000, "busy_ns": 4600000000}]}"#,
-    ];
+];
+
+fn model() -> Model {
     let mut model = Model::default();
     (model.pid, model.program) = (4_711, "digits".to_owned());
-    for answer in answers {
+    for answer in ANSWERS {
         model.apply(from_json(answer.as_bytes()).expect("changes"));
     }
     model
@@ -150,4 +152,78 @@ fn each_order_has_its_key() {
     assert_eq!(names(Sort::Calls), [1, 0, 2]);
     assert_eq!(names(Sort::Rate), [0, 2, 1]);
     assert_eq!(names(Sort::Name), [2, 1, 0]);
+}
+
+#[test]
+fn no_answer_of_a_hostile_program_is_a_panic() {
+    let mut random = fastrand::Rng::with_seed(19);
+    let mut shown = 0;
+    for _ in 0..400 {
+        let mut answers = Vec::new();
+        write_frame(&mut answers, Head::new("train", 7).to_json().as_bytes()).expect("memory");
+        let mut answers = vec![answers];
+        for text in ANSWERS {
+            let mut answer = Vec::new();
+            let text = hostile(text, &mut random);
+            write_frame(&mut answer, Head::new("train", 7).to_json().as_bytes()).expect("memory");
+            write_frame(&mut answer, &text).expect("memory");
+            if random.u8(..8) == 0 {
+                let at = random.usize(..answer.len());
+                answer[at] = random.u8(..);
+            }
+            if random.u8(..8) == 0 {
+                answer.truncate(random.usize(..answer.len()));
+                // The program ends the connection after the last one.
+                answers.push(answer);
+                break;
+            }
+            answers.push(answer);
+        }
+        let mut connection = answering(answers).expect("its first answer is good");
+        let mut model = Model::new(&connection);
+        while let Ok(changes) = connection.changes() {
+            model.apply(changes);
+            shown += 1;
+            let text = super::tables::to_text(&model, Sort::Rate);
+            assert!(!text.contains('\u{1b}'), "{text}");
+            let mut terminal = Terminal::new(TestBackend::new(80, 24)).expect("memory");
+            let choice = Choice {
+                view: View::Threads,
+                sort: Sort::Cpu,
+                offset: usize::MAX,
+                is_paused: true,
+            };
+            terminal
+                .draw(|frame| draw(frame, &model, &choice, None))
+                .expect("memory");
+        }
+    }
+    // Not all of them are refused.
+    assert!(shown > 100, "{shown}");
+}
+
+/// The text with other numbers, names and bytes.
+fn hostile(text: &str, random: &mut fastrand::Rng) -> Vec<u8> {
+    let mut text = text.to_owned();
+    for _ in 0..random.usize(..4) {
+        let (from, to) = [
+            ("1000000000", "18446744073709551615"),
+            (
+                "\"calls\": 1",
+                "\"calls\": 0, \"open_calls\": 18446744073709551615, \"x\": 1",
+            ),
+            ("digits", "\\u001b[31m\\u202e"),
+            ("\"id\": 0", "\"id\": 4294967295"),
+            ("ns\": 2", "ns\": -2"),
+            ("true", "false"),
+            ("[", "[["),
+        ][random.usize(..7)];
+        text = text.replace(from, to);
+    }
+    let mut bytes = text.into_bytes();
+    if random.u8(..4) == 0 {
+        let at = random.usize(..bytes.len());
+        bytes[at] = random.u8(..);
+    }
+    bytes
 }

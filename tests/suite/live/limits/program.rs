@@ -8,7 +8,7 @@ use std::{env, thread};
 
 use gpuprof::gpu_profile;
 
-use crate::files::hear_from_test;
+use crate::files::{hear_from_test, say_to_test};
 
 /// The folder and the name of a socket, for a scenario that connects to it.
 pub(crate) const SOCKET_FOLDER: &str = "GPUPROF_TEST_SOCKET_FOLDER";
@@ -38,14 +38,16 @@ pub(crate) fn run(scenario: &str) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Leaves a child, says it is ready, and goes on.
+/// Leaves a child when the test says so, and goes on.
 fn fork() {
+    support::program::ready();
+    hear_from_test("fork");
     // SAFETY: the child calls nothing that another thread may have locked.
     if unsafe { libc::fork() } == 0 {
         hear_from_test("end");
         std::process::exit(0);
     }
-    support::program::ready();
+    say_to_test("forked");
     hear_from_test("end");
 }
 
