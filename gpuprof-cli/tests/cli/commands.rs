@@ -45,7 +45,16 @@ fn every_shell_has_completions_of_every_command() {
 fn every_command_has_a_manual_page() {
     let whole = ended(gpuprof(&["man"]));
     assert!(whole.stdout.contains(".TH gpuprof 1"), "{}", whole.stdout);
-    for command in ["show", "run", "doctor", "completions", "man"] {
+    for command in [
+        "show",
+        "run",
+        "snapshot",
+        "top",
+        "trace",
+        "doctor",
+        "completions",
+        "man",
+    ] {
         let page = ended(gpuprof(&["man", command])).stdout;
         let title = format!(".TH gpuprof-{command} 1");
         assert!(page.contains(&title), "{page}");
@@ -54,7 +63,8 @@ fn every_command_has_a_manual_page() {
     assert_eq!(unknown.code, Some(2));
     assert_eq!(
         unknown.stderr,
-        "gpuprof: man: accepted are show, diff, merge, run, doctor, completions, man, help\n"
+        "gpuprof: man: accepted are show, diff, merge, run, snapshot, top, trace, doctor, \
+         completions, man, help\n"
     );
 }
 

@@ -144,34 +144,47 @@ fn stable_thread(mut row: ThreadRow, earlier: &ThreadRow) -> ThreadRow {
 mod tests {
     use super::*;
     use crate::live::from_json;
-    use crate::profile::{Device, Function, GpuBusy, GpuSpanStats};
+    use crate::profile::{Device, Function, GpuBusy, GpuSpanStats, SpanStats};
 
     fn function(name: &str, calls: u64) -> Function {
-        let mut function = Function::default();
-        function.name = name.to_owned();
-        function.calls = calls;
-        function.cpu.total_ns = 100 * calls;
-        let mut gpu = GpuSpanStats::default();
-        gpu.device = Some(1);
-        gpu.timed_calls = calls;
-        gpu.times.total_ns = 10 * calls;
-        gpu.times.self_ns = 9 * calls;
-        function.gpu = Some(gpu);
-        function
+        let gpu = GpuSpanStats {
+            device: Some(1),
+            timed_calls: calls,
+            times: SpanStats {
+                total_ns: 10 * calls,
+                self_ns: 9 * calls,
+                ..SpanStats::default()
+            },
+            ..GpuSpanStats::default()
+        };
+        Function {
+            name: name.to_owned(),
+            calls,
+            cpu: SpanStats {
+                total_ns: 100 * calls,
+                ..SpanStats::default()
+            },
+            gpu: Some(gpu),
+            ..Function::default()
+        }
     }
 
     fn profile(functions: Vec<Function>) -> Profile {
-        let mut profile = Profile::default();
-        profile.started_at = "2026-01-01T00:00:00Z".to_owned();
-        profile.functions = functions;
-        let mut device = Device::default();
-        device.ordinal = 1;
-        device.name = "NVIDIA H200".to_owned();
-        profile.devices = vec![device];
-        let mut busy = GpuBusy::default();
-        (busy.device, busy.busy_ns) = (1, 77);
-        profile.gpu_busy = vec![busy];
-        profile
+        Profile {
+            started_at: "2026-01-01T00:00:00Z".to_owned(),
+            functions,
+            devices: vec![Device {
+                ordinal: 1,
+                name: "NVIDIA H200".to_owned(),
+                ..Device::default()
+            }],
+            gpu_busy: vec![GpuBusy {
+                device: 1,
+                busy_ns: 77,
+                ..GpuBusy::default()
+            }],
+            ..Profile::default()
+        }
     }
 
     fn thread(tid: u32, running_ns: u64) -> ThreadRow {

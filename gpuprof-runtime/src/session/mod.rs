@@ -1,6 +1,7 @@
 //! Session lifecycle and process exit: measuring windows, and where the profile is delivered.
 
 mod activation;
+mod answer_cost;
 mod api;
 mod checkpoint;
 mod current_profile;

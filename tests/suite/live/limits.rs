@@ -26,12 +26,24 @@ const TESTS: &[(&str, fn())] = tests![
     more_viewers_than_there_is_room_for_are_told_so,
     hostile_requests_are_refused,
     answers_take_one_percent,
+    greetings_are_paced,
+    the_report_says_what_viewers_cost,
     its_threads_take_no_signal,
 ];
 
 /// Whether the program answers a new viewer.
 fn is_served(folder: &Folder, running: &support::program::Running) -> bool {
-    let changes = Viewer::connect(folder, running).changes();
+    let began = Instant::now();
+    let mut viewer = Viewer::connect(folder, running);
+    // The place of a viewer that has gone is free when its last answer is made.
+    while !viewer.ask("hello").is_ok_and(|head| head.error.is_none()) {
+        assert!(
+            began.elapsed() < Duration::from_secs(60),
+            "no place is free"
+        );
+        viewer = Viewer::connect(folder, running);
+    }
+    let changes = viewer.changes();
     row(&changes, "tick").is_some_and(|row| row.calls == 3)
 }
 
@@ -214,6 +226,41 @@ fn answers_take_one_percent() {
     assert!(spent > Duration::ZERO);
     assert!(took >= spent * 99, "{spent:?} of {took:?}");
     assert!(answers.iter().all(|answer| answer.next_ms >= 1_000));
+}
+
+fn greetings_are_paced() {
+    let folder = Folder::create();
+    let running = start("serving", &folder);
+    let began = Instant::now();
+    let mut viewer = Viewer::connect(&folder, &running);
+    for _ in 0..21 {
+        assert_eq!(viewer.ask("hello").expect("an answer").error, None);
+    }
+    assert!(began.elapsed() >= Duration::from_millis(200));
+    let began = Instant::now();
+    for _ in 0..22 {
+        // One that is not admitted is told so.
+        let _ = Viewer::connect(&folder, &running).ask("hello");
+    }
+    assert!(began.elapsed() >= Duration::from_millis(200));
+}
+
+fn the_report_says_what_viewers_cost() {
+    let folder = Folder::create();
+    let running = start("serving", &folder);
+    let mut viewer = Viewer::connect(&folder, &running);
+    let first: gpuprof::Profile =
+        serde_json::from_slice(&viewer.document("snapshot")).expect("a profile");
+    let second: gpuprof::Profile =
+        serde_json::from_slice(&viewer.document("snapshot")).expect("a profile");
+    assert_eq!(first.diagnostics.live_ns, 0, "it was not answered yet");
+    assert!(second.diagnostics.live_ns > 0);
+    say(&folder, "end");
+    let ended = running.end();
+    let lines = ended.stderr.replace("\n  ", " ");
+    assert!(lines.contains(" for viewers"), "{}", ended.stderr);
+    let alone = start("ending", &folder).end();
+    assert!(!alone.stderr.contains("viewers"), "{}", alone.stderr);
 }
 
 fn its_threads_take_no_signal() {

@@ -49,7 +49,7 @@ fn changes(sent: &mut Sent) -> Answer {
     let Some(mut changes) = changes else {
         return Answer::Refused(LOCKED.to_owned());
     };
-    changes.live_ns = u64::try_from(cost.spent.as_nanos()).unwrap_or(u64::MAX);
+    changes.live_ns = cost.spent_ns;
     changes.next_ms = u64::try_from(cost.interval.as_millis()).unwrap_or(u64::MAX);
     Answer::Frame(changes.to_json())
 }

@@ -7,6 +7,7 @@ use parking_lot::{Mutex, MutexGuard};
 
 use super::socket;
 use crate::os;
+use crate::session::answer_cost;
 
 /// After an answer, so many times its CPU time pass before the next one is made: 1 %, as for the
 /// rest of gpuprof.
@@ -18,6 +19,10 @@ const MAX_PAUSE: Duration = Duration::from_secs(30);
 /// The shortest interval at which a viewer is to ask for changes.
 const MIN_INTERVAL: Duration = Duration::from_secs(1);
 
+/// The shortest time between two viewers, and between two greetings of one: both are answered at
+/// once, whatever other answers cost.
+pub(super) const PACE: Duration = Duration::from_millis(10);
+
 /// No lock was free, because another thread makes a profile or was stopped while it held one.
 pub(super) const LOCKED: &str = "the measurements are locked; try again";
 pub(super) const ENDING: &str = "the program ends";
@@ -25,7 +30,6 @@ pub(super) const ENDING: &str = "the program ends";
 static ANSWERS: Mutex<Answers> = Mutex::new(Answers {
     has_ended: false,
     next: None,
-    spent: Duration::ZERO,
 });
 
 /// Held while an answer is made.
@@ -34,14 +38,12 @@ struct Answers {
     has_ended: bool,
     /// When the next answer may be made; `None`: now.
     next: Option<Instant>,
-    /// CPU time of all answers.
-    spent: Duration,
 }
 
 /// What an answer cost, and what that means for the next one.
 pub(super) struct Cost {
-    /// CPU time of all answers so far.
-    pub(super) spent: Duration,
+    /// CPU time of all answers so far, ns.
+    pub(super) spent_ns: u64,
     /// When the viewer should ask again.
     pub(super) interval: Duration,
 }
@@ -57,9 +59,9 @@ pub(in crate::session) fn stop(limit: Duration) {
 
 /// Counts CPU time of the calling thread for an answer that was made, ns.
 pub(super) fn charge(cpu_ns: u64) {
+    answer_cost::add(cpu_ns);
     let spent = Duration::from_nanos(cpu_ns);
     let mut answers = ANSWERS.lock();
-    answers.spent += spent;
     let now = Instant::now();
     let next = answers.next.filter(|next| *next > now).unwrap_or(now);
     let latest = now.checked_add(MAX_PAUSE);
@@ -72,12 +74,14 @@ pub(super) fn make<T>(make: impl FnOnce() -> T) -> Option<(T, Cost)> {
     let mut answers = wait()?;
     let before = os::thread_cpu_ns();
     let answer = make();
-    let spent = Duration::from_nanos(os::thread_cpu_ns().saturating_sub(before));
-    answers.spent += spent;
-    let pause = spent.saturating_mul(PAUSE).min(MAX_PAUSE);
+    let cpu_ns = os::thread_cpu_ns().saturating_sub(before);
+    answer_cost::add(cpu_ns);
+    let pause = Duration::from_nanos(cpu_ns)
+        .saturating_mul(PAUSE)
+        .min(MAX_PAUSE);
     answers.next = Instant::now().checked_add(pause);
     let cost = Cost {
-        spent: answers.spent,
+        spent_ns: answer_cost::spent_ns(),
         interval: pause.max(MIN_INTERVAL),
     };
     Some((answer, cost))

@@ -3,10 +3,11 @@
 use std::io::{self, ErrorKind, Write};
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::net::UnixStream;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use super::answers::{self, Answer};
-use super::budget;
+use super::budget::{self, PACE};
 use crate::os;
 use crate::session::process_facts;
 use gpuprof_report::live::{
@@ -61,6 +62,9 @@ impl Connection {
             budget::charge(os::thread_cpu_ns().saturating_sub(before));
             if written.is_err() {
                 return;
+            }
+            if request == Request::Hello {
+                thread::sleep(PACE);
             }
         }
     }

@@ -6,6 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::thread;
 use std::time::Duration;
 
+use super::budget::PACE;
 use super::connection::Connection;
 use super::connections::Place;
 use super::socket::Socket;
@@ -19,7 +20,10 @@ pub(super) fn run(socket: &Socket) {
     socket.remove_stale();
     loop {
         match socket.listener.accept() {
-            Ok((stream, _)) => admit(stream),
+            Ok((stream, _)) => {
+                admit(stream);
+                thread::sleep(PACE);
+            }
             Err(error) if may_pass(&error) => thread::sleep(PAUSE),
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
             Err(error) if error.kind() == ErrorKind::ConnectionAborted => {}
