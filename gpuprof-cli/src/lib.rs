@@ -13,6 +13,7 @@ mod filter;
 mod fleet;
 mod input;
 mod input_files;
+mod live;
 mod machine;
 mod ordered_reads;
 mod output;
@@ -43,6 +44,9 @@ enum Command {
     Merge(commands::merge::Arguments),
     Export(commands::export::Arguments),
     Run(commands::run::Arguments),
+    Snapshot(commands::snapshot::Arguments),
+    Top(commands::top::Arguments),
+    Trace(commands::trace::Arguments),
     Doctor(commands::doctor::Arguments),
     Completions(commands::describe::CompletionArguments),
     Man(commands::describe::ManArguments),
@@ -68,6 +72,9 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Merge(arguments) => commands::merge::run(&arguments),
         Command::Export(arguments) => commands::export::run(&arguments),
         Command::Run(arguments) => commands::run::run(&arguments),
+        Command::Snapshot(arguments) => commands::snapshot::run(&arguments),
+        Command::Top(arguments) => commands::top::run(&arguments),
+        Command::Trace(arguments) => commands::trace::run(&arguments),
         Command::Doctor(arguments) => commands::doctor::run(&arguments),
         Command::Completions(arguments) => {
             commands::describe::completions(&arguments, Arguments::command())

@@ -1,9 +1,10 @@
 //! Writing results to standard output or a file, messages to standard error, and exit codes.
 
 use std::fmt::Display;
-use std::fs;
+use std::fs::{self, File};
 use std::io::{self, IsTerminal, Write};
 use std::num::NonZeroUsize;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -57,13 +58,7 @@ pub(crate) fn write(result: &[u8], file: Option<&Path>) -> Exit {
             complain(format_args!("cannot write to standard output: {error}"));
             Exit::BadInput
         }
-        (Err(error), Some(path)) => {
-            complain(format_args!(
-                "{}: cannot be written: {error}",
-                input::shown(path)
-            ));
-            Exit::BadInput
-        }
+        (Err(error), Some(path)) => cannot_write(path, &error),
     }
 }
 
@@ -71,6 +66,49 @@ fn to_standard_output(result: &[u8]) -> io::Result<()> {
     let mut out = io::stdout().lock();
     out.write_all(result)?;
     out.flush()
+}
+
+/// Why a file could not be written.
+pub(crate) enum Failed<E> {
+    /// What was to be written could not be made.
+    Content(E),
+    /// The file.
+    Output(io::Error),
+}
+
+/// Writes into a new file beside `output`, and then in its place: a failure leaves what was there.
+pub(crate) fn replace<E>(
+    output: &Path,
+    write: impl FnOnce(&mut dyn Write) -> Result<(), E>,
+) -> Result<(), Failed<E>> {
+    // A link stays one, and so does a device.
+    let target = output.canonicalize().unwrap_or_else(|_| output.to_owned());
+    if target.metadata().is_ok_and(|found| !found.is_file()) {
+        let mut opened = File::create(&target).map_err(Failed::Output)?;
+        return write(&mut opened).map_err(Failed::Content);
+    }
+    let folder = target.parent().filter(|folder| *folder != Path::new(""));
+    let folder = folder.unwrap_or(Path::new("."));
+    // As the user's umask has it, and not for them alone.
+    let mode = fs::Permissions::from_mode(0o666);
+    let written = tempfile::Builder::new()
+        .permissions(mode)
+        .tempfile_in(folder);
+    let mut written = written.map_err(Failed::Output)?;
+    write(&mut written).map_err(Failed::Content)?;
+    let written = written.persist(&target);
+    written
+        .map(drop)
+        .map_err(|failed| Failed::Output(failed.error))
+}
+
+/// Reports that `output` cannot be written.
+pub(crate) fn cannot_write(output: &Path, error: &io::Error) -> Exit {
+    complain(format_args!(
+        "{}: cannot be written: {error}",
+        input::shown(output)
+    ));
+    Exit::BadInput
 }
 
 /// Writes one line to standard error.

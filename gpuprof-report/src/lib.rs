@@ -34,6 +34,7 @@ pub mod histogram;
 pub mod html;
 pub mod json;
 pub mod libcupti_paths;
+pub mod live;
 #[cfg(feature = "analysis")]
 pub mod merge;
 #[cfg(feature = "metrics")]

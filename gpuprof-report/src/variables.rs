@@ -41,6 +41,7 @@ pub enum Setting {
     Memory,
     Meta,
     Metrics,
+    Live,
 }
 
 /// Names the libcupti to open. It is read when CUPTI starts, for sessions of the program as well.
@@ -56,7 +57,7 @@ pub const STACKS: &str = "GPUPROF_STACKS";
 pub const META: &str = "GPUPROF_META";
 
 /// Every setting, in the order of the documentation.
-pub const VARIABLES: [Variable; 18] = [
+pub const VARIABLES: [Variable; 19] = [
     Variable {
         setting: Setting::Mode,
         name: "GPUPROF",
@@ -213,6 +214,14 @@ pub const VARIABLES: [Variable; 18] = [
         meaning: "with the feature metrics, serve metrics for Prometheus on ADDRESS, and write \
                   them into the text file PATH at exit and at each checkpoint; both take {pid} and \
                   {rank}",
+        builder: None,
+    },
+    Variable {
+        setting: Setting::Live,
+        name: "GPUPROF_LIVE",
+        default: "off",
+        accepts: "off or on",
+        meaning: "let gpuprof top, snapshot and trace connect",
         builder: None,
     },
 ];

@@ -8,3 +8,6 @@ pub(crate) mod merge;
 mod merge_traces;
 pub(crate) mod run;
 pub(crate) mod show;
+pub(crate) mod snapshot;
+pub(crate) mod top;
+pub(crate) mod trace;

@@ -45,7 +45,17 @@ fn every_shell_has_completions_of_every_command() {
 fn every_command_has_a_manual_page() {
     let whole = ended(gpuprof(&["man"]));
     assert!(whole.stdout.contains(".TH gpuprof 1"), "{}", whole.stdout);
-    for command in ["show", "export", "run", "doctor", "completions", "man"] {
+    for command in [
+        "show",
+        "export",
+        "run",
+        "snapshot",
+        "top",
+        "trace",
+        "doctor",
+        "completions",
+        "man",
+    ] {
         let page = ended(gpuprof(&["man", command])).stdout;
         let title = format!(".TH gpuprof-{command} 1");
         assert!(page.contains(&title), "{page}");
@@ -54,8 +64,8 @@ fn every_command_has_a_manual_page() {
     assert_eq!(unknown.code, Some(2));
     assert_eq!(
         unknown.stderr,
-        "gpuprof: man: accepted are show, diff, merge, export, run, doctor, completions, man, \
-         help\n"
+        "gpuprof: man: accepted are show, diff, merge, export, run, snapshot, top, trace, doctor, \
+         completions, man, help\n"
     );
 }
 

@@ -258,7 +258,7 @@ objects! {
 
     Diagnostics {
         event_overhead_ns, overhead_ns_per_call, overhead_ns, cpu_span_ns, setup_ns, stalled_ns,
-        no_cuda: unless_default, calls,
+        live_ns: unless_default, no_cuda: unless_default, calls,
         calls_with_stream, timed_calls, captured_calls, untimed, sampling, dropped,
         histogram_dropped, misnested, invalid_amounts, errors, notes,
     }

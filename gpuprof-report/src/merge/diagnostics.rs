@@ -14,6 +14,7 @@ pub(super) fn add_diagnostics(sum: &mut Diagnostics, more: &Diagnostics) {
     add(&mut sum.overhead_ns, more.overhead_ns);
     add(&mut sum.setup_ns, more.setup_ns);
     add(&mut sum.stalled_ns, more.stalled_ns);
+    add(&mut sum.live_ns, more.live_ns);
     add(&mut sum.calls, more.calls);
     add(&mut sum.calls_with_stream, more.calls_with_stream);
     add(&mut sum.timed_calls, more.timed_calls);

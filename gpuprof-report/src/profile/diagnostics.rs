@@ -28,6 +28,10 @@ pub struct Diagnostics {
     /// queue was full, and the program's next launch would have waited as long. Not part of
     /// `overhead_ns`.
     pub stalled_ns: u64,
+    /// CPU time of gpuprof's own threads for the answers to viewers (`GPUPROF_LIVE`), since the
+    /// start of the process, ns. Not part of `overhead_ns`. JSON omits this if it is 0.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "is_zero"))]
+    pub live_ns: u64,
     /// True if the program had not initialized CUDA when the profile was taken, so that no function
     /// can have a stream. JSON omits it if it is false.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "is_false"))]

@@ -106,6 +106,14 @@ fn add_overhead(profile: &Profile, full: bool, words: &mut Words) {
             .add_one(PLAIN, once)
             .add(PLAIN, "once");
     }
+    if diagnostics.live_ns > 0 {
+        let spent = number::duration(diagnostics.live_ns).text();
+        words
+            .then(",")
+            .add(PLAIN, "and")
+            .add_one(PLAIN, spent)
+            .add(PLAIN, "for viewers");
+    }
     if diagnostics.stalled_ns > 0 && full {
         let waited = number::duration(diagnostics.stalled_ns).text();
         words

@@ -24,9 +24,18 @@ impl Collector {
     /// The time line of the last recording, without what only the session knows of the process.
     /// `None` if there is none, or a lock was not free within `limit`.
     pub(crate) fn trace(&self, limit: Duration) -> Option<Trace> {
+        self.build_trace(limit, |_| ())
+    }
+
+    pub(super) fn build_trace(
+        &self,
+        limit: Duration,
+        keep: impl FnOnce(&mut Recorded),
+    ) -> Option<Trace> {
         // Records that wait for earlier ones belong to the time line too.
         self.cupti.live_memory(limit)?;
-        let recorded = self.recorder.recorded(limit)?;
+        let mut recorded = self.recorder.recorded(limit)?;
+        keep(&mut recorded);
         let names = self.cupti.recorded_names(limit)?;
         let paths = self.paths.try_lock_for(limit)?.list().to_vec();
         let sites = self.sites.try_lock_for(limit)?.clone();

@@ -97,7 +97,7 @@ impl Collector {
         Some(profile)
     }
 
-    fn copy_window(&self, limit: Duration) -> Option<WindowCopy> {
+    pub(super) fn copy_window(&self, limit: Duration) -> Option<WindowCopy> {
         let window = self.window.try_lock_for(limit)?;
         let (current, late, symbols) = self.totals(&window, limit)?;
         Some(WindowCopy {

@@ -9,6 +9,9 @@ mod cycles;
 mod default_stream;
 mod ended_windows;
 mod first_stream;
+#[cfg(feature = "trace")]
+mod lending;
+mod live_rows;
 mod memory_profile;
 mod memory_tracks;
 mod schedule_position;

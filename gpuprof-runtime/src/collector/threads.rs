@@ -1,5 +1,6 @@
 //! The counters of all threads.
 
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -7,7 +8,7 @@ use rustc_hash::FxHashMap;
 
 use crate::stats::host_totals::Totals;
 use crate::stats::open_calls::OpenCalls;
-use crate::stats::thread_counters::ThreadCounters;
+use crate::stats::thread_counters::{RunningThread, ThreadCounters};
 
 /// The counters of every thread that has called a profiled function, reused when a thread ends.
 #[derive(Debug, Default)]
@@ -17,6 +18,8 @@ pub(super) struct Threads {
     /// The totals when the current window began. Held while counters are read, by steps, resets and
     /// profiles alone.
     base: Mutex<Totals>,
+    /// Viewers may ask for each thread's own counters.
+    are_watched: AtomicBool,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -41,6 +44,9 @@ impl Threads {
             known.all.push(counters);
             counters
         });
+        if self.are_watched.load(Relaxed) {
+            counters.begin_thread();
+        }
         (counters, known.attached)
     }
 
@@ -77,7 +83,37 @@ impl Threads {
         let mut in_window = totals.clone();
         in_window.subtract(&base);
         *base = totals;
+        if self.are_watched.load(Relaxed) {
+            known
+                .all
+                .iter()
+                .for_each(|counters| counters.begin_window());
+        }
         (in_window, crossed)
+    }
+
+    /// From now on, each thread that begins notes who it is. To be called before the first call of
+    /// a function, when no other thread than the calling one can be attached.
+    pub(super) fn watch(&self) {
+        self.are_watched.store(true, Relaxed);
+        let known = self.known.lock();
+        known
+            .all
+            .iter()
+            .for_each(|counters| counters.begin_thread());
+    }
+
+    /// The threads that are attached now. `None`: a lock was not free within `limit`.
+    pub(super) fn running(&self, limit: Duration) -> Option<Vec<RunningThread>> {
+        let known = self.known.try_lock_for(limit)?.clone();
+        let is_free = |counters: &&&ThreadCounters| {
+            known
+                .free
+                .iter()
+                .any(|free| std::ptr::eq(*free, **counters))
+        };
+        let attached = known.all.iter().filter(|counters| !is_free(counters));
+        Some(attached.filter_map(|counters| counters.running()).collect())
     }
 }
 

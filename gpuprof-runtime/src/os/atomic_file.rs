@@ -13,7 +13,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use super::{fd, thread_signals};
+use super::{fd, thread_signals, user};
 
 /// The permissions of a new report, which the umask restricts further: readable, because reports
 /// are meant to be passed on, and writable for nobody else.
@@ -82,7 +82,7 @@ fn is_special(found: &Metadata) -> bool {
 
 /// A file of the user's own that was closed to others stays closed to them.
 fn mode_like(found: &Metadata) -> u32 {
-    if found.uid() == effective_user() {
+    if found.uid() == user::effective() {
         NEW_MODE & found.mode() | OWNER_MODE
     } else {
         NEW_MODE
@@ -145,16 +145,11 @@ fn write_into(path: &Path, text: &[u8]) -> io::Result<()> {
         _ => error,
     })?;
     let found = file.metadata()?;
-    let foreign = found.file_type().is_fifo() && ![0, effective_user()].contains(&found.uid());
+    let foreign = found.file_type().is_fifo() && ![0, user::effective()].contains(&found.uid());
     if foreign || !is_special(&found) {
         return Err(io::Error::other("it is another user's"));
     }
     fd::write(file.as_raw_fd(), text)
-}
-
-fn effective_user() -> u32 {
-    // SAFETY: the call has no preconditions and cannot fail.
-    unsafe { libc::geteuid() }
 }
 
 #[cfg(test)]

@@ -72,7 +72,6 @@ pub(crate) fn columns(terminal: c_int) -> Option<usize> {
 }
 
 /// What a descriptor is open to: device and inode.
-#[cfg(feature = "metrics")]
 pub(crate) fn identity(descriptor: c_int) -> Option<(u64, u64)> {
     // SAFETY: all-zero bytes are a valid `stat`.
     let mut found: libc::stat = unsafe { mem::zeroed() };
@@ -83,7 +82,6 @@ pub(crate) fn identity(descriptor: c_int) -> Option<(u64, u64)> {
 
 /// Closes a descriptor if it is still open to `wanted`: the program may have closed it, and opened
 /// another file under its number. For a forked child, where whoever owns it does not run.
-#[cfg(feature = "metrics")]
 pub(crate) fn close_in_forked_child(descriptor: c_int, wanted: (u64, u64)) {
     if identity(descriptor) == Some(wanted) {
         // SAFETY: the descriptor is open, and nothing in this process uses it again.

@@ -4,11 +4,12 @@ pub(crate) mod atomic_file;
 pub(crate) mod fd;
 pub(crate) mod fork;
 pub(crate) mod modules;
-#[cfg(feature = "metrics")]
+#[cfg(any(feature = "metrics", feature = "trace"))]
 pub(crate) mod poll;
 mod thread_scheduling;
 pub(crate) mod thread_signals;
 pub(crate) mod tick_counter;
+pub(crate) mod user;
 
 use std::cell::Cell;
 use std::ffi::CStr;
@@ -25,6 +26,17 @@ pub(crate) fn thread_id() -> u32 {
         THREAD_ID.set(id.unsigned_abs());
     }
     THREAD_ID.get()
+}
+
+/// CPU time that the calling thread has taken, ns.
+pub(crate) fn thread_cpu_ns() -> u64 {
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: the clock exists on Linux, and the call writes one `timespec` to the pointer.
+    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
+    time.tv_sec.cast_unsigned() * 1_000_000_000 + time.tv_nsec.cast_unsigned()
 }
 
 /// The machine's name, at most 64 bytes on Linux.

@@ -6,6 +6,8 @@
 
 mod chunk;
 mod event;
+#[cfg(feature = "trace")]
+mod lending;
 mod store;
 mod writer;
 
@@ -38,7 +40,11 @@ const READS: u32 = 8;
 pub(crate) struct Recorder {
     /// Something asks for a time line.
     is_open: AtomicBool,
-    /// Calls are recorded.
+    /// The program wants calls to be recorded.
+    is_wanted: AtomicBool,
+    /// So does a viewer.
+    is_lent: AtomicBool,
+    /// Calls are recorded: one of both.
     is_on: AtomicBool,
     /// When it was switched off last, in clock ticks; 0 before the first time.
     off_at: AtomicU64,
@@ -49,6 +55,8 @@ impl Recorder {
     pub(crate) fn new() -> Self {
         Self {
             is_open: AtomicBool::new(false),
+            is_wanted: AtomicBool::new(false),
+            is_lent: AtomicBool::new(false),
             is_on: AtomicBool::new(false),
             off_at: AtomicU64::new(0),
             store: Mutex::new(Store::new()),
@@ -59,25 +67,32 @@ impl Recorder {
     pub(crate) fn start(&self, limit: usize) {
         let mut store = self.store.lock();
         store.limit = limit;
-        if store.began == Moment::default() {
-            store.began = moment();
-        }
-        drop(store);
+        store.is_of_program = true;
+        begin(&mut store);
         self.is_open.store(true, Release);
-        self.switch(true);
+        self.is_wanted.store(true, Relaxed);
+        self.apply(&mut store);
     }
 
     /// Ends what [`start`](Self::start) began; what was recorded stays.
     pub(crate) fn stop(&self) {
-        self.switch(false);
+        let mut store = self.store.lock();
         self.is_open.store(false, Release);
+        self.is_wanted.store(false, Relaxed);
+        self.apply(&mut store);
     }
 
     /// Switches the recorder on or off if it is open. Returns whether it is.
     pub(crate) fn switch(&self, on: bool) -> bool {
-        let is_open = self.is_open.load(Acquire);
-        let on = on && is_open;
         let mut store = self.store.lock();
+        let is_open = self.is_open.load(Acquire);
+        self.is_wanted.store(on && is_open, Relaxed);
+        self.apply(&mut store);
+        is_open
+    }
+
+    fn apply(&self, store: &mut Store) {
+        let on = self.is_wanted.load(Relaxed) || self.is_lent.load(Relaxed);
         if self.is_on.swap(on, Relaxed) != on {
             let now = clock::now();
             store.note_switch(on, now);
@@ -85,7 +100,6 @@ impl Recorder {
                 self.off_at.store(now, Relaxed);
             }
         }
-        is_open
     }
 
     /// Whether calls are recorded.
@@ -151,6 +165,13 @@ impl Recorder {
         self.store
             .lock()
             .add_thread(RecordedThread::unnamed(tid), false)
+    }
+}
+
+/// Notes when the first recording began.
+fn begin(store: &mut Store) {
+    if store.began == Moment::default() {
+        store.began = moment();
     }
 }
 

@@ -121,6 +121,8 @@ pub(super) struct Store {
     anchors: FxHashMap<u32, Vec<Anchor>>,
     lost: FxHashMap<Option<u32>, LostEvents>,
     pub(super) began: Moment,
+    /// Not only viewers have asked for a time line.
+    pub(super) is_of_program: bool,
     /// When it was switched on and off, in turn, in clock ticks.
     switched: Vec<u64>,
 }
@@ -140,8 +142,22 @@ impl Store {
             anchors: FxHashMap::default(),
             lost: FxHashMap::default(),
             began: Moment::default(),
+            is_of_program: false,
             switched: Vec::new(),
         }
+    }
+
+    /// Forgets the events, except those in the chunks of writers. Threads, streams and clocks stay:
+    /// their numbers are in use.
+    #[cfg(feature = "trace")]
+    pub(super) fn forget(&mut self) {
+        self.full.clear();
+        self.partial.clear();
+        self.free.clear();
+        self.kept = 0;
+        self.lost.clear();
+        self.switched.clear();
+        self.began = Moment::default();
     }
 
     pub(super) fn note_switch(&mut self, on: bool, now: u64) {

@@ -8,7 +8,7 @@ use super::current_profile;
 use super::metrics;
 use super::profile_callback;
 use super::waits::{self, LOCK_LIMIT};
-use super::{checkpoint, exit, signals};
+use super::{checkpoint, exit, live, signals};
 use crate::collector::{self, collector};
 use crate::cupti;
 use crate::nvml;
@@ -37,6 +37,7 @@ pub(crate) fn start_from_environment() {
         #[cfg(feature = "metrics")]
         metrics::start(&settings);
         checkpoint::start(&settings);
+        live::start(&settings);
         signals::start(&settings);
     });
 }

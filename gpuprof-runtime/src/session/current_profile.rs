@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::process_facts;
+use super::{answer_cost, process_facts};
 use crate::collector::collector;
 use crate::span::overhead;
 use gpuprof_report::findings;
@@ -28,6 +28,7 @@ pub(super) fn complete(profile: &mut Profile) {
     // The commands name the program.
     profile.commands = findings::commands(profile, cfg!(feature = "nvtx"));
     let diagnostics = &mut profile.diagnostics;
+    diagnostics.live_ns = answer_cost::spent_ns();
     let calls = diagnostics.calls;
     diagnostics.overhead_ns += overhead::span_overhead_ns(calls);
     diagnostics.cpu_span_ns = Some(overhead::span_overhead_ns(1)).filter(|ns| *ns > 0);

@@ -9,7 +9,16 @@ use gpuprof_report::trace::Trace;
 
 /// The time line so far. `None` if there is none, or a lock was not free within `limit`.
 pub(super) fn current(limit: Duration) -> Option<Trace> {
-    let mut trace = collector().trace(limit)?;
+    collector().trace(limit).map(complete)
+}
+
+/// The time line of what began between these two clock ticks, as [`current`].
+#[cfg(feature = "trace")]
+pub(super) fn between(ticks: (u64, u64), limit: Duration) -> Option<Trace> {
+    collector().trace_between(ticks, limit).map(complete)
+}
+
+fn complete(mut trace: Trace) -> Trace {
     let mut process = Profile::default();
     process_facts::add_to(&mut process);
     trace.program = process.program;
@@ -17,5 +26,5 @@ pub(super) fn current(limit: Duration) -> Option<Trace> {
     trace.host = process.host;
     trace.rank = process.rank;
     trace.ranks = process_facts::world_size();
-    Some(trace)
+    trace
 }

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 #[cfg(feature = "metrics")]
 use super::metrics;
-use super::{checkpoint, open_windows, waits, write_outputs};
+use super::{checkpoint, live, open_windows, waits, write_outputs};
 use crate::os::{fd, fork};
 use crate::settings::{Output, Settings};
 use crate::site::Entry;
@@ -35,6 +35,9 @@ const WRITE_LIMIT: Duration = Duration::from_secs(10);
 /// Timeout for a checkpoint that is being written. If it hangs, in a network file system for
 /// example, the reports are written all the same.
 const CHECKPOINT_LIMIT: Duration = Duration::from_secs(2);
+
+/// Timeout for an answer to a viewer that is being made.
+const ANSWER_LIMIT: Duration = Duration::from_secs(1);
 
 /// Timeout for a scrape of metrics in progress.
 #[cfg(feature = "metrics")]
@@ -99,6 +102,7 @@ unsafe extern "C" fn stop_in_forked_child() {
     thread_state::forget_in_forked_child();
     #[cfg(feature = "metrics")]
     metrics::close_in_forked_child();
+    live::close_in_forked_child();
 }
 
 extern "C" fn handler() {
@@ -132,6 +136,7 @@ fn wait_for_report() {
 
 fn write_reports() {
     let has_checkpoint = checkpoint::stop(CHECKPOINT_LIMIT);
+    live::stop(ANSWER_LIMIT);
     #[cfg(feature = "metrics")]
     metrics::stop(SCRAPE_LIMIT);
     for (settings, profile) in open_windows::at_exit(REPORT_LOCK_LIMIT) {

@@ -1,11 +1,13 @@
 //! Session lifecycle and process exit: measuring windows, and where the profile is delivered.
 
 mod activation;
+mod answer_cost;
 mod api;
 mod checkpoint;
 mod current_profile;
 mod current_trace;
 mod exit;
+mod live;
 mod measuring_session;
 #[cfg(feature = "metrics")]
 pub(crate) mod metrics;

@@ -118,6 +118,7 @@ impl Settings {
             Setting::Counters => self.counters = switch(value).ok_or_else(wrong)?,
             Setting::Stacks => self.stacks = switch(value).ok_or_else(wrong)?,
             Setting::Memory => self.memory = switch(value).ok_or_else(wrong)?,
+            Setting::Live => self.live = switch(value).ok_or_else(wrong)?,
             Setting::Metrics => self.metrics = Metrics::parse(value).ok_or_else(wrong)?,
             // Read when CUPTI starts, for sessions of the program as well.
             Setting::CuptiLibrary => {}

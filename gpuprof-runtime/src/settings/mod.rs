@@ -49,6 +49,8 @@ pub(crate) struct Settings {
     pub(crate) trace_limit: usize,
     /// Where metrics go.
     pub(crate) metrics: Metrics,
+    /// Whether viewers may connect.
+    pub(crate) live: bool,
 }
 
 impl Default for Settings {
@@ -70,6 +72,7 @@ impl Default for Settings {
             memory: false,
             trace_limit: TRACE_LIMIT,
             metrics: Metrics::default(),
+            live: false,
         }
     }
 }

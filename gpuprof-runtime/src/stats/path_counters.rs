@@ -338,10 +338,14 @@ impl PathCounters {
 
     fn open_calls(&self) -> OpenCalls {
         let mut open = self.pending.read();
-        match self.current.load(Relaxed) {
-            NO_CALL => {}
-            started => open.begin(started),
+        if let Some(started) = self.running_since() {
+            open.begin(started);
         }
         open
+    }
+
+    /// When the call in progress began, in clock ticks, unless the function is async.
+    pub(super) fn running_since(&self) -> Option<u64> {
+        Some(self.current.load(Relaxed)).filter(|started| *started != NO_CALL)
     }
 }

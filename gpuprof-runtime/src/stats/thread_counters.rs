@@ -15,6 +15,8 @@ use super::path_counters::PathCounters;
 use super::path_ids::{CallPaths, PathKey};
 use super::site_counters::SiteCounters;
 use super::window_epoch;
+use crate::clock;
+use crate::os;
 use crate::sync::AtomicU64;
 
 /// See the module.
@@ -40,6 +42,31 @@ pub(crate) struct ThreadCounters {
     pub(crate) misnested: AtomicU64,
     pub(crate) dropped: AtomicU64,
     pub(crate) invalid_amounts: AtomicU64,
+    owner: Owner,
+}
+
+/// The thread that writes the counters now, for viewers. All 0 if nobody asks.
+#[derive(Debug, Default)]
+struct Owner {
+    /// The system's number.
+    tid: AtomicU64,
+    /// Clock ticks.
+    began: AtomicU64,
+    /// What was counted when it began, or when the window began if that was later.
+    calls_before: AtomicU64,
+    ticks_before: AtomicU64,
+}
+
+/// What one thread has counted in the window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct RunningThread {
+    /// The system's number.
+    pub(crate) tid: u32,
+    pub(crate) calls: u64,
+    /// Clock ticks of these calls without nested spans.
+    pub(crate) self_ticks: u64,
+    /// When the innermost call in progress began, in clock ticks, and its path.
+    pub(crate) running: Option<(u64, u32)>,
 }
 
 /// Counters of a function, which has this id, or of one of its paths.
@@ -133,6 +160,61 @@ impl ThreadCounters {
         totals.misnested += self.misnested.load(Relaxed);
         totals.dropped += self.dropped.load(Relaxed);
         totals.invalid_amounts += self.invalid_amounts.load(Relaxed);
+    }
+}
+
+impl ThreadCounters {
+    /// The calling thread is the owner from now on.
+    pub(crate) fn begin_thread(&self) {
+        self.begin_window();
+        self.owner.began.store(clock::now(), Relaxed);
+        self.owner.tid.store(os::thread_id().into(), Relaxed);
+    }
+
+    /// What is counted so far belongs to an earlier window or owner.
+    pub(crate) fn begin_window(&self) {
+        let (calls, self_ticks) = self.calls();
+        self.owner.calls_before.store(calls, Relaxed);
+        self.owner.ticks_before.store(self_ticks, Relaxed);
+    }
+
+    /// The owner's counters, and its innermost call in progress. `None`: the thread has not said
+    /// who it is.
+    pub(crate) fn running(&self) -> Option<RunningThread> {
+        let tid = u32::try_from(self.owner.tid.load(Relaxed)).ok()?;
+        let began = self.owner.began.load(Relaxed);
+        let running = self.nodes().into_iter().filter_map(|node| {
+            // An earlier owner may have ended within a call.
+            let started = node.running_since().filter(|started| *started >= began)?;
+            Some((started, node.path))
+        });
+        let (calls, self_ticks) = self.calls();
+        (tid > 0).then(|| RunningThread {
+            tid,
+            calls: calls.saturating_sub(self.owner.calls_before.load(Relaxed)),
+            self_ticks: self_ticks.saturating_sub(self.owner.ticks_before.load(Relaxed)),
+            // Of calls that began at the same tick, the innermost has the longest path, which is
+            // numbered last.
+            running: running.max(),
+        })
+    }
+
+    fn nodes(&self) -> Vec<&'static PathCounters> {
+        let node = |listed: &Listed| match listed {
+            Listed::Node(node) => Some(*node),
+            Listed::Site(..) => None,
+        };
+        self.list.lock().iter().filter_map(node).collect()
+    }
+
+    /// Calls counted so far, and their clock ticks without nested spans.
+    fn calls(&self) -> (u64, u64) {
+        let epoch = window_epoch::current();
+        let nodes = self.nodes().into_iter().map(|node| node.read(epoch).cpu);
+        nodes.fold((0, 0), |(calls, ticks), cpu| {
+            let self_ticks = cpu.total.saturating_sub(cpu.nested);
+            (calls + cpu.calls, ticks + self_ticks)
+        })
     }
 }
 

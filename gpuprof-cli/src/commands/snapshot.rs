@@ -1,0 +1,69 @@
+//! `gpuprof snapshot`: the profile of a running program so far.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use gpuprof_report::live::Request;
+use gpuprof_report::sanitize;
+
+use crate::live::{self, LiveError};
+use crate::output::{self, Exit, Failed, complain};
+
+/// Characters of a program's name that a message shows.
+const MAX_TARGET: usize = 100;
+
+/// Writes the profile of a running program so far.
+///
+/// The program must run with GPUPROF_LIVE=1, as the same user, and goes on undisturbed. GPU times
+/// that are not read yet count as unfinished.
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// Process id, or file name, of the program
+    #[arg(value_name = "PID|PROGRAM")]
+    target: String,
+
+    /// File to write the JSON profile to, instead of standard output
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+/// Runs the command.
+pub(crate) fn run(arguments: &Arguments) -> Exit {
+    write_document(
+        &arguments.target,
+        Request::Snapshot,
+        arguments.output.as_deref(),
+    )
+}
+
+/// Writes what a program answers to a file, or to standard output.
+pub(super) fn write_document(target: &str, request: Request, output: Option<&Path>) -> Exit {
+    let mut connection = match live::connect(target) {
+        Ok(connection) => connection,
+        Err(problem) => {
+            complain(problem);
+            return Exit::BadInput;
+        }
+    };
+    let failed = |error: LiveError| {
+        complain(format_args!(
+            "{}: {error}",
+            sanitize::short(target, MAX_TARGET)
+        ));
+        Exit::BadInput
+    };
+    let Some(path) = output else {
+        let mut text = Vec::new();
+        return match connection.document(request, &mut text) {
+            Ok(()) => output::write(&text, None),
+            Err(error) => failed(error),
+        };
+    };
+    match output::replace(path, |out| connection.document(request, out)) {
+        Ok(()) => Exit::Success,
+        Err(Failed::Output(error) | Failed::Content(LiveError::Output(error))) => {
+            output::cannot_write(path, &error)
+        }
+        Err(Failed::Content(error)) => failed(error),
+    }
+}

@@ -1,0 +1,92 @@
+//! `gpuprof top`: the functions, threads and devices of a running program.
+
+mod model;
+mod numbers;
+#[cfg(feature = "top")]
+mod screen;
+mod tables;
+#[cfg(feature = "top")]
+mod terminal;
+#[cfg(all(test, feature = "top"))]
+mod tests;
+
+use std::thread;
+use std::time::Duration;
+
+use clap::Args;
+
+use self::model::{Model, Sort};
+use crate::live::{self, Connection, LiveError};
+use crate::output::{self, Exit, complain};
+
+/// Shows what a running program does now: its functions, threads and devices.
+///
+/// The program must run with GPUPROF_LIVE=1, as the same user, and goes on undisturbed. Rates are
+/// those since the last refresh, once a second; answers cost the program at most 1 % of a
+/// processor, and the refresh takes longer if they would cost more.
+///
+/// The cost in the first line is the CPU time of the program's answers, in percent of its time.
+///
+/// Keys: t, u, c, r and n sort by GPU time, CPU time, calls, calls per second and name; p shows
+/// threads, d devices, f functions; space pauses, arrows scroll, q quits.
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// Process id, or file name, of the program
+    #[arg(value_name = "PID|PROGRAM")]
+    target: String,
+
+    /// Print one refresh as text, for pipes, and end
+    #[arg(long)]
+    once: bool,
+
+    /// The order of functions
+    #[arg(long, value_enum, default_value_t = Sort::Gpu)]
+    sort: Sort,
+}
+
+/// Runs the command.
+pub(crate) fn run(arguments: &Arguments) -> Exit {
+    let connection = match live::connect(&arguments.target) {
+        Ok(connection) => connection,
+        Err(problem) => {
+            complain(problem);
+            return Exit::BadInput;
+        }
+    };
+    match arguments.once {
+        true => once(connection, arguments.sort),
+        false => watch(connection, arguments.sort),
+    }
+}
+
+#[cfg(feature = "top")]
+fn watch(connection: Connection, sort: Sort) -> Exit {
+    terminal::run(connection, sort)
+}
+
+#[cfg(not(feature = "top"))]
+fn watch(_: Connection, _: Sort) -> Exit {
+    complain(
+        "this build of the command has no screen: add --once, or install it with \
+         cargo install gpuprof-cli --features top",
+    );
+    Exit::BadInput
+}
+
+/// Two answers, one refresh apart: rates need both.
+fn once(mut connection: Connection, sort: Sort) -> Exit {
+    let mut model = Model::new(&connection);
+    let mut refresh = |pause: Duration| -> Result<Duration, LiveError> {
+        thread::sleep(pause);
+        let changes = connection.changes()?;
+        model.apply(changes);
+        Ok(model.interval())
+    };
+    match refresh(Duration::ZERO).and_then(&mut refresh) {
+        Ok(_) => output::write(tables::to_text(&model, sort).as_bytes(), None),
+        Err(error) => {
+            complain(format_args!("{} {}: {error}", model.pid, model.program));
+            Exit::BadInput
+        }
+    }
+}

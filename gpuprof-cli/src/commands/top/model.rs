@@ -1,0 +1,258 @@
+//! What is known of the program: the latest rows, their rates, and how these went.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+use clap::ValueEnum;
+use gpuprof_report::live::{Changes, DeviceRow, FunctionRow, ThreadRow};
+
+use crate::live::Connection;
+
+/// Refreshes that spark lines go back.
+const HISTORY: usize = 60;
+
+/// The shortest and the longest refresh, whatever the program says.
+const MIN_INTERVAL_MS: u64 = 1_000;
+const MAX_INTERVAL_MS: u64 = 60_000;
+
+/// The order of functions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Sort {
+    /// GPU time
+    Gpu,
+    /// CPU time
+    Cpu,
+    /// Number of calls
+    Calls,
+    /// Calls per second
+    Rate,
+    /// Name
+    Name,
+}
+
+/// A row and what it did since the last refresh.
+#[derive(Clone, Debug)]
+pub(super) struct Tracked<Row> {
+    pub(super) row: Row,
+    /// Age of the window when the row came, ns.
+    pub(super) wall_ns: u64,
+    pub(super) rates: Rates,
+    /// What the spark line shows, the latest last.
+    pub(super) history: VecDeque<f64>,
+}
+
+/// Changes of counters over the last refresh.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Rates {
+    pub(super) calls_per_s: f64,
+    /// GPU time, of a device busy time, per time.
+    pub(super) gpu: f64,
+    /// CPU time per time.
+    pub(super) cpu: f64,
+}
+
+/// The counters that rates are made of.
+trait Counters {
+    fn counted_calls(&self) -> u64;
+    fn counted_gpu_ns(&self) -> u64;
+    fn counted_cpu_ns(&self) -> u64;
+    /// What the spark line shows.
+    fn shown(rates: &Rates) -> f64;
+}
+
+impl Counters for FunctionRow {
+    fn counted_calls(&self) -> u64 {
+        self.calls
+    }
+
+    fn counted_gpu_ns(&self) -> u64 {
+        self.gpu_ns.unwrap_or(0)
+    }
+
+    fn counted_cpu_ns(&self) -> u64 {
+        self.cpu_ns
+    }
+
+    fn shown(rates: &Rates) -> f64 {
+        rates.calls_per_s
+    }
+}
+
+impl Counters for ThreadRow {
+    fn counted_calls(&self) -> u64 {
+        self.calls
+    }
+
+    fn counted_gpu_ns(&self) -> u64 {
+        0
+    }
+
+    fn counted_cpu_ns(&self) -> u64 {
+        self.cpu_ns
+    }
+
+    fn shown(rates: &Rates) -> f64 {
+        rates.cpu
+    }
+}
+
+impl Counters for DeviceRow {
+    fn counted_calls(&self) -> u64 {
+        self.timed_calls
+    }
+
+    fn counted_gpu_ns(&self) -> u64 {
+        self.busy_ns
+    }
+
+    fn counted_cpu_ns(&self) -> u64 {
+        0
+    }
+
+    fn shown(rates: &Rates) -> f64 {
+        rates.gpu
+    }
+}
+
+/// See the module.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Model {
+    pub(super) pid: u32,
+    pub(super) program: String,
+    pub(super) wall_ns: u64,
+    /// CPU time of the program's answers, ns.
+    pub(super) live_ns: u64,
+    next_ms: u64,
+    pub(super) functions: BTreeMap<u32, Tracked<FunctionRow>>,
+    pub(super) threads: BTreeMap<u32, Tracked<ThreadRow>>,
+    pub(super) devices: BTreeMap<u32, Tracked<DeviceRow>>,
+}
+
+impl Model {
+    pub(super) fn new(connection: &Connection) -> Self {
+        Self {
+            pid: connection.pid,
+            program: connection.program.clone(),
+            ..Self::default()
+        }
+    }
+
+    /// Time to the next refresh.
+    pub(super) fn interval(&self) -> Duration {
+        interval(self.next_ms)
+    }
+
+    /// Takes over what has changed.
+    pub(super) fn apply(&mut self, changes: Changes) {
+        if changes.reset {
+            self.functions.clear();
+            self.threads.clear();
+            self.devices.clear();
+        }
+        for tid in &changes.ended_threads {
+            self.threads.remove(tid);
+        }
+        // There is no rate before the second answer.
+        let elapsed_ns = match changes.reset {
+            true => 0,
+            false => changes.wall_ns.saturating_sub(self.wall_ns),
+        };
+        self.wall_ns = changes.wall_ns;
+        self.live_ns = changes.live_ns;
+        self.next_ms = changes.next_ms;
+        let time = (self.wall_ns, elapsed_ns);
+        refresh(&mut self.functions, changes.functions, |row| row.id, time);
+        refresh(&mut self.threads, changes.threads, |row| row.tid, time);
+        refresh(&mut self.devices, changes.devices, |row| row.device, time);
+    }
+
+    /// The functions in this order.
+    pub(super) fn functions(&self, sort: Sort) -> Vec<&Tracked<FunctionRow>> {
+        let mut rows: Vec<_> = self.functions.values().collect();
+        rows.sort_by(|a, b| a.row.name.cmp(&b.row.name));
+        match sort {
+            Sort::Name => {}
+            Sort::Gpu => rows.sort_by_key(|one| Reverse(one.row.gpu_ns)),
+            Sort::Cpu => rows.sort_by_key(|one| Reverse(one.row.cpu_ns)),
+            Sort::Calls => rows.sort_by_key(|one| Reverse(one.row.calls)),
+            Sort::Rate => {
+                rows.sort_by(|a, b| b.rates.calls_per_s.total_cmp(&a.rates.calls_per_s));
+            }
+        }
+        rows
+    }
+
+    /// What runs now, the longest call first: the time since the call began, ns, and its thread.
+    #[cfg(feature = "top")]
+    pub(super) fn running(&self) -> Vec<(u64, &ThreadRow)> {
+        let threads = self.threads.values();
+        let mut running: Vec<_> = threads
+            .filter(|one| one.row.running.is_some())
+            .map(|one| (self.running_ns(one), &one.row))
+            .collect();
+        running.sort_by_key(|(ns, _)| Reverse(*ns));
+        running
+    }
+
+    /// How long the thread's innermost call has run: longer than its row says, because a row is
+    /// not sent again while the call goes on.
+    pub(super) fn running_ns(&self, thread: &Tracked<ThreadRow>) -> u64 {
+        let since = self.wall_ns.saturating_sub(thread.wall_ns);
+        thread.row.running_ns.saturating_add(since)
+    }
+}
+
+/// The time to the next refresh if the program asks for `next_ms`.
+pub(super) fn interval(next_ms: u64) -> Duration {
+    Duration::from_millis(next_ms.clamp(MIN_INTERVAL_MS, MAX_INTERVAL_MS))
+}
+
+fn refresh<Row: Counters>(
+    rows: &mut BTreeMap<u32, Tracked<Row>>,
+    changed: Vec<Row>,
+    number: impl Fn(&Row) -> u32,
+    (wall_ns, elapsed_ns): (u64, u64),
+) {
+    for tracked in rows.values_mut() {
+        tracked.rates = Rates::default();
+    }
+    for row in changed {
+        let id = number(&row);
+        let before = rows.remove(&id);
+        let zero = (0, 0, 0);
+        let earlier = before.as_ref().map_or(zero, |before| {
+            let row = &before.row;
+            (
+                row.counted_calls(),
+                row.counted_gpu_ns(),
+                row.counted_cpu_ns(),
+            )
+        });
+        let per_ns = |now: u64, before: u64| match elapsed_ns {
+            0 => 0.0,
+            ns => now.saturating_sub(before) as f64 / ns as f64,
+        };
+        let rates = Rates {
+            calls_per_s: 1e9 * per_ns(row.counted_calls(), earlier.0),
+            gpu: per_ns(row.counted_gpu_ns(), earlier.1),
+            cpu: per_ns(row.counted_cpu_ns(), earlier.2),
+        };
+        let tracked = Tracked {
+            row,
+            wall_ns,
+            rates,
+            history: before.map(|before| before.history).unwrap_or_default(),
+        };
+        rows.insert(id, tracked);
+    }
+    if elapsed_ns == 0 {
+        return;
+    }
+    for tracked in rows.values_mut() {
+        tracked.history.push_back(Row::shown(&tracked.rates));
+        if tracked.history.len() > HISTORY {
+            tracked.history.pop_front();
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! The terminal: refreshes and keys until the user quits.
+
+use std::io::{self, IsTerminal};
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::thread;
+use std::time::Duration;
+
+use gpuprof_report::live::Changes;
+use ratatui::DefaultTerminal;
+use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+
+use super::model::{Model, Sort, interval};
+use super::screen::{self, Choice, View};
+use crate::live::{Connection, LiveError};
+use crate::output::{Exit, complain};
+
+/// How long keys are waited for before it is looked for an answer.
+const TICK: Duration = Duration::from_millis(100);
+
+/// Rows that a page key scrolls by.
+const PAGE: usize = 10;
+
+/// Shows the program until the user quits.
+pub(super) fn run(connection: Connection, sort: Sort) -> Exit {
+    if !io::stdout().is_terminal() {
+        complain("standard output is no terminal: add --once to print one refresh as text");
+        return Exit::BadInput;
+    }
+    let model = Model::new(&connection);
+    let answers = ask(connection);
+    let mut terminal = match ratatui::try_init() {
+        Ok(terminal) => terminal,
+        Err(error) => {
+            complain(format_args!("the terminal cannot be used: {error}"));
+            return Exit::BadInput;
+        }
+    };
+    let watched = watch(&mut terminal, model, sort, &answers);
+    ratatui::restore();
+    match watched {
+        Ok(()) => Exit::Success,
+        Err(error) => {
+            complain(format_args!("the terminal cannot be used: {error}"));
+            Exit::BadInput
+        }
+    }
+}
+
+/// Asks on a thread of its own: keys work while an answer takes long.
+fn ask(mut connection: Connection) -> Receiver<Result<Changes, LiveError>> {
+    let (sender, receiver) = sync_channel(1);
+    thread::spawn(move || {
+        loop {
+            let answer = connection.changes();
+            let pause = match &answer {
+                Ok(changes) => Some(interval(changes.next_ms)),
+                Err(_) => None,
+            };
+            // Nobody receives it if the user has quit.
+            let is_sent = sender.send(answer).is_ok();
+            match pause.filter(|_| is_sent) {
+                Some(pause) => thread::sleep(pause),
+                None => return,
+            }
+        }
+    });
+    receiver
+}
+
+fn watch(
+    terminal: &mut DefaultTerminal,
+    mut model: Model,
+    sort: Sort,
+    answers: &Receiver<Result<Changes, LiveError>>,
+) -> io::Result<()> {
+    let mut choice = Choice {
+        view: View::Functions,
+        sort,
+        offset: 0,
+        is_paused: false,
+    };
+    // The model goes on while the screen is paused: only changes are sent.
+    let mut frozen: Option<Model> = None;
+    let mut ended: Option<String> = None;
+    loop {
+        while let Ok(answer) = answers.try_recv() {
+            match answer {
+                Ok(changes) => model.apply(changes),
+                Err(error) => ended = Some(error.to_string()),
+            }
+        }
+        let shown = frozen.as_ref().unwrap_or(&model);
+        terminal.draw(|frame| screen::draw(frame, shown, &choice, ended.as_deref()))?;
+        if !event::poll(TICK)? {
+            continue;
+        }
+        let Event::Key(key) = event::read()? else {
+            continue;
+        };
+        if !press(key, &mut choice) {
+            return Ok(());
+        }
+        frozen = match (choice.is_paused, frozen) {
+            (true, None) => Some(model.clone()),
+            (true, frozen) => frozen,
+            (false, _) => None,
+        };
+    }
+}
+
+/// Changes the choice. Returns whether to go on.
+fn press(key: KeyEvent, choice: &mut Choice) -> bool {
+    if key.kind == KeyEventKind::Release {
+        return true;
+    }
+    let is_control = key.modifiers.contains(KeyModifiers::CONTROL);
+    let mut view = |view| (choice.view, choice.offset) = (view, 0);
+    match key.code {
+        KeyCode::Char('c') if is_control => return false,
+        KeyCode::Char('q') | KeyCode::Esc => return false,
+        KeyCode::Char('t') => choice.sort = Sort::Gpu,
+        KeyCode::Char('u') => choice.sort = Sort::Cpu,
+        KeyCode::Char('c') => choice.sort = Sort::Calls,
+        KeyCode::Char('r') => choice.sort = Sort::Rate,
+        KeyCode::Char('n') => choice.sort = Sort::Name,
+        KeyCode::Char('f') => view(View::Functions),
+        KeyCode::Char('p') => view(View::Threads),
+        KeyCode::Char('d') => view(View::Devices),
+        KeyCode::Char(' ') => choice.is_paused = !choice.is_paused,
+        KeyCode::Up | KeyCode::Char('k') => choice.offset = choice.offset.saturating_sub(1),
+        KeyCode::Down | KeyCode::Char('j') => choice.offset += 1,
+        KeyCode::PageUp => choice.offset = choice.offset.saturating_sub(PAGE),
+        KeyCode::PageDown => choice.offset += PAGE,
+        KeyCode::Home => choice.offset = 0,
+        _ => {}
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_sort_choose_pause_and_quit() {
+        let mut choice = Choice {
+            view: View::Functions,
+            sort: Sort::Gpu,
+            offset: 5,
+            is_paused: false,
+        };
+        let mut key = |code| press(KeyEvent::new(code, KeyModifiers::NONE), &mut choice);
+        for code in ['c', 'p', ' '] {
+            assert!(key(KeyCode::Char(code)));
+        }
+        assert!(key(KeyCode::Down));
+        assert!(!key(KeyCode::Char('q')));
+        assert_eq!((choice.sort, choice.view), (Sort::Calls, View::Threads));
+        assert_eq!((choice.offset, choice.is_paused), (1, true));
+        let control_c = KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL);
+        assert!(!press(control_c, &mut choice));
+    }
+}

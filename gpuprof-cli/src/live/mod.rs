@@ -1,0 +1,11 @@
+//! Running programs with `GPUPROF_LIVE=on`: finds and asks them.
+
+mod connection;
+mod programs;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use connection::{Connection, LiveError};
+pub(crate) use programs::connect;
+#[cfg(test)]
+pub(crate) use tests::answering;

@@ -1,0 +1,95 @@
+//! Which running programs offer a live view.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use gpuprof_report::live::{FolderError, check_folder, folder_path, pid_of, socket_name};
+use gpuprof_report::sanitize;
+
+use super::{Connection, LiveError};
+
+/// Characters of a program's name that a message shows.
+const MAX_NAME: usize = 100;
+
+/// Programs that a message lists.
+const MAX_LISTED: usize = 20;
+
+const START_IT: &str = "start it with GPUPROF_LIVE=1; the socket opens at its first profiled call";
+
+/// Connects to the program with this process id or, if it is no number, file name.
+///
+/// # Errors
+/// What to tell the user.
+pub(crate) fn connect(target: &str) -> Result<Connection, String> {
+    let user = rustix::process::geteuid().as_raw();
+    let folder = folder_path(std::env::var_os("XDG_RUNTIME_DIR").as_deref(), user);
+    connect_in(&folder, user, target)
+}
+
+pub(super) fn connect_in(folder: &Path, user: u32, target: &str) -> Result<Connection, String> {
+    let shown = sanitize::short(target, MAX_NAME);
+    match check_folder(folder, user) {
+        Ok(()) => {}
+        Err(FolderError::Io(error)) if error.kind() == ErrorKind::NotFound => {
+            return Err(format!(
+                "{shown}: no program offers a live view; {START_IT}"
+            ));
+        }
+        Err(error) => return Err(format!("{}: {error}", folder.display())),
+    }
+    match target.parse() {
+        Ok(pid) => by_pid(folder, user, pid).map_err(|error| match error {
+            LiveError::Gone => format!("{shown}: this process offers no live view; {START_IT}"),
+            error => format!("{shown}: {error}"),
+        }),
+        Err(_) => by_name(folder, user, target),
+    }
+}
+
+fn by_pid(folder: &Path, user: u32, pid: u32) -> Result<Connection, LiveError> {
+    Connection::open(&folder.join(socket_name(pid)), user)
+}
+
+fn by_name(folder: &Path, user: u32, target: &str) -> Result<Connection, String> {
+    let shown = sanitize::short(target, MAX_NAME);
+    let (mut found, mut others) = (Vec::new(), Vec::new());
+    for (path, pid) in sockets(folder) {
+        match Connection::open(&path, user) {
+            Ok(connection) if connection.program == target => found.push(connection),
+            Ok(connection) => others.push(format!("{pid} {}", connection.program)),
+            // Left by a process that was killed.
+            Err(LiveError::Gone) => drop(fs::remove_file(&path)),
+            Err(error) => others.push(format!("{pid} ({error})")),
+        }
+    }
+    if found.len() > 1 {
+        let listed = found.iter().take(MAX_LISTED);
+        let ids: Vec<String> = listed.map(|one| one.pid.to_string()).collect();
+        return Err(format!(
+            "{shown}: {} programs of this name run; name one by its process id: {}",
+            found.len(),
+            ids.join(", ")
+        ));
+    }
+    found.pop().ok_or_else(|| {
+        others.truncate(MAX_LISTED);
+        match others.is_empty() {
+            true => format!("{shown}: no program offers a live view; {START_IT}"),
+            false => format!(
+                "{shown}: no program of this name offers a live view; there are: {}",
+                others.join(", ")
+            ),
+        }
+    })
+}
+
+/// The sockets of the folder, by process id.
+fn sockets(folder: &Path) -> Vec<(PathBuf, u32)> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut sockets: Vec<_> = entries
+        .filter_map(|entry| Some((entry.path(), pid_of(&entry.file_name())?)))
+        .collect();
+    sockets.sort_by_key(|(_, pid)| *pid);
+    sockets
+}

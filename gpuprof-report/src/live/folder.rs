@@ -1,0 +1,150 @@
+//! Where sockets are: a folder that only one user can use.
+
+use std::ffi::OsStr;
+use std::fmt;
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// The mode of the folder: its user alone may list and open what is in it.
+const MODE: u32 = 0o700;
+
+/// The folder of the sockets of `user`: `gpuprof` in `runtime_folder`, the value of
+/// `XDG_RUNTIME_DIR`, or `/tmp/gpuprof-UID` if that is not an absolute path.
+#[must_use]
+pub fn folder_path(runtime_folder: Option<&OsStr>, user: u32) -> PathBuf {
+    let folder = runtime_folder.map(Path::new);
+    match folder.filter(|folder| folder.is_absolute()) {
+        Some(folder) => folder.join("gpuprof"),
+        None => PathBuf::from(format!("/tmp/gpuprof-{user}")),
+    }
+}
+
+/// The file name of the socket of a process.
+#[must_use]
+pub fn socket_name(pid: u32) -> String {
+    format!("{pid}.sock")
+}
+
+/// The process whose socket has this file name. `None`: it is no socket of gpuprof.
+#[must_use]
+pub fn pid_of(name: &OsStr) -> Option<u32> {
+    let pid = name.to_str()?.strip_suffix(".sock")?.parse().ok()?;
+    (OsStr::new(&socket_name(pid)) == name).then_some(pid)
+}
+
+/// Why a folder is not used.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum FolderError {
+    /// It cannot be looked at.
+    Io(io::Error),
+    /// It is a symlink or a file.
+    NotAFolder,
+    /// It belongs to another user.
+    OtherUser(u32),
+    /// Its mode is not 0700.
+    Mode(u32),
+}
+
+impl fmt::Display for FolderError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Io(error) => error.fmt(f),
+            Self::NotAFolder => f.write_str("it is not a folder"),
+            Self::OtherUser(user) => write!(f, "it belongs to user {user}"),
+            Self::Mode(mode) => write!(f, "its mode is {mode:04o}, not 0700"),
+        }
+    }
+}
+
+impl std::error::Error for FolderError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Io(error) => Some(error),
+            Self::NotAFolder | Self::OtherUser(_) | Self::Mode(_) => None,
+        }
+    }
+}
+
+/// Whether `folder` is a folder of `user` that nobody else may use, and no symlink to one.
+///
+/// # Errors
+/// [`FolderError`] if it is not.
+pub fn check_folder(folder: &Path, user: u32) -> Result<(), FolderError> {
+    let found = fs::symlink_metadata(folder).map_err(FolderError::Io)?;
+    if !found.is_dir() {
+        return Err(FolderError::NotAFolder);
+    }
+    if found.uid() != user {
+        return Err(FolderError::OtherUser(found.uid()));
+    }
+    match found.mode() & 0o7777 {
+        MODE => Ok(()),
+        mode => Err(FolderError::Mode(mode)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::Permissions;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    #[test]
+    fn the_folder_is_in_the_runtime_folder_or_names_the_user() {
+        let path = |folder: Option<&str>| folder_path(folder.map(OsStr::new), 7);
+        assert_eq!(path(Some("/run/user/7")), Path::new("/run/user/7/gpuprof"));
+        for folder in [None, Some(""), Some("run")] {
+            assert_eq!(path(folder), Path::new("/tmp/gpuprof-7"));
+        }
+    }
+
+    #[test]
+    fn only_exact_names_are_sockets() {
+        assert_eq!(pid_of(OsStr::new(&socket_name(4_711))), Some(4_711));
+        for name in [
+            "", ".sock", "04.sock", "+4.sock", "4.socket", "-1.sock", "4",
+        ] {
+            assert_eq!(pid_of(OsStr::new(name)), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn links_files_other_modes_and_other_users_are_refused() {
+        let parent = tempfile::tempdir().unwrap();
+        let folder = parent.path().join("gpuprof");
+        fs::create_dir(&folder).unwrap();
+        let user = fs::metadata(&folder).unwrap().uid();
+        let set = |mode| fs::set_permissions(&folder, Permissions::from_mode(mode)).unwrap();
+        let refusal = |path: &Path, user| match check_folder(path, user) {
+            Ok(()) => String::new(),
+            Err(error) => error.to_string(),
+        };
+        set(0o700);
+        assert_eq!(refusal(&folder, user), "");
+        assert_eq!(
+            refusal(&folder, user + 1),
+            format!("it belongs to user {user}")
+        );
+        for mode in [0o750, 0o701, 0o777, 0o600, 0o1700] {
+            set(mode);
+            assert_eq!(
+                refusal(&folder, user),
+                format!("its mode is {mode:04o}, not 0700")
+            );
+        }
+        set(0o700);
+        let link = parent.path().join("link");
+        symlink(&folder, &link).unwrap();
+        assert_eq!(refusal(&link, user), "it is not a folder");
+        let file = parent.path().join("file");
+        fs::write(&file, "").unwrap();
+        assert_eq!(refusal(&file, user), "it is not a folder");
+        assert!(matches!(
+            check_folder(&parent.path().join("missing"), user),
+            Err(FolderError::Io(_))
+        ));
+    }
+}

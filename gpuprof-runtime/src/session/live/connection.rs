@@ -1,0 +1,124 @@
+//! One viewer: it sends requests and gets an answer to each.
+
+use std::io::{self, ErrorKind, Write};
+use std::os::fd::{AsRawFd, RawFd};
+use std::os::unix::net::UnixStream;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::answers::{self, Answer};
+use super::budget::{self, PACE};
+use crate::os;
+use crate::session::process_facts;
+use gpuprof_report::live::{
+    DocumentWriter, Head, MAX_REQUEST_BYTES, Request, Sent, read_frame, write_frame,
+};
+#[cfg(feature = "trace")]
+use gpuprof_report::trace;
+
+/// How long a viewer may take for its next request.
+const IDLE_LIMIT: Duration = Duration::from_secs(60);
+
+/// How long it may read nothing of an answer.
+const STALL_LIMIT: Duration = Duration::from_secs(2);
+
+/// How long it may take to read an answer, all of it.
+const ANSWER_LIMIT: Duration = Duration::from_secs(60);
+
+pub(super) struct Connection {
+    stream: UnixStream,
+    /// What the viewer knows.
+    sent: Sent,
+}
+
+impl AsRawFd for Connection {
+    fn as_raw_fd(&self) -> RawFd {
+        self.stream.as_raw_fd()
+    }
+}
+
+impl Connection {
+    /// # Errors
+    /// The system's.
+    pub(super) fn new(stream: UnixStream) -> io::Result<Self> {
+        stream.set_read_timeout(Some(IDLE_LIMIT))?;
+        stream.set_write_timeout(Some(STALL_LIMIT))?;
+        Ok(Self {
+            stream,
+            sent: Sent::default(),
+        })
+    }
+
+    /// Answers until the viewer is gone or breaks a limit.
+    pub(super) fn serve(&mut self) {
+        while let Ok(Some(text)) = read_frame(&mut self.stream, MAX_REQUEST_BYTES) {
+            let request = match Request::parse(&text) {
+                Ok(request) => request,
+                Err(error) => return self.refuse(&error.to_string()),
+            };
+            let answer = answers::answer(request, &mut self.sent, &self.stream);
+            let before = os::thread_cpu_ns();
+            let written = self.write(&answer);
+            budget::charge(os::thread_cpu_ns().saturating_sub(before));
+            if written.is_err() {
+                return;
+            }
+            if request == Request::Hello {
+                thread::sleep(PACE);
+            }
+        }
+    }
+
+    /// Says why there is no answer.
+    pub(super) fn refuse(&mut self, reason: &str) {
+        // The connection ends in any case.
+        let _ = self.write(&Answer::Refused(reason.to_owned()));
+    }
+
+    fn write(&mut self, answer: &Answer) -> io::Result<()> {
+        let mut out = Outgoing {
+            stream: &self.stream,
+            until: Instant::now() + ANSWER_LIMIT,
+        };
+        let head = Head::new(&process_facts::program(), std::process::id());
+        let head = match answer {
+            Answer::Refused(reason) => head.with_error(reason),
+            _ => head,
+        };
+        write_frame(&mut out, head.to_json().as_bytes())?;
+        match answer {
+            Answer::Hello | Answer::Refused(_) => Ok(()),
+            Answer::Frame(text) => write_frame(&mut out, text.as_bytes()),
+            Answer::Document(text) => {
+                let mut document = DocumentWriter::new(&mut out);
+                document.write_all(text)?;
+                document.end()
+            }
+            #[cfg(feature = "trace")]
+            Answer::TimeLine(time_line, format) => {
+                let mut document = DocumentWriter::new(&mut out);
+                trace::write(time_line, *format, &mut document)?;
+                document.end()
+            }
+        }
+    }
+}
+
+/// A viewer that reads too slowly is an error.
+struct Outgoing<'a> {
+    stream: &'a UnixStream,
+    until: Instant,
+}
+
+impl Write for Outgoing<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if Instant::now() > self.until {
+            return Err(ErrorKind::TimedOut.into());
+        }
+        self.stream.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

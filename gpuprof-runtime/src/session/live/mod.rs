@@ -1,0 +1,47 @@
+//! `GPUPROF_LIVE=on`: viewers of the same user connect to a Unix socket and ask for counters, for
+//! the profile, or for a time line.
+//!
+//! A thread waits for viewers, and each viewer has one of its own: a time line that takes seconds,
+//! or a viewer that stops reading, keeps no other viewer waiting. While nobody is connected nothing
+//! runs. All limits are in docs/security.md.
+
+mod answers;
+mod budget;
+mod connection;
+mod connections;
+#[cfg(feature = "trace")]
+mod recording;
+mod server;
+mod socket;
+
+pub(super) use self::budget::stop;
+pub(super) use self::connections::close_in_forked_child;
+
+use self::socket::Socket;
+use super::write_outputs;
+use crate::collector::collector;
+use crate::os::{fd, thread_signals};
+use crate::settings::{Mode, Settings};
+
+/// Lets viewers connect, if the settings ask for it.
+pub(super) fn start(settings: &Settings) {
+    if !settings.live || settings.mode != Mode::On {
+        return;
+    }
+    collector().watch_threads();
+    let socket = match Socket::bind() {
+        Ok(socket) => socket,
+        Err((path, problem)) => {
+            let path = write_outputs::shown(&path);
+            return no_effect(&format!("{path}: {problem}"));
+        }
+    };
+    if let Err(error) = thread_signals::spawn("gpuprof-live", move || server::run(&socket)) {
+        socket::remove();
+        no_effect(&format!("could not start a thread: {error}"));
+    }
+}
+
+fn no_effect(problem: &str) {
+    fd::stderr(format!("gpuprof: GPUPROF_LIVE has no effect: {problem}\n").as_bytes());
+}

@@ -1,0 +1,76 @@
+//! A time line of the next moments, for a viewer.
+
+use std::os::fd::AsRawFd;
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+
+use super::budget::{self, ENDING, LOCKED};
+use crate::clock;
+use crate::collector::collector;
+use crate::os::poll;
+use crate::session::current_trace;
+use crate::session::waits::{self, LOCK_LIMIT};
+use gpuprof_report::trace::Trace;
+
+/// Held while a viewer's time line is recorded.
+static RECORDING: Mutex<()> = Mutex::new(());
+
+/// The recorder of the time line, on for a viewer until this is dropped.
+struct Lent;
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        collector().end_lending();
+    }
+}
+
+/// Records for `ms` milliseconds, or until the viewer is gone.
+///
+/// # Errors
+/// Why there is no time line.
+pub(super) fn record(ms: u64, viewer: &UnixStream) -> Result<Trace, &'static str> {
+    let Some(_recording) = RECORDING.try_lock() else {
+        return Err("another viewer records a time line; try again");
+    };
+    let began = collector().lend_recorder();
+    let began = began.ok_or("nothing is measured at present; try again")?;
+    let lent = Lent;
+    let is_there = wait(Duration::from_millis(ms), viewer);
+    drop(lent);
+    let ended = clock::now();
+    let made = match is_there {
+        true => {
+            waits::wait(waits::exit_wait(LOCK_LIMIT));
+            budget::make(|| current_trace::between((began, ended), LOCK_LIMIT))
+        }
+        false => None,
+    };
+    collector().recorder.forget_lent();
+    let (time_line, _) = made.ok_or(ENDING)?;
+    time_line.ok_or(LOCKED)
+}
+
+/// Waits for `limit`. Returns whether the viewer is still there.
+fn wait(limit: Duration, viewer: &UnixStream) -> bool {
+    let until = Instant::now() + limit;
+    loop {
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return true;
+        }
+        let mut requests = [libc::pollfd {
+            fd: viewer.as_raw_fd(),
+            events: libc::POLLRDHUP,
+            revents: 0,
+        }];
+        let [request] = match poll::wait(&mut requests, Some(left)) {
+            Ok(()) => requests,
+            Err(_) => return false,
+        };
+        if request.revents != 0 {
+            return false;
+        }
+    }
+}

@@ -1,0 +1,20 @@
+//! Promise: with `GPUPROF_LIVE=1` viewers of the same user see the counters of the running program,
+//! exactly, and nothing that a viewer does disturbs the program.
+
+mod access;
+mod counters;
+mod files;
+mod limits;
+mod traces;
+mod viewer;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    support::suite::run(&[
+        counters::MODULE,
+        traces::MODULE,
+        limits::MODULE,
+        access::MODULE,
+    ])
+}
