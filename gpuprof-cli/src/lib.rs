@@ -47,6 +47,8 @@ enum Command {
     Snapshot(commands::snapshot::Arguments),
     Top(commands::top::Arguments),
     Trace(commands::trace::Arguments),
+    #[cfg(feature = "mcp")]
+    Mcp(commands::mcp::Arguments),
     Doctor(commands::doctor::Arguments),
     Completions(commands::describe::CompletionArguments),
     Man(commands::describe::ManArguments),
@@ -75,6 +77,8 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Snapshot(arguments) => commands::snapshot::run(&arguments),
         Command::Top(arguments) => commands::top::run(&arguments),
         Command::Trace(arguments) => commands::trace::run(&arguments),
+        #[cfg(feature = "mcp")]
+        Command::Mcp(arguments) => commands::mcp::run(&arguments),
         Command::Doctor(arguments) => commands::doctor::run(&arguments),
         Command::Completions(arguments) => {
             commands::describe::completions(&arguments, Arguments::command())

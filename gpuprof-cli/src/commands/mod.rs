@@ -4,6 +4,8 @@ pub(crate) mod describe;
 pub(crate) mod diff;
 pub(crate) mod doctor;
 pub(crate) mod export;
+#[cfg(feature = "mcp")]
+pub(crate) mod mcp;
 pub(crate) mod merge;
 mod merge_traces;
 pub(crate) mod run;

@@ -52,6 +52,7 @@ fn every_command_has_a_manual_page() {
         "snapshot",
         "top",
         "trace",
+        "mcp",
         "doctor",
         "completions",
         "man",
@@ -64,8 +65,8 @@ fn every_command_has_a_manual_page() {
     assert_eq!(unknown.code, Some(2));
     assert_eq!(
         unknown.stderr,
-        "gpuprof: man: accepted are show, diff, merge, export, run, snapshot, top, trace, doctor, \
-         completions, man, help\n"
+        "gpuprof: man: accepted are show, diff, merge, export, run, snapshot, top, trace, mcp, \
+         doctor, completions, man, help\n"
     );
 }
 

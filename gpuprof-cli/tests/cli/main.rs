@@ -7,6 +7,8 @@ mod export;
 #[cfg(not(feature = "parquet"))]
 mod export_without_parquet;
 mod hostile_files;
+#[cfg(feature = "mcp")]
+mod mcp;
 mod merge;
 mod run;
 mod show;

@@ -1,0 +1,239 @@
+//! The texts that the tools answer with.
+
+use std::collections::BTreeSet;
+use std::num::NonZeroUsize;
+
+use gpuprof_report::compare::{self, Options, compare};
+use gpuprof_report::profile::{Finding, Function, Profile, TreeNode};
+use gpuprof_report::sanitize;
+use gpuprof_report::table::{self, TableOptions};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::filter::has_calls;
+
+/// Functions that an answer lists because the name did not say which.
+const MAX_LISTED: usize = 20;
+
+/// Characters of a name that the agent sent.
+const MAX_NAME: usize = 200;
+
+/// The call paths of a function, longest GPU time first; the others are counted.
+const MAX_PATHS: usize = 20;
+
+/// The report.
+pub(super) fn summary(profile: &Profile, limit: usize, full: bool) -> String {
+    let mut options = TableOptions::default();
+    options.limit = NonZeroUsize::new(limit);
+    options.full = full;
+    options.full_report = Some("full = true");
+    let mut text = Vec::new();
+    // Writing into memory cannot fail.
+    let _ = table::write(profile, &options, &mut text);
+    match text.is_empty() {
+        true => "no profiled function has run".to_owned(),
+        false => String::from_utf8_lossy(&text).into_owned(),
+    }
+}
+
+/// One function.
+///
+/// # Errors
+/// If the name says none, or several.
+pub(super) fn function(profile: &Profile, name: &str) -> Result<String, String> {
+    let (index, function) = find(profile, name)?;
+    let mut answer = without_histograms(function);
+    let (paths, more) = paths(profile, index);
+    if let Value::Object(fields) = &mut answer {
+        fields.remove("kernels");
+        fields.insert("paths".into(), paths.into());
+        fields.insert("more_paths".into(), more.into());
+        fields.insert("nested_functions".into(), nested(profile, index).into());
+        let findings: Vec<Value> = about(profile, Some(&function.name)).collect();
+        fields.insert("findings".into(), findings.into());
+    }
+    Ok(answer.to_string())
+}
+
+/// The kernels of a function, or of the program.
+///
+/// # Errors
+/// If the name says no function, or several, or if kernels were not recorded.
+pub(super) fn kernels(
+    profile: &Profile,
+    name: Option<&str>,
+    limit: usize,
+) -> Result<String, String> {
+    let kernels = match name {
+        Some(name) => &find(profile, name)?.1.activity.kernels,
+        None => &profile.kernels,
+    };
+    if kernels.is_empty() && profile.cupti.is_none() {
+        return Err(
+            "kernels are not in this profile: run the program with GPUPROF_CUPTI=on".into(),
+        );
+    }
+    let limit = NonZeroUsize::new(limit).map_or(usize::MAX, NonZeroUsize::get);
+    let shown: Vec<Value> = kernels.iter().take(limit).map(without_histograms).collect();
+    let more = kernels.len() - shown.len();
+    Ok(json!({"kernels": shown, "more_kernels": more}).to_string())
+}
+
+/// What to improve, and the commands for a closer look.
+///
+/// # Errors
+/// If the name says no function, or several.
+pub(super) fn findings(profile: &Profile, name: Option<&str>) -> Result<String, String> {
+    let function = match name {
+        Some(name) => Some(find(profile, name)?.1.name.as_str()),
+        None => None,
+    };
+    let findings: Vec<Value> = about(profile, function).collect();
+    let mut answer = json!({"wall_ns": profile.wall_ns, "findings": findings});
+    if function.is_none() && !profile.commands.is_empty() {
+        answer["commands"] = value(&profile.commands);
+    }
+    Ok(answer.to_string())
+}
+
+/// The comparison of two versions.
+///
+/// # Errors
+/// If there is nothing to compare.
+pub(super) fn diff(old: &[Profile], new: &[Profile], limit: usize) -> Result<String, String> {
+    if old.is_empty() {
+        return Err("old: name at least one run to compare with".into());
+    }
+    let comparison = compare(old, new, &Options::default());
+    match comparison.items.is_empty() {
+        true => Err("no function ran in any of the runs: there is nothing to compare".into()),
+        false => Ok(compare::to_text(&comparison, limit, false)),
+    }
+}
+
+/// The findings about a function, or all.
+fn about<'a>(profile: &'a Profile, function: Option<&'a str>) -> impl Iterator<Item = Value> + 'a {
+    let is_about = move |finding: &&Finding| match function {
+        Some(name) => finding.function.as_deref() == Some(name),
+        None => true,
+    };
+    profile.findings.iter().filter(is_about).map(value)
+}
+
+/// The function of this name or, if there is none, the one whose name has this part; with its
+/// index.
+fn find<'a>(profile: &'a Profile, name: &str) -> Result<(usize, &'a Function), String> {
+    let functions = || profile.functions.iter().enumerate();
+    if let Some(exact) = functions().find(|(_, function)| function.name == name) {
+        return Ok(exact);
+    }
+    let matching: Vec<_> = functions()
+        .filter(|(_, function)| function.name.contains(name))
+        .collect();
+    let shown = sanitize::short(name, MAX_NAME);
+    match matching.as_slice() {
+        [one] => Ok(*one),
+        [] if has_calls(profile) => Err(format!(
+            "{shown}: no function has this name; there are: {}",
+            listed(functions().map(|(_, function)| function))
+        )),
+        [] => Err("no profiled function has run".into()),
+        several => Err(format!(
+            "{shown}: {} functions have this in their name: {}",
+            several.len(),
+            listed(several.iter().map(|(_, function)| *function))
+        )),
+    }
+}
+
+/// Names of functions, longest GPU time first.
+fn listed<'a>(functions: impl Iterator<Item = &'a Function>) -> String {
+    let mut functions: Vec<_> = functions.collect();
+    functions.sort_by_key(|function| {
+        let gpu = function.gpu.as_ref().map_or(0, |gpu| gpu.times.total_ns);
+        std::cmp::Reverse((gpu, function.cpu.total_ns))
+    });
+    let names = functions.iter().map(|function| function.name.as_str());
+    let mut text = names.take(MAX_LISTED).collect::<Vec<_>>().join(", ");
+    if let more @ 1.. = functions.len().saturating_sub(MAX_LISTED) {
+        text.push_str(&format!(", and {more} more"));
+    }
+    text
+}
+
+/// The call paths that end in a function, and how many more there are.
+fn paths(profile: &Profile, index: usize) -> (Vec<Value>, usize) {
+    let mut nodes: Vec<&TreeNode> = nodes_of(profile, index).collect();
+    nodes.sort_by_key(|node| std::cmp::Reverse((node.gpu_total_ns, node.cpu_total_ns)));
+    let shown = nodes.iter().take(MAX_PATHS).map(|node| {
+        json!({
+            "path": path(profile, node),
+            "label": node.label,
+            "calls": node.calls,
+            "cpu_total_ns": node.cpu_total_ns,
+            "cpu_self_ns": node.cpu_self_ns,
+            "gpu_total_ns": node.gpu_total_ns,
+            "gpu_self_ns": node.gpu_self_ns,
+        })
+    });
+    (shown.collect(), nodes.len().saturating_sub(MAX_PATHS))
+}
+
+/// The functions that a function calls, by name.
+fn nested(profile: &Profile, index: usize) -> Vec<String> {
+    let own: BTreeSet<u32> = nodes_of(profile, index).map(|node| node.id).collect();
+    let is_inside = |node: &&TreeNode| node.parent.is_some_and(|parent| own.contains(&parent));
+    let nested = profile.tree.iter().filter(is_inside);
+    let names: BTreeSet<&String> = nested.map(|node| &node.name).collect();
+    names.into_iter().cloned().collect()
+}
+
+/// Where a function is in the call tree.
+fn nodes_of(profile: &Profile, index: usize) -> impl Iterator<Item = &TreeNode> {
+    let is_it = move |node: &&TreeNode| node.function.map(|found| found as usize) == Some(index);
+    profile.tree.iter().filter(is_it)
+}
+
+/// The names on the way to a node, outermost first. Parents come before their children, so that
+/// the search goes backwards and ends.
+fn path<'a>(profile: &'a Profile, node: &'a TreeNode) -> Vec<&'a str> {
+    let mut names = vec![node.name.as_str()];
+    let mut wanted = node.parent;
+    let before = profile
+        .tree
+        .iter()
+        .rev()
+        .skip_while(|other| other.id != node.id);
+    for other in before.skip(1) {
+        if Some(other.id) == wanted {
+            names.push(&other.name);
+            wanted = other.parent;
+        }
+    }
+    names.reverse();
+    names
+}
+
+/// A part of the profile, as its JSON document has it.
+fn value(part: &impl Serialize) -> Value {
+    // Plain data with text for keys: there is nothing that JSON cannot hold.
+    serde_json::to_value(part).unwrap_or_default()
+}
+
+/// The same without histograms, which are long and say little to a reader.
+fn without_histograms(part: &impl Serialize) -> Value {
+    let mut value = value(part);
+    remove_histograms(&mut value);
+    value
+}
+
+fn remove_histograms(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            fields.remove("histogram");
+            fields.values_mut().for_each(remove_histograms);
+        }
+        Value::Array(items) => items.iter_mut().for_each(remove_histograms),
+        _ => {}
+    }
+}

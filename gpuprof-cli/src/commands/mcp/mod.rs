@@ -1,0 +1,78 @@
+//! `gpuprof mcp`: answers the questions of an agent about a profile or a running program.
+
+mod answers;
+mod source;
+mod tools;
+
+use std::io::{self, IsTerminal};
+
+use clap::Args;
+use rmcp::ServiceExt;
+use rmcp::service::ServerInitializeError;
+use rmcp::transport::stdio;
+
+use crate::output::{Exit, complain};
+
+use source::Source;
+use tools::Tools;
+
+/// Answers an agent's questions about a profile or a running program, over MCP
+///
+/// An agent starts it and asks through standard input. It has tools for the report, a function,
+/// kernels, findings, and a comparison with other runs; they read and change nothing.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// JSON profile, which is read anew for each question and may not exist yet; or the process id
+    /// of a program that runs with GPUPROF_LIVE=1
+    #[arg(value_name = "FILE|PID")]
+    source: Source,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  claude mcp add gpuprof -- gpuprof mcp profile.json
+  codex mcp add gpuprof -- gpuprof mcp profile.json";
+
+/// Runs the command until standard input ends.
+pub(crate) fn run(arguments: &Arguments) -> Exit {
+    if io::stdin().is_terminal() {
+        complain(
+            "mcp: standard input is a terminal; an agent starts this command, as `gpuprof mcp \
+             --help` shows",
+        );
+        return Exit::BadInput;
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build();
+    let served = match runtime {
+        Ok(runtime) => {
+            let served = runtime.block_on(serve(arguments.source.clone()));
+            // An answer that nobody waits for any more may still be in the making.
+            runtime.shutdown_background();
+            served
+        }
+        Err(error) => Err(error.to_string()),
+    };
+    match served {
+        Ok(()) => Exit::Success,
+        Err(error) => {
+            complain(format_args!("mcp: {error}"));
+            Exit::BadInput
+        }
+    }
+}
+
+async fn serve(source: Source) -> Result<(), String> {
+    match Tools::new(source).serve(stdio()).await {
+        Ok(server) => server
+            .waiting()
+            .await
+            .map(drop)
+            .map_err(|error| error.to_string()),
+        // The agent went away before it asked anything.
+        Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),
+        Err(error) => Err(error.to_string()),
+    }
+}
