@@ -26,12 +26,19 @@ async function withPage(name, use, options = {}) {
   });
   try {
     await page.goto(`file://${file(name)}`);
+    if (options.javaScriptEnabled !== false) await page.evaluate(drawn);
     await use(page);
     assert.deepEqual(wrong, []);
   } finally {
     await page.close();
   }
 }
+
+// Ends when the browser has drawn: pictures wait for their size, which they learn after the first
+// frame.
+const drawn = () => new Promise((ready) => {
+  requestAnimationFrame(() => requestAnimationFrame(ready));
+});
 
 const names = (page) => page.locator('#table tbody .name').allTextContents();
 const cells = async (page, row) => (await page.locator('#table tbody tr').nth(row)
