@@ -20,6 +20,7 @@ mod streams;
 mod termination;
 mod time_line;
 mod transformer;
+mod watched;
 
 use std::process::ExitCode;
 
@@ -30,7 +31,7 @@ pub(crate) type TestProgram = (&'static str, fn(&RunMode) -> Result<ExitCode, St
 
 /// Every check, in execution order.
 pub(crate) fn all() -> impl Iterator<Item = &'static Check> {
-    let files: [&'static [Check]; 20] = [
+    let files: [&'static [Check]; 21] = [
         blocking::CHECKS,
         capture::CHECKS,
         exit::CHECKS,
@@ -48,6 +49,7 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Check> {
         cost::CHECKS,
         slowdown::CHECKS,
         budget::CHECKS,
+        watched::CHECKS,
         transformer::CHECKS,
         cupti::CHECKS,
         time_line::CHECKS,
@@ -57,7 +59,7 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Check> {
 
 /// Every test program.
 pub(crate) fn test_programs() -> impl Iterator<Item = &'static TestProgram> {
-    let files: [&'static [TestProgram]; 11] = [
+    let files: [&'static [TestProgram]; 12] = [
         exit::PROGRAMS,
         termination::PROGRAMS,
         open_calls::PROGRAMS,
@@ -67,6 +69,7 @@ pub(crate) fn test_programs() -> impl Iterator<Item = &'static TestProgram> {
         accuracy::PROGRAMS,
         slowdown::PROGRAMS,
         budget::PROGRAMS,
+        watched::PROGRAMS,
         transformer::PROGRAMS,
         cupti::PROGRAMS,
     ];
