@@ -227,7 +227,9 @@ fn nothing_listens_unless_it_is_asked_for() {
             "{variable}={value}"
         );
         running.signal(libc::SIGKILL);
-        assert_eq!(running.end().stderr, "");
+        // A build without the feature nvtx says so.
+        let stderr = running.end().stderr;
+        assert!(!stderr.contains("metrics"), "{stderr}");
     }
 }
 
@@ -284,8 +286,16 @@ fn a_value_that_is_not_understood_is_one_line() {
 
 fn a_forked_child_leaves_the_port() {
     let (running, port) = serve("forking");
-    // The parent has ended, the child lives on: nobody listens.
-    assert!(TcpStream::connect(("127.0.0.1", port)).is_err());
+    // The parent ends, the child lives on for 5 s: nobody listens. The system may tell the child
+    // before it has closed what the parent's other threads held.
+    let began = Instant::now();
+    while TcpStream::connect(("127.0.0.1", port)).is_ok() {
+        assert!(
+            began.elapsed() < Duration::from_secs(3),
+            "the child listens"
+        );
+        thread::sleep(Duration::from_millis(10));
+    }
     drop(running);
 }
 
