@@ -44,8 +44,8 @@ pub(super) struct Choice {
     pub(super) is_paused: bool,
 }
 
-/// Draws it. `ended` says why nothing comes any more.
-pub(super) fn draw(frame: &mut Frame<'_>, model: &Model, choice: &Choice, ended: Option<&str>) {
+/// Draws it, and ends the user's scrolling at the last row. `ended` says why nothing comes any more.
+pub(super) fn draw(frame: &mut Frame<'_>, model: &Model, choice: &mut Choice, ended: Option<&str>) {
     let area = frame.area();
     let running = match choice.view {
         View::Threads => Vec::new(),
@@ -99,7 +99,7 @@ fn running(model: &Model, area: Rect) -> Vec<Line<'static>> {
     shown
 }
 
-fn draw_table(frame: &mut Frame<'_>, area: Rect, model: &Model, choice: &Choice) {
+fn draw_table(frame: &mut Frame<'_>, area: Rect, model: &Model, choice: &mut Choice) {
     let width = match area.width >= WIDE {
         true => Width::Wide,
         false => Width::Narrow,
@@ -112,7 +112,7 @@ fn draw_table(frame: &mut Frame<'_>, area: Rect, model: &Model, choice: &Choice)
     let widths = fitted(&table, area.width);
     let height = usize::from(area.height.saturating_sub(1));
     let last = table.rows.len().saturating_sub(height);
-    let offset = choice.offset.min(last);
+    choice.offset = choice.offset.min(last);
     let row = |cells: Vec<&str>| {
         let cells = cells.into_iter().zip(&widths).zip(&table.columns);
         Row::new(cells.map(|((cell, width), column)| {
@@ -124,7 +124,7 @@ fn draw_table(frame: &mut Frame<'_>, area: Rect, model: &Model, choice: &Choice)
         }))
     };
     let titles = table.columns.iter().map(|column| column.title).collect();
-    let rows = table.rows.iter().skip(offset).take(height);
+    let rows = table.rows.iter().skip(choice.offset).take(height);
     let rows = rows.map(|cells| row(cells.iter().map(String::as_str).collect()));
     let constraints = widths.iter().map(|width| Constraint::Length(*width));
     let widget = ratatui::widgets::Table::new(rows, constraints)

@@ -1,6 +1,8 @@
 //! The terminal: refreshes and keys until the user quits.
 
 use std::io::{self, IsTerminal};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread;
 use std::time::Duration;
@@ -8,6 +10,7 @@ use std::time::Duration;
 use gpuprof_report::live::Changes;
 use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use signal_hook::consts::{SIGHUP, SIGTERM};
 
 use super::model::{Model, Sort, interval};
 use super::screen::{self, Choice, View};
@@ -35,7 +38,12 @@ pub(super) fn run(connection: Connection, sort: Sort) -> Exit {
             return Exit::BadInput;
         }
     };
-    let watched = watch(&mut terminal, model, sort, &answers);
+    let killed = Arc::new(AtomicBool::new(false));
+    for signal in [SIGHUP, SIGTERM] {
+        // Without it the signal would leave the terminal as it is.
+        let _ = signal_hook::flag::register(signal, Arc::clone(&killed));
+    }
+    let watched = watch(&mut terminal, model, sort, &answers, &killed);
     ratatui::restore();
     match watched {
         Ok(()) => Exit::Success,
@@ -72,6 +80,7 @@ fn watch(
     mut model: Model,
     sort: Sort,
     answers: &Receiver<Result<Changes, LiveError>>,
+    killed: &AtomicBool,
 ) -> io::Result<()> {
     let mut choice = Choice {
         view: View::Functions,
@@ -82,7 +91,7 @@ fn watch(
     // The model goes on while the screen is paused: only changes are sent.
     let mut frozen: Option<Model> = None;
     let mut ended: Option<String> = None;
-    loop {
+    while !killed.load(Relaxed) {
         while let Ok(answer) = answers.try_recv() {
             match answer {
                 Ok(changes) => model.apply(changes),
@@ -90,7 +99,7 @@ fn watch(
             }
         }
         let shown = frozen.as_ref().unwrap_or(&model);
-        terminal.draw(|frame| screen::draw(frame, shown, &choice, ended.as_deref()))?;
+        terminal.draw(|frame| screen::draw(frame, shown, &mut choice, ended.as_deref()))?;
         if !event::poll(TICK)? {
             continue;
         }
@@ -106,6 +115,7 @@ fn watch(
             (false, _) => None,
         };
     }
+    Ok(())
 }
 
 /// Changes the choice. Returns whether to go on.

@@ -65,14 +65,14 @@ fn model() -> Model {
 }
 
 fn screen((columns, lines): (u16, u16), view: View, ended: Option<&str>) -> String {
-    let choice = Choice {
+    let mut choice = Choice {
         view,
         sort: Sort::Gpu,
         offset: 0,
         is_paused: false,
     };
     let mut terminal = Terminal::new(TestBackend::new(columns, lines)).expect("memory");
-    let drawn = terminal.draw(|frame| draw(frame, &model(), &choice, ended));
+    let drawn = terminal.draw(|frame| draw(frame, &model(), &mut choice, ended));
     let buffer = drawn.expect("memory").buffer.clone();
     let lines = (0..lines).map(|y| {
         let cells = (0..columns).map(|x| buffer[(x, y)].symbol());
@@ -187,15 +187,17 @@ fn no_answer_of_a_hostile_program_is_a_panic() {
             let text = super::tables::to_text(&model, Sort::Rate);
             assert!(!text.contains('\u{1b}'), "{text}");
             let mut terminal = Terminal::new(TestBackend::new(80, 24)).expect("memory");
-            let choice = Choice {
+            let mut choice = Choice {
                 view: View::Threads,
                 sort: Sort::Cpu,
                 offset: usize::MAX,
                 is_paused: true,
             };
             terminal
-                .draw(|frame| draw(frame, &model, &choice, None))
+                .draw(|frame| draw(frame, &model, &mut choice, None))
                 .expect("memory");
+            // One line up is seen at once, however often the user pressed down.
+            assert!(choice.offset <= model.threads.len());
         }
     }
     // Not all of them are refused.

@@ -1,5 +1,9 @@
 //! What answers cost: one is made at a time, and all of them together take 1 % of one processor.
 
+use std::sync::atomic::{
+    AtomicBool,
+    Ordering::{Acquire, Release},
+};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -27,15 +31,14 @@ pub(super) const PACE: Duration = Duration::from_millis(10);
 pub(super) const LOCKED: &str = "the measurements are locked; try again";
 pub(super) const ENDING: &str = "the program ends";
 
-static ANSWERS: Mutex<Answers> = Mutex::new(Answers {
-    has_ended: false,
-    next: None,
-});
+/// The process ends: the driver may be gone soon. Set without the lock, which an answer may hold for
+/// longer than the end of the process waits.
+static HAS_ENDED: AtomicBool = AtomicBool::new(false);
+
+static ANSWERS: Mutex<Answers> = Mutex::new(Answers { next: None });
 
 /// Held while an answer is made.
 struct Answers {
-    /// The process ends: the driver may be gone soon.
-    has_ended: bool,
     /// When the next answer may be made; `None`: now.
     next: Option<Instant>,
 }
@@ -51,10 +54,9 @@ pub(super) struct Cost {
 /// Lets no answer be made from now on, waits at most `limit` for the one that is being made, and
 /// removes the socket.
 pub(in crate::session) fn stop(limit: Duration) {
+    HAS_ENDED.store(true, Release);
     socket::remove();
-    if let Some(mut answers) = ANSWERS.try_lock_for(limit) {
-        answers.has_ended = true;
-    }
+    drop(ANSWERS.try_lock_for(limit));
 }
 
 /// Counts CPU time of the calling thread for an answer that was made, ns.
@@ -90,7 +92,7 @@ pub(super) fn make<T>(make: impl FnOnce() -> T) -> Option<(T, Cost)> {
 fn wait() -> Option<MutexGuard<'static, Answers>> {
     loop {
         let answers = ANSWERS.lock();
-        if answers.has_ended {
+        if HAS_ENDED.load(Acquire) {
             return None;
         }
         let now = Instant::now();
