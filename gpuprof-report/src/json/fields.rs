@@ -76,7 +76,7 @@ objects! {
     }
 
     Ranks {
-        profiles, hosts, functions,
+        profiles, hosts, numbers: unless_default, functions,
     }
 
     FunctionRanks {

@@ -129,9 +129,7 @@ impl Merger {
         self.note_estimates();
         let mut merged = self.sums;
         merged.world_size = self.ranks.world_size();
-        if let Some(note) = self.ranks.note() {
-            add_note(&mut merged.diagnostics.notes, &note);
-        }
+        self.ranks.note(&mut merged.diagnostics.notes);
         merged.wall_ns = windows::covered(self.windows).0;
         merged.devices = self.devices.devices();
         merged.gpu_busy = self.devices.busy();
@@ -143,6 +141,7 @@ impl Merger {
         merged.ranks = Some(Ranks {
             profiles: self.processes,
             hosts: u32::try_from(self.hosts.len()).unwrap_or(u32::MAX),
+            numbers: self.ranks.numbers(),
             functions: spreads.collect(),
         });
         merged.functions = functions.into_iter().map(FunctionTotals::finish).collect();

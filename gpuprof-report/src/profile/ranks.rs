@@ -13,6 +13,10 @@ pub struct Ranks {
     pub profiles: u32,
     /// Hosts that they are of.
     pub hosts: u32,
+    /// The rank of each of these profiles, ascending; empty, and omitted in JSON, if some have none
+    /// or the number of ranks is not known.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Vec::is_empty"))]
+    pub numbers: Vec<u32>,
     /// The functions that ran, in the order of `functions`.
     pub functions: Vec<FunctionRanks>,
 }

@@ -160,6 +160,7 @@ mod tests {
                 profiles: 4,
                 hosts: 2,
                 functions,
+                ..Ranks::default()
             }),
             ..Profile::default()
         }

@@ -7,18 +7,21 @@ use gpuprof_report::profile::{MetaPair, Profile, limit_meta, parse_meta, set_met
 use gpuprof_report::variables;
 
 /// Variables in which launchers set the rank of a process and the number of ranks, in the order in
-/// which they are read: torchrun and the like, Open MPI, MPICH and Intel MPI, MVAPICH, LSF's jsrun,
-/// Flux, PMIx, and Slurm, which sets them in a batch script too, around other launchers.
-const LAUNCHERS: [(&str, &str); 8] = [
-    ("RANK", "WORLD_SIZE"),
+/// which they are read: Open MPI, MPICH and Intel MPI, MVAPICH, LSF's jsrun, Flux, PMIx, and Slurm,
+/// which sets the rank in a batch script too, around other launchers. Of Slurm's numbers of tasks,
+/// this one is of the step and not of the allocation.
+const LAUNCHERS: [(&str, &str); 7] = [
     ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
     ("PMI_RANK", "PMI_SIZE"),
     ("MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE"),
     ("JSM_NAMESPACE_RANK", "JSM_NAMESPACE_SIZE"),
     ("FLUX_TASK_RANK", "FLUX_JOB_SIZE"),
-    ("PMIX_RANK", "SLURM_NTASKS"),
-    ("SLURM_PROCID", "SLURM_NTASKS"),
+    ("PMIX_RANK", "SLURM_STEP_NUM_TASKS"),
+    ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS"),
 ];
+
+/// Those of torchrun and the like, which may run under any of [`LAUNCHERS`].
+const TORCHRUN: (&str, &str) = ("RANK", "WORLD_SIZE");
 
 /// Variables in which CI systems set the commit. git is never run.
 const COMMIT_VARIABLES: [&str; 2] = ["GITHUB_SHA", "CI_COMMIT_SHA"];
@@ -89,18 +92,22 @@ struct Place {
     world_size: Option<u32>,
 }
 
-/// By the first launcher that set a rank.
+/// By the first launcher that set a rank. `RANK` alone is a common name: a launcher of [`LAUNCHERS`]
+/// knows better.
 fn place(variable: impl Fn(&str) -> Option<String>) -> Place {
-    let number = |name| variable(name)?.trim().parse().ok();
-    let found = LAUNCHERS.iter().find_map(|(rank, world_size)| {
+    let number = |name: &str| variable(name)?.trim().parse().ok();
+    let by = |(rank, world_size): &(&str, &str)| {
         let rank: u32 = number(rank)?;
         let world_size = number(world_size).filter(|size| *size > rank);
         Some(Place {
             rank: Some(rank),
             world_size,
         })
-    });
-    found.unwrap_or_default()
+    };
+    let of_torchrun = by(&TORCHRUN);
+    let found = of_torchrun.filter(|place| place.world_size.is_some());
+    let found = found.or_else(|| LAUNCHERS.iter().find_map(by));
+    found.or(of_torchrun).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -118,13 +125,23 @@ mod tests {
     #[test]
     fn the_innermost_launcher_says_which_rank_it_is() {
         // A batch script of Slurm that runs mpirun.
-        let slurm = [("SLURM_PROCID", "0"), ("SLURM_NTASKS", "1")];
+        let slurm = [("SLURM_PROCID", "0"), ("SLURM_NTASKS", "8")];
         let mpi = [("OMPI_COMM_WORLD_RANK", "5"), ("OMPI_COMM_WORLD_SIZE", "8")];
         assert_eq!(place_of(&[slurm, mpi].concat()), (Some(5), Some(8)));
-        assert_eq!(place_of(&slurm), (Some(0), Some(1)));
+        // The script itself is one process, however many tasks the allocation has.
+        assert_eq!(place_of(&slurm), (Some(0), None));
+        let step = [("SLURM_PROCID", "3"), ("SLURM_STEP_NUM_TASKS", "4")];
+        assert_eq!(place_of(&step), (Some(3), Some(4)));
         // srun --mpi=pmix.
-        let pmix = [("PMIX_RANK", "3"), ("SLURM_NTASKS", "4")];
+        let pmix = [("PMIX_RANK", "3"), ("SLURM_STEP_NUM_TASKS", "4")];
         assert_eq!(place_of(&pmix), (Some(3), Some(4)));
+        // Left in the environment, for another purpose.
+        let alone = [("RANK", "7")];
+        assert_eq!(
+            place_of(&[alone.as_slice(), &mpi].concat()),
+            (Some(5), Some(8))
+        );
+        assert_eq!(place_of(&alone), (Some(7), None));
         let torchrun = [("RANK", " 1 "), ("WORLD_SIZE", "2")];
         assert_eq!(place_of(&[mpi, torchrun].concat()), (Some(1), Some(2)));
     }

@@ -168,8 +168,14 @@ fn ranks_come_from_the_launcher() {
             ("OMPI_COMM_WORLD_RANK", "2"),
             ("RANK", "1")
         ]),
-        Some(1)
+        Some(2)
     );
+    let torchrun = [
+        ("OMPI_COMM_WORLD_RANK", "2"),
+        ("RANK", "1"),
+        ("WORLD_SIZE", "4"),
+    ];
+    assert_eq!(rank(&torchrun), Some(1));
 }
 
 fn validate(text: &str) {
