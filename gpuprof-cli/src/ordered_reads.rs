@@ -12,6 +12,9 @@ use std::thread;
 ///
 /// A terminal on standard error shows the progress; `take` may write lines there after
 /// [`clear_progress`].
+///
+/// # Panics
+/// If `read` or `take` does; no other file is read then.
 pub(crate) fn for_each<T, B: Send>(
     files: &[PathBuf],
     read: impl Fn(usize, &Path) -> T + Sync,
@@ -20,12 +23,22 @@ pub(crate) fn for_each<T, B: Send>(
     let state = Mutex::new(State {
         take,
         done: 0,
+        is_broken: false,
         end: ControlFlow::Continue(()),
     });
     let turn = Condvar::new();
     let next = AtomicUsize::new(0);
     let has_terminal = io::stderr().is_terminal();
     let work = || {
+        // Otherwise the others would wait for the result of a thread that has panicked.
+        let _guard = OnPanic(|| {
+            next.store(files.len(), Ordering::Relaxed);
+            state
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .is_broken = true;
+            turn.notify_all();
+        });
         loop {
             let number = next.fetch_add(1, Ordering::Relaxed);
             let Some(file) = files.get(number) else {
@@ -33,8 +46,11 @@ pub(crate) fn for_each<T, B: Send>(
             };
             let result = read(number, file);
             let state = state.lock().unwrap_or_else(PoisonError::into_inner);
-            let state = turn.wait_while(state, |state| state.done != number);
+            let state = turn.wait_while(state, |state| !state.is_broken && state.done != number);
             let mut state = state.unwrap_or_else(PoisonError::into_inner);
+            if state.is_broken {
+                break;
+            }
             if state.end.is_continue() {
                 state.end = (state.take)(number, result);
             }
@@ -63,7 +79,20 @@ struct State<F, B> {
     take: F,
     /// Files whose result was taken.
     done: usize,
+    /// A thread has panicked.
+    is_broken: bool,
     end: ControlFlow<B>,
+}
+
+/// Calls the function if it is dropped by a panic.
+struct OnPanic<F: Fn()>(F);
+
+impl<F: Fn()> Drop for OnPanic<F> {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            self.0();
+        }
+    }
 }
 
 /// Columns of the progress bar.
@@ -92,6 +121,7 @@ pub(crate) fn clear_progress() {
 
 #[cfg(test)]
 mod tests {
+    use std::panic::{self, AssertUnwindSafe};
     use std::time::Duration;
 
     use super::*;
@@ -122,6 +152,24 @@ mod tests {
         let (found, end) = taken(10);
         assert_eq!(found, (0..10).map(numbered).collect::<Vec<_>>());
         assert_eq!(end, ControlFlow::Continue(()));
+    }
+
+    #[test]
+    fn a_panic_ends_it() {
+        let files = vec![PathBuf::new(); 10];
+        let mut taken = 0;
+        let ended = panic::catch_unwind(AssertUnwindSafe(|| {
+            for_each(
+                &files,
+                |number, _| assert_ne!(number, 3, "as the test wants it"),
+                |_, ()| {
+                    taken += 1;
+                    ControlFlow::<()>::Continue(())
+                },
+            )
+        }));
+        assert!(ended.is_err());
+        assert!(taken <= 3, "{taken}");
     }
 
     #[test]

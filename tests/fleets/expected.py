@@ -6,6 +6,9 @@ from pathlib import Path
 # The job of the samples: a name that paths escape in part.
 JOB = "train/17 größe"
 
+# The number of the samples.
+RANKS = 1_000
+
 # The rank that the samples make slow.
 SLOW_RANK = 637
 
@@ -36,6 +39,8 @@ QUERIES = {
 def expected(merged: Path) -> dict[str, dict[tuple, tuple]]:
     """The rows of each query by what they are about."""
     job = json.loads(merged.read_text())
+    profiles = job["ranks"]["profiles"]
+    assert profiles == RANKS, f"{profiles} profiles were merged, expected {RANKS}"
     rows = {query: {} for query in QUERIES}
     keys = function_keys(job["functions"])
     for key, function in zip(keys, job["functions"]):

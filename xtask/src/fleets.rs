@@ -65,16 +65,19 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
 /// Writes the profiles, their sum `job.json` and the tables `fleet/` into the folder.
 fn write_tables(target: &Path, folder: &Path) -> Result<(), String> {
     println!("== 1,000 generated ranks, merged and exported");
-    let ranks = folder.join("ranks");
+    let (ranks, tables) = (folder.join("ranks"), folder.join("fleet"));
+    // What an earlier version of the samples wrote would be exported too.
+    for folder in [&ranks, &tables] {
+        if folder.exists() {
+            let removed = fs::remove_dir_all(folder);
+            removed.map_err(|error| format!("{}: {error}", folder.display()))?;
+        }
+    }
     let mut samples = workspace::cargo(["run", "--quiet", "--package", "gpuprof-report"]);
     samples.args(["--example", "fleet-samples", "--"]);
     workspace::succeed(samples.arg(&ranks))?;
     let mut build = workspace::cargo(["build", "--quiet", "--package", "gpuprof-cli"]);
     workspace::succeed(build.args(["--features", "parquet"]))?;
-    let tables = folder.join("fleet");
-    if tables.exists() {
-        fs::remove_dir_all(&tables).map_err(|error| format!("{}: {error}", tables.display()))?;
-    }
     let gpuprof = target.join("debug/gpuprof");
     let mut merge = Command::new(&gpuprof);
     merge.arg("merge").arg(&ranks).arg("-o");

@@ -148,8 +148,8 @@ impl<R> Cell<R> {
 
     fn array(&self, rows: &[R]) -> Result<ArrayRef, ArrowError> {
         Ok(match self {
-            Self::Text(get) => text_array(rows.iter().map(|row| Some(get(row)))),
-            Self::OptionalText(get) => text_array(rows.iter().map(get)),
+            Self::Text(get) => text_array(rows.iter().map(|row| Some(get(row))))?,
+            Self::OptionalText(get) => text_array(rows.iter().map(get))?,
             Self::Number(get) => number_array(rows.iter().map(|row| Some(get(row)))),
             Self::OptionalNumber(get) => number_array(rows.iter().map(get)),
             Self::OfSpans(of, get) => number_array(rows.iter().map(|row| of(row).map(get))),
@@ -168,10 +168,23 @@ impl<R> Cell<R> {
     }
 }
 
-fn text_array<'a>(texts: impl Iterator<Item = Option<&'a str>>) -> ArrayRef {
+/// Texts of a column of one profile, bytes: names are repeated in each row. A column of Arrow cannot
+/// hold more than 2 GiB.
+const MAX_TEXT_BYTES: usize = 256 << 20;
+
+fn text_array<'a>(
+    texts: impl Iterator<Item = Option<&'a str>> + Clone,
+) -> Result<ArrayRef, ArrowError> {
+    let lengths = texts.clone().flatten().map(str::len);
+    if lengths.fold(0, usize::saturating_add) > MAX_TEXT_BYTES {
+        let limit = MAX_TEXT_BYTES >> 20;
+        let problem =
+            format!("its names are too long: a column would have over {limit} MiB of them");
+        return Err(ArrowError::InvalidArgumentError(problem));
+    }
     let mut array = StringBuilder::new();
     array.extend(texts);
-    Arc::new(array.finish())
+    Ok(Arc::new(array.finish()))
 }
 
 /// Numbers that pass the largest of SQL's are that one.

@@ -87,7 +87,7 @@ fn try_export(files: &[PathBuf], destination: &Destination<'_>) -> Result<usize,
     }
     inputs.sort_by_key(|input| (input.facts.rank.is_none(), input.facts.rank, input.number));
     let is_new = !destination.folder.exists();
-    let written = write(&inputs, destination.folder, &partition);
+    let written = write(&inputs, destination, &partition);
     if written.is_err() && is_new {
         let _ = fs::remove_dir(destination.folder);
     }
@@ -112,7 +112,8 @@ struct Facts {
 
 impl Facts {
     fn of(profile: &Profile) -> Self {
-        let mut meta = profile.meta.iter();
+        // The last counts, as in GPUPROF_META.
+        let mut meta = profile.meta.iter().rev();
         let job = meta.find(|pair| pair.key == JOB_KEY);
         Self {
             rank: profile.rank,
@@ -187,7 +188,12 @@ fn common_job(inputs: &[Input]) -> Result<String, String> {
 }
 
 /// Writes the tables and returns how many profiles are in them.
-fn write(inputs: &[Input], folder: &Path, partition: &Partition) -> Result<usize, WriteError> {
+fn write(
+    inputs: &[Input],
+    destination: &Destination<'_>,
+    partition: &Partition,
+) -> Result<usize, WriteError> {
+    let folder = destination.folder;
     fs::create_dir_all(folder)?;
     // Beside the tables, because a folder cannot be moved to another file system; engines skip
     // hidden ones.
@@ -218,7 +224,21 @@ fn write(inputs: &[Input], folder: &Path, partition: &Partition) -> Result<usize
     if written == 0 {
         return Err(WriteError::Nothing);
     }
-    partition.publish(&staged, &staging.path().join("old"))?;
+    let replaced = staging.path().join("old");
+    let published = partition.publish(&staged, destination.replace.then_some(replaced.as_path()));
+    if let Err(error) = published {
+        if fs::read_dir(&replaced).is_ok_and(|mut left| left.next().is_some()) {
+            let kept = staging.keep().join("old");
+            report(format_args!(
+                "{}: has tables of the earlier export that could not be moved back",
+                shown(&kept)
+            ));
+        }
+        return Err(match error.kind() {
+            std::io::ErrorKind::AlreadyExists => WriteError::Meanwhile,
+            _ => error.into(),
+        });
+    }
     Ok(written)
 }
 
@@ -246,6 +266,7 @@ enum WriteError {
     Io(std::io::Error),
     Parquet(parquet::errors::ParquetError),
     Nothing,
+    Meanwhile,
 }
 
 impl std::fmt::Display for WriteError {
@@ -254,6 +275,10 @@ impl std::fmt::Display for WriteError {
             Self::Io(error) => write!(f, "cannot be written: {error}"),
             Self::Parquet(error) => write!(f, "cannot be written: {error}"),
             Self::Nothing => f.write_str("no profile could be read again; nothing is written"),
+            Self::Meanwhile => f.write_str(
+                "another export of the job appeared meanwhile; nothing is written; --force \
+                 replaces it",
+            ),
         }
     }
 }
@@ -263,7 +288,7 @@ impl std::error::Error for WriteError {
         match self {
             Self::Io(error) => Some(error),
             Self::Parquet(error) => Some(error),
-            Self::Nothing => None,
+            Self::Nothing | Self::Meanwhile => None,
         }
     }
 }

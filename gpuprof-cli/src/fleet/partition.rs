@@ -10,8 +10,8 @@ use super::tables::TABLES;
 /// The longest escaped name of a job: a file system takes names of 255 bytes.
 const MAX_NAME_BYTES: usize = 200;
 
-/// The value that engines read as NULL.
-const NO_VALUE: &str = "__HIVE_DEFAULT_PARTITION__";
+/// The values that engines read as NULL, in any case of their letters.
+const NO_VALUES: [&str; 2] = ["__HIVE_DEFAULT_PARTITION__", "NULL"];
 
 /// The partition of one job in each table.
 #[derive(Debug)]
@@ -30,9 +30,12 @@ impl Partition {
         if job.is_empty() {
             return Err("the name of the job is empty; --job NAME names it".to_owned());
         }
-        if job == NO_VALUE {
+        if NO_VALUES
+            .iter()
+            .any(|value| job.eq_ignore_ascii_case(value))
+        {
             return Err(format!(
-                "{NO_VALUE} cannot name a job: engines read it as NULL"
+                "{job} cannot name a job: engines read it as NULL; --job NAME gives another"
             ));
         }
         let escaped = escaped(job);
@@ -60,19 +63,20 @@ impl Partition {
     }
 
     /// Moves the folders of the tables from `staged`, which is in the same file system, to where
-    /// they belong. Those of an earlier export are moved to `replaced` before. If that fails, all
-    /// is as it was.
+    /// they belong. Those of an earlier export are moved to `replaced` before, if that is given. If
+    /// it fails, all is as it was, or what could not be moved back is still in `replaced`.
     ///
     /// # Errors
-    /// Those of the file system.
-    pub(super) fn publish(&self, staged: &Path, replaced: &Path) -> io::Result<()> {
+    /// Those of the file system; `AlreadyExists` if there is an earlier export and no `replaced`.
+    pub(super) fn publish(&self, staged: &Path, replaced: Option<&Path>) -> io::Result<()> {
         let mut moved: Vec<(PathBuf, PathBuf)> = Vec::new();
         let mut move_all = || {
-            fs::create_dir_all(replaced)?;
+            replaced.map_or(Ok(()), fs::create_dir_all)?;
             for table in &TABLES {
                 let place = self.of_table(table.name);
                 fs::create_dir_all(self.folder.join(table.name))?;
                 if place.symlink_metadata().is_ok() {
+                    let replaced = replaced.ok_or(io::ErrorKind::AlreadyExists)?;
                     let aside = replaced.join(table.name);
                     fs::rename(&place, &aside)?;
                     moved.push((place.clone(), aside));
@@ -137,8 +141,13 @@ mod tests {
                  NAME gives a shorter one",
             ),
             (
-                NO_VALUE,
-                "__HIVE_DEFAULT_PARTITION__ cannot name a job: engines read it as NULL",
+                "null",
+                "null cannot name a job: engines read it as NULL; --job NAME gives another",
+            ),
+            (
+                NO_VALUES[0],
+                "__HIVE_DEFAULT_PARTITION__ cannot name a job: engines read it as NULL; --job NAME \
+                 gives another",
             ),
         ] {
             assert_eq!(Partition::new(folder, job).unwrap_err(), line);
@@ -168,23 +177,26 @@ mod tests {
         // Of nothing before, nothing remains.
         let incomplete = staged(&names[..3]);
         let old = incomplete.path().join("old");
-        assert!(partition.publish(incomplete.path(), &old).is_err());
+        assert!(partition.publish(incomplete.path(), Some(&old)).is_err());
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
 
         let first = staged(&names);
-        partition
-            .publish(first.path(), &first.path().join("old"))
-            .unwrap();
+        partition.publish(first.path(), None).unwrap();
+        // Another job of this name may come meanwhile.
+        let other = staged(&names);
+        let error = partition.publish(other.path(), None).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(content(folder.path()), "new");
         fs::write(folder.path().join("processes/job=a/part-0.parquet"), "old").unwrap();
         let incomplete = staged(&names[..3]);
         let old = incomplete.path().join("old");
-        assert!(partition.publish(incomplete.path(), &old).is_err());
+        assert!(partition.publish(incomplete.path(), Some(&old)).is_err());
         assert_eq!(content(folder.path()), "old");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), names.len());
 
         let second = staged(&names);
         partition
-            .publish(second.path(), &second.path().join("old"))
+            .publish(second.path(), Some(&second.path().join("old")))
             .unwrap();
         assert_eq!(content(folder.path()), "new");
     }

@@ -20,7 +20,7 @@ pub(super) const SCHEMA: &str = "gpuprof.fleet/1";
 pub(super) const FILE: &str = "part-0.parquet";
 
 /// Of a row group, which is what an engine reads at once and one processor works on.
-const MAX_ROW_GROUP_ROWS: usize = 1 << 20;
+const MAX_ROW_GROUP_ROWS: usize = 1 << 17;
 const MAX_ROW_GROUP_BYTES: usize = 32 << 20;
 
 /// The files of all tables.
@@ -56,14 +56,16 @@ impl Writers {
         Ok(())
     }
 
-    /// Writes what is left, and the ends of the files.
+    /// Writes what is left, and the ends of the files, and waits until they are on the disk: an
+    /// earlier export is deleted afterwards.
     ///
     /// # Errors
     /// Those of the file system.
     pub(super) fn close(self) -> Result<(), ParquetError> {
-        self.0
-            .into_iter()
-            .try_for_each(|writer| writer.close().map(drop))
+        for writer in self.0 {
+            writer.into_inner()?.sync_all()?;
+        }
+        Ok(())
     }
 }
 

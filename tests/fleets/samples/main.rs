@@ -8,8 +8,8 @@ use std::path::Path;
 use gpuprof_report::histogram::Histogram;
 use gpuprof_report::json;
 use gpuprof_report::profile::{
-    Cupti, Device, DurationStats, Function, GpuBusy, GpuSpanStats, KernelStats, MetaPair, Profile,
-    SCHEMA, SpanStats,
+    BusyRecords, Cupti, Device, DurationStats, Function, GpuBusy, GpuSpanStats, KernelStats,
+    MetaPair, Profile, SCHEMA, SpanStats,
 };
 
 const RANKS: u32 = 1_000;
@@ -17,6 +17,10 @@ const RANKS_PER_HOST: u32 = 8;
 
 /// The rank whose calls take three times as long.
 const SLOW_RANK: u32 = 637;
+
+/// The rank whose device has no UUID, and the one that uses the device of the rank before.
+const NO_UUID: u32 = 20;
+const SHARED_UUID: u32 = 42;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let folder = std::env::args_os()
@@ -72,6 +76,8 @@ fn profile(rank: u32) -> Profile {
         }
     }
     let mut busy = GpuBusy::default();
+    // With it, merged busy times of processes that ran at the same time are sums.
+    busy.records = Some(BusyRecords::default());
     let times = profile
         .functions
         .iter()
@@ -86,9 +92,19 @@ fn device(rank: u32) -> Device {
     let mut device = Device::default();
     device.name = ["Generated GPU A", "Generated GPU B"][usize::from(rank >= 600)].into();
     device.sm_count = Some(if rank.is_multiple_of(5) { 66 } else { 132 });
-    device.uuid = format!("GPU-00000000-0000-0000-0000-{rank:012x}");
+    device.uuid = match rank {
+        // Of an older driver.
+        NO_UUID => String::new(),
+        // Two processes on one device.
+        SHARED_UUID => uuid(rank - 1),
+        _ => uuid(rank),
+    };
     device.driver = "13.0".into();
     device
+}
+
+fn uuid(rank: u32) -> String {
+    format!("GPU-00000000-0000-0000-0000-{rank:012x}")
 }
 
 /// A function that takes as long in every call of every rank.
