@@ -1,6 +1,6 @@
 //! The metrics of a profile.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use super::buckets::Durations;
 use super::family::{Families, Family, Kind, Label, Sample, Unit, Value};
@@ -155,11 +155,18 @@ fn device_label(ordinal: u32) -> Label {
 }
 
 fn busy(profile: &Profile, series: &mut Series) -> Family {
-    let busy = profile.gpu_busy.iter();
     let name = "gpuprof_gpu_busy";
-    let samples = busy.map(|busy| Sample {
-        labels: vec![device_label(busy.device)],
-        value: Value::Ns(series.estimate(name, Some(busy.device), busy.busy_ns)),
+    let samples = profile.gpu_busy.iter().filter_map(|busy| {
+        // While many records are still to come, the time of the spans stands in, idle time included.
+        // The counter waits for the records: it would not come down from there.
+        let waits = profile.cupti.is_some() && busy.records.is_none();
+        let known_ns = if waits { 0 } else { busy.busy_ns };
+        let ns = series.estimate(name, Some(busy.device), known_ns);
+        let is_known = !waits || ns > 0;
+        is_known.then(|| Sample {
+            labels: vec![device_label(busy.device)],
+            value: Value::Ns(ns),
+        })
     });
     Family {
         name,
@@ -247,15 +254,12 @@ fn diagnostics(profile: &Profile, series: &mut Series) -> [Family; 5] {
             }],
         }
     };
-    let errors = diagnostics.errors.iter().map(|error| Sample {
-        labels: vec![("call", error.call.clone()), ("error", error.name.clone())],
-        value: Value::Whole(error.count),
+    let errors = diagnostics.errors.iter().map(|error| {
+        let labels = vec![("call", error.call.clone()), ("error", error.name.clone())];
+        (labels, error.count)
     });
     let failed = profile.api.iter().filter(|api| api.failed > 0);
-    let failed = failed.map(|api| Sample {
-        labels: vec![("call", api.name.clone())],
-        value: Value::Whole(api.failed),
-    });
+    let failed = failed.map(|api| (vec![("call", api.name.clone())], api.failed));
     let family = |name, help, samples| Family {
         name,
         unit: None,
@@ -273,7 +277,7 @@ fn diagnostics(profile: &Profile, series: &mut Series) -> [Family; 5] {
         counter(
             "gpuprof_overhead",
             Some(Unit::Seconds),
-            "Estimated CPU time that gpuprof took, over all threads.",
+            "Estimated CPU time that gpuprof took, over all threads, without scrapes.",
             diagnostics.overhead_ns,
         ),
         counter(
@@ -285,21 +289,28 @@ fn diagnostics(profile: &Profile, series: &mut Series) -> [Family; 5] {
         family(
             "gpuprof_cuda_errors",
             "CUDA errors of gpuprof's own calls, which the program does not see.",
-            distinct(errors.collect()),
+            counts(errors),
         ),
         family(
             "gpuprof_api_errors",
             "CUDA calls of the program that returned an error, by CUPTI's records.",
-            distinct(failed.collect()),
+            counts(failed),
         ),
     ]
 }
 
-/// Without the second of two series with the same labels, which Prometheus refuses.
-fn distinct(mut samples: Vec<Sample>) -> Vec<Sample> {
-    let mut seen = BTreeSet::new();
-    samples.retain(|sample| seen.insert(sample.labels.clone()));
-    samples
+/// One series for each call and error: Prometheus refuses two with the same labels.
+fn counts(of: impl Iterator<Item = (Vec<Label>, u64)>) -> Vec<Sample> {
+    let mut sums = BTreeMap::<Vec<Label>, u64>::new();
+    for (labels, count) in of {
+        let sum = sums.entry(labels).or_default();
+        *sum = sum.saturating_add(count);
+    }
+    let samples = sums.into_iter().map(|(labels, count)| Sample {
+        labels,
+        value: Value::Whole(count),
+    });
+    samples.collect()
 }
 
 fn devices(profile: &Profile) -> Family {

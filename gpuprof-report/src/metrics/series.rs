@@ -33,7 +33,8 @@ impl Series {
         if self.is_known(&name, of_crate) {
             return name;
         }
-        let label = match self.functions.contains_key(&name) {
+        let is_taken = name == OTHER_FUNCTIONS || self.functions.contains_key(&name);
+        let label = match is_taken {
             true => format!("{of_crate}::{name}"),
             false => name,
         };
@@ -100,6 +101,13 @@ mod tests {
         assert_eq!(series.function(&function("a", "more")), OTHER_FUNCTIONS);
         assert_eq!(series.function(&function("b", "f0")), OTHER_FUNCTIONS);
         assert_eq!(series.function(&function("a", "f499")), "f499");
+    }
+
+    #[test]
+    fn a_function_of_that_name_is_none_of_the_others() {
+        let mut series = Series::default();
+        let label = series.function(&function("a::model", OTHER_FUNCTIONS));
+        assert_eq!(label, "a::other functions");
     }
 
     #[test]

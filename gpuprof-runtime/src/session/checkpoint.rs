@@ -110,7 +110,7 @@ fn has_metrics() -> bool {
 /// Rewrites the files of metrics. Returns a line for the user if one cannot be written.
 fn write_metrics() -> Option<String> {
     #[cfg(feature = "metrics")]
-    return super::metrics::write_files(LOCK_LIMIT);
+    return super::metrics::rewrite_files(LOCK_LIMIT);
     #[cfg(not(feature = "metrics"))]
     None
 }

@@ -23,6 +23,8 @@ pub(super) struct Connection {
     stream: TcpStream,
     deadline: Instant,
     state: State,
+    /// The listener is for this machine alone.
+    is_local: bool,
 }
 
 enum State {
@@ -42,12 +44,13 @@ enum Step {
 impl Connection {
     /// # Errors
     /// The system's.
-    pub(super) fn new(stream: TcpStream, now: Instant) -> std::io::Result<Self> {
+    pub(super) fn new(stream: TcpStream, is_local: bool) -> std::io::Result<Self> {
         stream.set_nonblocking(true)?;
         Ok(Self {
             stream,
-            deadline: now + READ_LIMIT,
+            deadline: Instant::now() + READ_LIMIT,
             state: State::Reading(Vec::new()),
+            is_local,
         })
     }
 
@@ -72,30 +75,24 @@ impl Connection {
         }
     }
 
-    /// Goes on as far as the client lets it. Returns whether the connection stays open.
-    pub(super) fn advance(
-        &mut self,
-        now: Instant,
-        answer: &mut dyn FnMut(Request) -> Arc<[u8]>,
-    ) -> bool {
-        if now >= self.deadline {
-            return false;
-        }
+    /// Goes on as far as the client lets it. Returns whether the connection stays open. A limit of
+    /// time is of the client alone: what it has sent is read first, however long others took.
+    pub(super) fn advance(&mut self, answer: &mut dyn FnMut(Request) -> Arc<[u8]>) -> bool {
         loop {
             let step = match self.state {
-                State::Reading(_) => self.read(now, answer),
-                State::Writing { .. } => self.write(now),
+                State::Reading(_) => self.read(answer),
+                State::Writing { .. } => self.write(),
                 State::Closing { .. } => self.close(),
             };
             match step {
                 Step::Done => {}
-                Step::Blocked => return true,
+                Step::Blocked => return Instant::now() < self.deadline,
                 Step::Over => return false,
             }
         }
     }
 
-    fn read(&mut self, now: Instant, answer: &mut dyn FnMut(Request) -> Arc<[u8]>) -> Step {
+    fn read(&mut self, answer: &mut dyn FnMut(Request) -> Arc<[u8]>) -> Step {
         let State::Reading(received) = &mut self.state else {
             return Step::Over;
         };
@@ -107,15 +104,15 @@ impl Connection {
             Ok(count) => received.extend(buffer.iter().take(count)),
             Err(error) => return blocked_or_over(&error),
         }
-        if let Some(request) = request::parse(received) {
-            self.deadline = now + WRITE_LIMIT;
+        if let Some(request) = request::parse(received, self.is_local) {
             let answer = answer(request);
+            self.deadline = Instant::now() + WRITE_LIMIT;
             self.state = State::Writing { answer, sent: 0 };
         }
         Step::Done
     }
 
-    fn write(&mut self, now: Instant) -> Step {
+    fn write(&mut self) -> Step {
         let State::Writing { answer, sent } = &mut self.state else {
             return Step::Over;
         };
@@ -123,7 +120,7 @@ impl Connection {
         if rest.is_empty() {
             // Not by closing alone: a forked child may have the socket too.
             let _ = self.stream.shutdown(Shutdown::Write);
-            self.deadline = now + CLOSE_LIMIT;
+            self.deadline = Instant::now() + CLOSE_LIMIT;
             self.state = State::Closing { unread: 0 };
             return Step::Done;
         }

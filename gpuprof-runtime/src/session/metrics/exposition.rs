@@ -5,7 +5,8 @@ use crate::session::api::start_from_environment;
 use crate::session::waits::LOCK_LIMIT;
 
 /// The metrics of the process in Prometheus's text format 0.0.4: for programs that serve metrics
-/// without a registry of the crate prometheus-client. Empty if nothing was measured yet.
+/// without a registry of the crate prometheus-client. Empty if nothing was measured yet, if another
+/// thread holds a lock on the measurements for 1 s, and while the process ends.
 ///
 /// ```
 /// # use gpuprof_runtime as gpuprof;

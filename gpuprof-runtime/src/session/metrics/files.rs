@@ -20,14 +20,31 @@ pub(super) fn set(files: &[PathBuf]) {
     );
 }
 
-/// Whether there are files to write.
+/// Whether there are files for checkpoints to write.
 pub(in crate::session) fn has_files() -> bool {
-    FILES.get().is_some_and(|files| !files.is_empty())
+    files().any(|path| atomic_file::is_replaced(path))
+}
+
+fn files() -> impl Iterator<Item = &'static PathBuf> {
+    FILES.get().into_iter().flatten()
+}
+
+/// Rewrites the files that can be replaced, and no pipe and no device. Returns a line for the user if
+/// one cannot be written.
+pub(in crate::session) fn rewrite_files(lock_limit: Duration) -> Option<String> {
+    let replaced = files().filter(|path| atomic_file::is_replaced(path));
+    write(&replaced.collect::<Vec<_>>(), lock_limit)
 }
 
 /// Writes every file. Returns a line for the user if one cannot be written.
 pub(in crate::session) fn write_files(lock_limit: Duration) -> Option<String> {
-    let files = FILES.get().filter(|files| !files.is_empty())?;
+    write(&files().collect::<Vec<_>>(), lock_limit)
+}
+
+fn write(files: &[&PathBuf], lock_limit: Duration) -> Option<String> {
+    if files.is_empty() {
+        return None;
+    }
     let Some(families) = last_scrape(lock_limit) else {
         return Some(format!(
             "gpuprof: no metrics: another thread held a lock on the measurements for \

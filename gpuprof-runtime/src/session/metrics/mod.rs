@@ -14,7 +14,7 @@ mod server;
 mod start;
 
 pub use self::exposition::prometheus_text;
-pub(super) use self::files::{has_files, write_files};
+pub(super) use self::files::{has_files, rewrite_files, write_files};
 pub(super) use self::listener::close_in_forked_child;
 pub use self::registry::Collector;
 pub(super) use self::scrape::stop;

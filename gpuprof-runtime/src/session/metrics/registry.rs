@@ -27,8 +27,8 @@ use gpuprof_report::metrics::{
 /// ```
 ///
 /// Metrics count from the start of the process, also across [`reset`](crate::reset) and sessions.
-/// Under `GPUPROF=off` there are none. If another thread holds a lock on the measurements for
-/// 1 s, encoding fails.
+/// Under `GPUPROF=off` there are none, and neither if another thread holds a lock on the measurements
+/// for 1 s, or while the process ends: the metrics of the program itself are encoded in any case.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Collector {}
@@ -36,7 +36,9 @@ pub struct Collector {}
 impl collector::Collector for Collector {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         start_from_environment();
-        let families = scrape(LOCK_LIMIT).ok_or(fmt::Error)?;
+        let Some(families) = scrape(LOCK_LIMIT) else {
+            return Ok(());
+        };
         for family in &families.families {
             let unit = family.unit.map(unit);
             let kind = match family.kind {

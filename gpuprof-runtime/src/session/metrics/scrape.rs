@@ -1,32 +1,49 @@
 //! One scrape: the profile of all windows so far as metrics.
 
+use std::sync::OnceLock;
+use std::sync::atomic::{
+    AtomicBool,
+    Ordering::{Acquire, Release},
+};
 use std::time::Duration;
 
 use parking_lot::Mutex;
 
 use crate::collector::collector;
-use crate::os::fork;
-use crate::session::current_profile;
+use crate::os::{self, fork};
+use crate::session::process_facts;
+use crate::span::overhead;
 use gpuprof_report::metrics::{self, Families, Series, text};
 use gpuprof_report::profile::Profile;
 
 /// Held while metrics are made.
-static SCRAPES: Mutex<Scrapes> = Mutex::new(Scrapes {
-    series: None,
-    has_ended: false,
-});
+static SCRAPES: Mutex<Scrapes> = Mutex::new(Scrapes { series: None });
 
 struct Scrapes {
     series: Option<Series>,
-    /// The process ends: the driver may be gone soon.
-    has_ended: bool,
+}
+
+/// The process ends: the driver may be gone soon. Set without the lock, which a scrape may hold for
+/// longer than the end of the process waits.
+static HAS_ENDED: AtomicBool = AtomicBool::new(false);
+
+/// Host and rank, which are labels of every series. They are looked up once: another value would be
+/// another series, and the environment may change while it is read.
+static PLACE: OnceLock<(String, Option<u32>)> = OnceLock::new();
+
+fn place() -> &'static (String, Option<u32>) {
+    PLACE.get_or_init(|| (os::host_name(), process_facts::rank()))
+}
+
+/// Looks up host and rank, before others serve metrics.
+pub(super) fn prepare() {
+    place();
 }
 
 /// Waits at most `limit` for a scrape in progress, and lets no other begin.
 pub(in crate::session) fn stop(limit: Duration) {
-    if let Some(mut scrapes) = SCRAPES.try_lock_for(limit) {
-        scrapes.has_ended = true;
-    }
+    HAS_ENDED.store(true, Release);
+    drop(SCRAPES.try_lock_for(limit));
 }
 
 /// The text of a scrape. `None`: a lock was not free within `limit`, or the process ends.
@@ -47,7 +64,7 @@ pub(super) fn scrape(limit: Duration) -> Option<Families> {
         return Some(Families::default());
     }
     let mut scrapes = SCRAPES.try_lock_for(limit)?;
-    if scrapes.has_ended {
+    if HAS_ENDED.load(Acquire) {
         return None;
     }
     scrapes.families(limit)
@@ -64,7 +81,11 @@ impl Scrapes {
         if !has_measured(&profile) {
             return Some(Families::default());
         }
-        current_profile::complete(&mut profile);
+        let (host, rank) = place();
+        profile.host.clone_from(host);
+        profile.rank = *rank;
+        let diagnostics = &mut profile.diagnostics;
+        diagnostics.overhead_ns += overhead::span_overhead_ns(diagnostics.calls);
         let series = self.series.get_or_insert_default();
         Some(metrics::families(&profile, series))
     }

@@ -32,6 +32,8 @@ pub(super) struct Server {
     listener: TcpListener,
     connections: Vec<Connection>,
     page: Option<Page>,
+    /// For this machine alone.
+    is_local: bool,
 }
 
 /// An answer that may be sent again.
@@ -45,7 +47,9 @@ impl Server {
     /// The system's.
     pub(super) fn new(listener: TcpListener) -> std::io::Result<Self> {
         listener.set_nonblocking(true)?;
+        let is_local = listener.local_addr()?.ip().is_loopback();
         Ok(Self {
+            is_local,
             listener,
             connections: Vec::new(),
             page: None,
@@ -79,9 +83,9 @@ impl Server {
     }
 
     fn advance(&mut self) {
-        let (now, page) = (Instant::now(), &mut self.page);
+        let page = &mut self.page;
         self.connections
-            .retain_mut(|connection| connection.advance(now, &mut |request| answer(request, page)));
+            .retain_mut(|connection| connection.advance(&mut |request| answer(request, page)));
     }
 
     fn accept(&mut self) {
@@ -89,9 +93,15 @@ impl Server {
         for _ in 0..MAX_CONNECTIONS {
             match self.listener.accept() {
                 Ok((stream, _)) => {
-                    self.make_room();
-                    let connection = Connection::new(stream, Instant::now());
-                    self.connections.extend(connection);
+                    let Ok(mut connection) = Connection::new(stream, self.is_local) else {
+                        continue;
+                    };
+                    // Before it can be the one that gives way to the next.
+                    let page = &mut self.page;
+                    if connection.advance(&mut |request| answer(request, page)) {
+                        self.make_room();
+                        self.connections.push(connection);
+                    }
                 }
                 Err(error) => match error.kind() {
                     ErrorKind::WouldBlock => return,
