@@ -168,8 +168,8 @@ impl<R> Cell<R> {
     }
 }
 
-/// Texts of a column of one profile, bytes: names are repeated in each row. A column of Arrow cannot
-/// hold more than 2 GiB.
+/// Texts of a column of one profile, bytes: names are repeated in each row. A column of Arrow
+/// cannot hold more than 2 GiB.
 const MAX_TEXT_BYTES: usize = 256 << 20;
 
 fn text_array<'a>(

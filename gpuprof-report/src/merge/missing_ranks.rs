@@ -99,7 +99,6 @@ fn listed(numbers: impl Iterator<Item = u32>, count: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::{MergedRanks, Profile};
-    use crate::merge::Merger;
 
     fn profile(rank: Option<u32>, world_size: Option<u32>) -> Profile {
         Profile {
@@ -162,42 +161,5 @@ mod tests {
             assert_eq!(merged.numbers(), [0; 0]);
         }
         assert_eq!(notes(&MergedRanks::default()), [""; 0]);
-    }
-
-    #[test]
-    fn parts_of_a_job_that_are_merged_again_are_the_job() {
-        let part = |ranks: &[u32]| {
-            let mut merger = Merger::default();
-            let ranks = ranks.iter();
-            ranks.for_each(|rank| merger.add(&profile(Some(*rank), Some(8))));
-            merger.finish()
-        };
-        let (low, high) = (part(&[0, 1, 2, 3]), part(&[4, 5, 6]));
-        assert_eq!(
-            low.diagnostics.notes,
-            ["4 of 8 ranks have no profile here: 4, 5, 6, 7"]
-        );
-        let whole = |parts: &[&Profile]| {
-            let mut merger = Merger::default();
-            parts.iter().for_each(|part| merger.add(part));
-            merger.finish()
-        };
-        let job = whole(&[&low, &high]);
-        assert_eq!(
-            job.diagnostics.notes,
-            ["1 of 8 ranks have no profile here: 7"]
-        );
-        assert_eq!(job.world_size, Some(8));
-        assert_eq!(job.ranks.as_ref().unwrap().numbers, [0, 1, 2, 3, 4, 5, 6]);
-        let job = whole(&[&job, &part(&[7])]);
-        assert_eq!(job.diagnostics.notes, [""; 0]);
-        let twice = whole(&[&job, &low]);
-        assert_eq!(
-            twice.diagnostics.notes,
-            ["ranks that have several profiles, which are all added: 0, 1, 2, 3"]
-        );
-        // Beside a profile without a rank, what a part says of itself remains.
-        let other = whole(&[&low, &profile(None, None)]);
-        assert_eq!(other.diagnostics.notes, low.diagnostics.notes);
     }
 }

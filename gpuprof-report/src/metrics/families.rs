@@ -157,8 +157,8 @@ fn device_label(ordinal: u32) -> Label {
 fn busy(profile: &Profile, series: &mut Series) -> Family {
     let name = "gpuprof_gpu_busy";
     let samples = profile.gpu_busy.iter().filter_map(|busy| {
-        // While many records are still to come, the time of the spans stands in, idle time included.
-        // The counter waits for the records: it would not come down from there.
+        // While many records are still to come, the time of the spans stands in, idle time
+        // included. The counter waits for the records: it would not come down from there.
         let waits = profile.cupti.is_some() && busy.records.is_none();
         let known_ns = if waits { 0 } else { busy.busy_ns };
         let ns = series.estimate(name, Some(busy.device), known_ns);
@@ -331,5 +331,47 @@ fn devices(profile: &Profile) -> Family {
         help: "The devices on which anything was timed.",
         kind: Kind::Gauge,
         samples: samples.collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Profile, Series, Value, busy};
+    use crate::profile::{BusyRecords, Cupti, GpuBusy};
+
+    fn profile(busy_ns: u64, has_records: bool) -> Profile {
+        Profile {
+            cupti: Some(Cupti::default()),
+            gpu_busy: vec![GpuBusy {
+                device: 0,
+                busy_ns,
+                records: has_records.then(BusyRecords::default),
+                ..GpuBusy::default()
+            }],
+            ..Profile::default()
+        }
+    }
+
+    #[test]
+    fn the_time_of_spans_does_not_stand_in_for_records() {
+        let mut series = Series::default();
+        let mut shown = |profile: &Profile| {
+            let samples = busy(profile, &mut series).samples;
+            samples
+                .into_iter()
+                .map(|sample| sample.value)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(shown(&profile(100, false)), Vec::new());
+        assert_eq!(shown(&profile(20, true)), [Value::Ns(20)]);
+        assert_eq!(shown(&profile(200, false)), [Value::Ns(20)]);
+        assert_eq!(shown(&profile(45, true)), [Value::Ns(45)]);
+        let without_cupti = Profile {
+            cupti: None,
+            ..profile(0, false)
+        };
+        let mut other = Series::default();
+        let samples = busy(&without_cupti, &mut other).samples;
+        assert_eq!(samples.len(), 1, "it is 0, and not unknown");
     }
 }

@@ -92,8 +92,8 @@ struct Place {
     world_size: Option<u32>,
 }
 
-/// By the first launcher that set a rank. `RANK` alone is a common name: a launcher of [`LAUNCHERS`]
-/// knows better.
+/// By the first launcher that set a rank. `RANK` alone is a common name: a launcher of
+/// [`LAUNCHERS`] knows better.
 fn place(variable: impl Fn(&str) -> Option<String>) -> Place {
     let number = |name: &str| variable(name)?.trim().parse().ok();
     let by = |(rank, world_size): &(&str, &str)| {

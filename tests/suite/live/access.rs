@@ -40,7 +40,8 @@ fn folder_and_socket_are_closed_to_others() {
     assert_eq!(mode(&socket(&folder, &running)), 0o600);
 }
 
-/// As root, which may become another user. For others `cargo xtask test` says that it is not tested.
+/// As root, which may become another user. For others `cargo xtask test` says that it is not
+/// tested.
 fn another_user_is_refused() {
     // SAFETY: the call takes nothing and cannot fail.
     if unsafe { libc::geteuid() } != 0 {

@@ -102,6 +102,11 @@ fn nothing_else_is_served() {
             "405",
         ),
         ("DELETE / HTTP/1.1\r\n\r\n", "405"),
+        // A page in a browser, whose name leads here.
+        (
+            "GET /metrics HTTP/1.1\r\nHost: rebound.example:80\r\n\r\n",
+            "421",
+        ),
         ("hello\r\n\r\n", "400"),
         ("\r\n\r\n", "400"),
     ] {

@@ -44,7 +44,8 @@ pub(super) struct Choice {
     pub(super) is_paused: bool,
 }
 
-/// Draws it, and ends the user's scrolling at the last row. `ended` says why nothing comes any more.
+/// Draws it, and ends the user's scrolling at the last row. `ended` says why nothing comes any
+/// more.
 pub(super) fn draw(frame: &mut Frame<'_>, model: &Model, choice: &mut Choice, ended: Option<&str>) {
     let area = frame.area();
     let running = match choice.view {

@@ -241,3 +241,48 @@ fn percentiles_without_a_histogram_are_noted_as_estimates() {
     assert!(p50_ns.abs_diff(1_000) <= 1_000 / 32, "{p50_ns}");
     assert!(merged.diagnostics.notes[0].contains("are estimates"));
 }
+
+fn of_job(rank: Option<u32>, world_size: Option<u32>) -> Profile {
+    Profile {
+        rank,
+        world_size,
+        ..Profile::default()
+    }
+}
+
+#[test]
+fn parts_of_a_job_that_are_merged_again_are_the_job() {
+    let part = |ranks: &[u32]| {
+        let mut merger = Merger::default();
+        let ranks = ranks.iter();
+        ranks.for_each(|rank| merger.add(&of_job(Some(*rank), Some(8))));
+        merger.finish()
+    };
+    let (low, high) = (part(&[0, 1, 2, 3]), part(&[4, 5, 6]));
+    assert_eq!(
+        low.diagnostics.notes,
+        ["4 of 8 ranks have no profile here: 4, 5, 6, 7"]
+    );
+    let whole = |parts: &[&Profile]| {
+        let mut merger = Merger::default();
+        parts.iter().for_each(|part| merger.add(part));
+        merger.finish()
+    };
+    let job = whole(&[&low, &high]);
+    assert_eq!(
+        job.diagnostics.notes,
+        ["1 of 8 ranks have no profile here: 7"]
+    );
+    assert_eq!(job.world_size, Some(8));
+    assert_eq!(job.ranks.as_ref().unwrap().numbers, [0, 1, 2, 3, 4, 5, 6]);
+    let job = whole(&[&job, &part(&[7])]);
+    assert_eq!(job.diagnostics.notes, [""; 0]);
+    let twice = whole(&[&job, &low]);
+    assert_eq!(
+        twice.diagnostics.notes,
+        ["ranks that have several profiles, which are all added: 0, 1, 2, 3"]
+    );
+    // Beside a profile without a rank, what a part says of itself remains.
+    let other = whole(&[&low, &of_job(None, None)]);
+    assert_eq!(other.diagnostics.notes, low.diagnostics.notes);
+}

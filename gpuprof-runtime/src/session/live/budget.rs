@@ -31,8 +31,8 @@ pub(super) const PACE: Duration = Duration::from_millis(10);
 pub(super) const LOCKED: &str = "the measurements are locked; try again";
 pub(super) const ENDING: &str = "the program ends";
 
-/// The process ends: the driver may be gone soon. Set without the lock, which an answer may hold for
-/// longer than the end of the process waits.
+/// The process ends: the driver may be gone soon. Set without the lock, which an answer may hold
+/// for longer than the end of the process waits.
 static HAS_ENDED: AtomicBool = AtomicBool::new(false);
 
 static ANSWERS: Mutex<Answers> = Mutex::new(Answers { next: None });

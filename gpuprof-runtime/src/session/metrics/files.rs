@@ -29,8 +29,8 @@ fn files() -> impl Iterator<Item = &'static PathBuf> {
     FILES.get().into_iter().flatten()
 }
 
-/// Rewrites the files that can be replaced, and no pipe and no device. Returns a line for the user if
-/// one cannot be written.
+/// Rewrites the files that can be replaced, and no pipe and no device. Returns a line for the user
+/// if one cannot be written.
 pub(in crate::session) fn rewrite_files(lock_limit: Duration) -> Option<String> {
     let replaced = files().filter(|path| atomic_file::is_replaced(path));
     write(&replaced.collect::<Vec<_>>(), lock_limit)

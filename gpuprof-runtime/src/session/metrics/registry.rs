@@ -27,8 +27,9 @@ use gpuprof_report::metrics::{
 /// ```
 ///
 /// Metrics count from the start of the process, also across [`reset`](crate::reset) and sessions.
-/// Under `GPUPROF=off` there are none, and neither if another thread holds a lock on the measurements
-/// for 1 s, or while the process ends: the metrics of the program itself are encoded in any case.
+/// Under `GPUPROF=off` there are none, and neither if another thread holds a lock on the
+/// measurements for 1 s, or while the process ends: the program's own metrics are encoded in any
+/// case.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Collector {}
