@@ -13,8 +13,8 @@ use crate::output::{Exit, complain};
 /// Records the time line of the next seconds of a running program.
 ///
 /// The program must run with GPUPROF_LIVE=1, as the same user, with the feature trace of the crate
-/// gpuprof. It records only meanwhile. The time line has the calls that begin and end in this time,
-/// and what the GPU does for them. To end the command ends the recording.
+/// gpuprof. It records only meanwhile. The time line has the calls that begin in this time and have
+/// ended when it is made, and what the GPU does for them. To end the command ends the recording.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// Process id, or file name, of the program

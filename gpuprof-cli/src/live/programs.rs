@@ -24,7 +24,12 @@ const START_IT: &str = "start it with GPUPROF_LIVE=1; the socket opens at its fi
 pub(crate) fn connect(target: &str) -> Result<Connection, String> {
     let user = rustix::process::geteuid().as_raw();
     let folder = folder_path(std::env::var_os("XDG_RUNTIME_DIR").as_deref(), user);
-    connect_in(&folder, user, target)
+    // That of a program which was started without the variable, by a service for example.
+    let other = folder_path(None, user);
+    connect_in(&folder, user, target).or_else(|problem| match folder == other {
+        true => Err(problem),
+        false => connect_in(&other, user, target).map_err(|_| problem),
+    })
 }
 
 pub(super) fn connect_in(folder: &Path, user: u32, target: &str) -> Result<Connection, String> {

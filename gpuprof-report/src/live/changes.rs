@@ -20,6 +20,9 @@ pub struct Changes {
     pub reset: bool,
     /// How long the window is open, ns.
     pub wall_ns: u64,
+    /// How long the program offers a live view, ns. Unlike `wall_ns` it goes on in steps that a
+    /// schedule leaves out, and across windows.
+    pub offered_ns: u64,
     /// CPU time that gpuprof has spent on all answers to all viewers, ns.
     pub live_ns: u64,
     /// In how many ms the next request is answered without a wait: 1,000, or longer if answers
@@ -48,6 +51,7 @@ impl Object for Changes {
         let Self {
             reset,
             wall_ns,
+            offered_ns,
             live_ns,
             next_ms,
             functions,
@@ -57,6 +61,7 @@ impl Object for Changes {
         } = self;
         fields.field("reset", reset);
         fields.field("wall_ns", wall_ns);
+        fields.field("offered_ns", offered_ns);
         fields.field("live_ns", live_ns);
         fields.field("next_ms", next_ms);
         fields.field("functions", functions);
@@ -79,13 +84,20 @@ impl Sent {
     /// from now on.
     pub fn changes(&mut self, profile: &Profile, threads: Vec<ThreadRow>) -> Changes {
         let numbers = &mut self.numbers;
-        let rows = Rows::new(profile, threads, |function| {
+        let mut rows = Rows::new(profile, threads, |function| {
+            if !function.has_run() {
+                // The viewer may still show a call in progress that counted nothing.
+                return numbers.get(&key(function)).copied();
+            }
             let next = u32::try_from(numbers.len()).unwrap_or(u32::MAX);
-            *numbers.entry(key(function)).or_insert(next)
+            Some(*numbers.entry(key(function)).or_insert(next))
         });
         let before = self.rows.take();
         let before = before.filter(|before| !rows.begin_anew_after(before));
         let reset = before.is_none();
+        if reset {
+            rows.functions.retain(FunctionRow::has_run);
+        }
         let before = before.unwrap_or_default();
         let changes = Changes {
             reset,
@@ -245,6 +257,19 @@ mod tests {
         assert!(sent.changes(&open(1, 99), Vec::new()).functions.is_empty());
         let changes = sent.changes(&open(2, 99), Vec::new());
         assert_eq!(changes.functions[0].open_ns, 99);
+    }
+
+    #[test]
+    fn an_open_call_that_counts_nothing_ends_without_a_reset() {
+        let mut sent = Sent::default();
+        let mut warm_up = function("a", 0);
+        warm_up.open_calls = 1;
+        let _ = sent.changes(&profile(vec![warm_up, function("b", 2)]), Vec::new());
+        let ended = profile(vec![function("a", 0), function("b", 2)]);
+        let changes = sent.changes(&ended, Vec::new());
+        assert!(!changes.reset);
+        assert_eq!(names(&changes), [(0, "a", 0)]);
+        assert_eq!(changes.functions[0].open_calls, 0);
     }
 
     #[test]

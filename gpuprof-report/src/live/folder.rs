@@ -11,11 +11,15 @@ use std::path::{Path, PathBuf};
 const MODE: u32 = 0o700;
 
 /// The folder of the sockets of `user`: `gpuprof` in `runtime_folder`, the value of
-/// `XDG_RUNTIME_DIR`, or `/tmp/gpuprof-UID` if that is not an absolute path.
+/// `XDG_RUNTIME_DIR`, or `/tmp/gpuprof-UID` if that is no absolute path of a folder of theirs: a
+/// launcher or sudo may have passed on another one.
 #[must_use]
 pub fn folder_path(runtime_folder: Option<&OsStr>, user: u32) -> PathBuf {
-    let folder = runtime_folder.map(Path::new);
-    match folder.filter(|folder| folder.is_absolute()) {
+    let is_theirs = |folder: &&Path| {
+        let found = fs::metadata(folder);
+        folder.is_absolute() && found.is_ok_and(|found| found.is_dir() && found.uid() == user)
+    };
+    match runtime_folder.map(Path::new).filter(is_theirs) {
         Some(folder) => folder.join("gpuprof"),
         None => PathBuf::from(format!("/tmp/gpuprof-{user}")),
     }
@@ -80,7 +84,8 @@ pub fn check_folder(folder: &Path, user: u32) -> Result<(), FolderError> {
     if found.uid() != user {
         return Err(FolderError::OtherUser(found.uid()));
     }
-    match found.mode() & 0o7777 {
+    // The group of the folder around it may be passed on, which lets nobody in.
+    match found.mode() & 0o777 {
         MODE => Ok(()),
         mode => Err(FolderError::Mode(mode)),
     }
@@ -94,10 +99,16 @@ mod tests {
 
     #[test]
     fn the_folder_is_in_the_runtime_folder_or_names_the_user() {
-        let path = |folder: Option<&str>| folder_path(folder.map(OsStr::new), 7);
-        assert_eq!(path(Some("/run/user/7")), Path::new("/run/user/7/gpuprof"));
-        for folder in [None, Some(""), Some("run")] {
-            assert_eq!(path(folder), Path::new("/tmp/gpuprof-7"));
+        let folder = tempfile::tempdir().unwrap();
+        let user = fs::metadata(folder.path()).unwrap().uid();
+        let of = |folder: &Path, user| folder_path(Some(folder.as_os_str()), user);
+        assert_eq!(of(folder.path(), user), folder.path().join("gpuprof"));
+        let other = user + 1;
+        let without = PathBuf::from(format!("/tmp/gpuprof-{other}"));
+        assert_eq!(folder_path(None, other), without);
+        let missing = folder.path().join("missing");
+        for path in [Path::new(""), Path::new("run"), &missing, folder.path()] {
+            assert_eq!(of(path, other), without);
         }
     }
 
@@ -128,7 +139,9 @@ mod tests {
             refusal(&folder, user + 1),
             format!("it belongs to user {user}")
         );
-        for mode in [0o750, 0o701, 0o777, 0o600, 0o1700] {
+        set(0o2700);
+        assert_eq!(refusal(&folder, user), "");
+        for mode in [0o750, 0o701, 0o777, 0o600] {
             set(mode);
             assert_eq!(
                 refusal(&folder, user),

@@ -53,6 +53,11 @@ impl FunctionRow {
             busy_ns: function.activity.busy_ns,
         }
     }
+
+    /// Whether a call has begun.
+    pub(super) fn has_run(&self) -> bool {
+        self.calls > 0 || self.open_calls > 0
+    }
 }
 
 /// The counters of a thread of the program since the window began, or since the thread's first call
@@ -67,7 +72,7 @@ pub struct ThreadRow {
     pub name: String,
     /// Calls that ended on it.
     pub calls: u64,
-    /// CPU time of the outermost ones, ns.
+    /// CPU time of these calls without nested spans, ns.
     pub cpu_ns: u64,
     /// The innermost function that runs on it now; `None` if none does. A future has a thread only
     /// while it is polled, and is never shown here.
@@ -122,19 +127,18 @@ pub(super) fn key(function: &Function) -> FunctionKey {
 }
 
 impl Rows {
-    /// The rows of `profile`, with `number` for each function, and these threads.
+    /// The rows of `profile`, of the functions for which there is a `number`, and these threads.
     pub(super) fn new(
         profile: &Profile,
         threads: Vec<ThreadRow>,
-        mut number: impl FnMut(&Function) -> u32,
+        mut number: impl FnMut(&Function) -> Option<u32>,
     ) -> Self {
         let functions = profile.functions.iter();
-        let functions = functions.filter(|function| function.has_run());
         Self {
             started_at: profile.started_at.clone(),
             wall_ns: profile.wall_ns,
             functions: functions
-                .map(|function| FunctionRow::new(number(function), function))
+                .filter_map(|function| Some(FunctionRow::new(number(function)?, function)))
                 .collect(),
             threads,
             devices: devices(profile),
@@ -152,7 +156,7 @@ impl Rows {
             .map(|row| (row.id, row.calls))
             .collect();
         let has_fewer =
-            |row: &FunctionRow| calls.get(&row.id).is_none_or(|calls| *calls < row.calls);
+            |row: &FunctionRow| calls.get(&row.id).map_or(0, |calls| *calls) < row.calls;
         self.started_at != before.started_at || before.functions.iter().any(has_fewer)
     }
 }

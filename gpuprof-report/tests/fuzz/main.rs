@@ -1,5 +1,6 @@
-//! Hostile files: whatever is in a profile or a time line, reading it is an error or every output
-//! is written, without a panic and in bounded memory.
+//! Hostile files and connections: whatever is in a profile or a time line, or is said over the
+//! socket of a running program, reading it is an error or every output is written, without a panic
+//! and in bounded memory.
 //!
 //! Files of the corpus are changed at random: bytes, numbers, texts and whole parts. An input that
 //! fails is written to `target/tmp/fuzz`; once the code is right, it goes to `tests/corpus`.
@@ -7,6 +8,7 @@
 //! `GPUPROF_FUZZ_SECONDS` sets how long each test runs, instead of a few hundred cases;
 //! `GPUPROF_TEST_SEED` draws others.
 
+mod live;
 mod mutate;
 mod outputs;
 
@@ -58,9 +60,13 @@ fn seed() -> u64 {
     })
 }
 
-/// Runs `check` on the corpus as it is, then on changed files; a panic keeps its input.
+/// Runs `check` on the files of the corpus with this extension.
 fn fuzz(extension: &str, check: impl Fn(&[u8])) {
-    let corpus = corpus(extension);
+    fuzz_on(&corpus(extension), extension, check);
+}
+
+/// Runs `check` on the corpus as it is, then on changed inputs; a panic keeps its input.
+fn fuzz_on(corpus: &[Vec<u8>], extension: &str, check: impl Fn(&[u8])) {
     assert!(
         !corpus.is_empty(),
         "no file of the corpus ends in .{extension}"
@@ -73,7 +79,7 @@ fn fuzz(extension: &str, check: impl Fn(&[u8])) {
         cases += 1;
         let mut input = corpus[random.usize(..corpus.len())].clone();
         for _ in 0..random.u32(1..6) {
-            mutate(&mut input, &corpus, &mut random);
+            mutate(&mut input, corpus, &mut random);
         }
         let checked = catch_unwind(AssertUnwindSafe(|| check(&input)));
         if checked.is_err() {
@@ -106,4 +112,14 @@ fn any_chrome_trace_is_refused_or_merged() {
 #[test]
 fn any_perfetto_trace_is_refused_or_merged() {
     fuzz("pftrace", |input| outputs::traces(input, "pftrace"));
+}
+
+#[test]
+fn anything_said_to_a_running_program_is_refused_or_understood() {
+    fuzz_on(&live::requests(), "request", live::request);
+}
+
+#[test]
+fn anything_a_running_program_says_is_refused_or_understood() {
+    fuzz_on(&live::answers(), "answer", live::answer);
 }

@@ -11,11 +11,15 @@ use crate::stats::late_results::LatePolicy;
 use gpuprof_report::profile::CudaError;
 use gpuprof_report::schedule::Phase;
 
-/// What becomes of results that arrive after a reset or the end of a session.
-pub(super) const LATE_POLICY: LatePolicy = match cfg!(feature = "metrics") {
-    true => LatePolicy::KeepCurrent,
-    false => LatePolicy::Discard,
-};
+/// What becomes of results that arrive after a reset or the end of a session. A window that counted
+/// nothing leaves the place of the kept one to an earlier one.
+pub(super) fn late_policy(ending: Option<&EndingWindow>) -> LatePolicy {
+    match ending {
+        _ if !cfg!(feature = "metrics") => LatePolicy::Discard,
+        Some(ending) if ending.discarded.is_none() => LatePolicy::KeepCurrent,
+        _ => LatePolicy::KeepPrevious,
+    }
+}
 
 /// The sums of all windows before the current one.
 #[derive(Debug, Default)]

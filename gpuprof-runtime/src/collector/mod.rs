@@ -29,7 +29,7 @@ use std::time::{Duration, SystemTime};
 use parking_lot::Mutex;
 
 pub(crate) use self::default_stream::{default_stream, has_default_stream, set_default_stream};
-use self::ended_windows::{EndingWindow, LATE_POLICY};
+use self::ended_windows::{EndingWindow, late_policy};
 pub(crate) use self::first_stream::{note_stream, set_on_first_stream};
 use self::schedule_position::SchedulePosition;
 use self::step_clock::StepClock;
@@ -137,7 +137,7 @@ impl Collector {
         window.began = None;
         window.steps = StepClock::default();
         window.schedule = None;
-        let (totals, late) = self.next_window(&window, LATE_POLICY);
+        let (totals, late) = self.next_window(&window, late_policy(ending.as_ref()));
         window.ended.add(ending, totals, &late);
         self.apply_flags(&window);
     }
@@ -184,7 +184,8 @@ impl Collector {
     }
 
     fn begin_window(&self, window: &mut Window, ending: Option<EndingWindow>) {
-        let (totals, late) = self.next_window(window, LATE_POLICY);
+        let (totals, late) = self.next_window(window, late_policy(ending.as_ref()));
+        self.threads.begin_rows();
         let ended = &mut window.ended;
         ended.add(ending, totals, &late);
         ended.add_cleared_errors(|| self.gpu.clear_failure_counts());

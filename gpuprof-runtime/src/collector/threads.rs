@@ -83,13 +83,19 @@ impl Threads {
         let mut in_window = totals.clone();
         in_window.subtract(&base);
         *base = totals;
+        (in_window, crossed)
+    }
+
+    /// Begins the counters of each thread anew, which viewers see. The cycles of a schedule are
+    /// parts of one window.
+    pub(super) fn begin_rows(&self) {
         if self.are_watched.load(Relaxed) {
+            let known = self.known.lock();
             known
                 .all
                 .iter()
                 .for_each(|counters| counters.begin_window());
         }
-        (in_window, crossed)
     }
 
     /// From now on, each thread that begins notes who it is. To be called before the first call of

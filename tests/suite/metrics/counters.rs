@@ -18,6 +18,8 @@ pub(crate) const MODULE: Module = Module::new(
         a_reset_takes_nothing_away,
         sessions_add_up,
         gpu_time_read_after_a_reset_still_counts,
+        gpu_time_read_in_the_next_session_still_counts,
+        a_reset_within_a_warm_up_leaves_its_gpu_time_out,
         a_schedule_counts_what_its_report_counts,
         errors_of_ended_windows_stay,
         no_counter_goes_down_in_any_of_many_windows,
@@ -111,6 +113,36 @@ fn gpu_time_read_after_a_reset_still_counts() {
     );
     assert_eq!(totals(), (1, 1_000, 1, 11_000));
     gpuprof::reset();
+    assert_eq!(totals(), (1, 1_000, 1, 11_000));
+}
+
+fn gpu_time_read_in_the_next_session_still_counts() {
+    let w = world();
+    let session = w.session();
+    step(&w, &w.gpu.stream, 1_000);
+    drop(session);
+    let _session = w.session();
+    assert_eq!(totals(), (1, 1_000, 0, 0));
+    settle(&w);
+    assert_eq!(totals(), (1, 1_000, 1, 11_000));
+}
+
+fn a_reset_within_a_warm_up_leaves_its_gpu_time_out() {
+    let w = world();
+    let _session = Session::builder()
+        .sampling(Sampling::EveryCall)
+        .schedule(Schedule::parse("0,1,2,2").expect("a schedule"))
+        .start()
+        .expect("the only one");
+    gpuprof::step();
+    // Of a step that counts, and read in the warm-up.
+    step(&w, &w.gpu.stream, 1_000);
+    gpuprof::step();
+    gpuprof::step();
+    // Of the warm-up.
+    step(&w, &w.gpu.stream, 7_000);
+    gpuprof::reset();
+    settle(&w);
     assert_eq!(totals(), (1, 1_000, 1, 11_000));
 }
 

@@ -148,10 +148,12 @@ fn ranks_come_from_the_launcher() {
                 program.env(name, value)
             });
         let (ended, profile) = program.profiled();
+        let of = profile.world_size.map(|size| format!(" of {size}"));
+        let of = of.unwrap_or_default();
         let told = profile.rank.is_none_or(|rank| {
             ended
                 .stderr
-                .contains(&format!("rank {rank} on {}", profile.host))
+                .contains(&format!("rank {rank}{of} on {}", profile.host))
         });
         assert!(told, "{}", ended.stderr);
         profile.rank

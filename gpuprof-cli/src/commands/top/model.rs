@@ -35,8 +35,8 @@ pub(super) enum Sort {
 #[derive(Clone, Debug)]
 pub(super) struct Tracked<Row> {
     pub(super) row: Row,
-    /// Age of the window when the row came, ns.
-    pub(super) wall_ns: u64,
+    /// [`Changes::offered_ns`] when the row came.
+    pub(super) offered_ns: u64,
     pub(super) rates: Rates,
     /// What the spark line shows, the latest last.
     pub(super) history: VecDeque<f64>,
@@ -121,6 +121,8 @@ pub(super) struct Model {
     pub(super) pid: u32,
     pub(super) program: String,
     pub(super) wall_ns: u64,
+    /// How long the program offers the live view, ns: the clock of rates.
+    pub(super) offered_ns: u64,
     /// CPU time of the program's answers, ns.
     pub(super) live_ns: u64,
     next_ms: u64,
@@ -156,12 +158,13 @@ impl Model {
         // There is no rate before the second answer.
         let elapsed_ns = match changes.reset {
             true => 0,
-            false => changes.wall_ns.saturating_sub(self.wall_ns),
+            false => changes.offered_ns.saturating_sub(self.offered_ns),
         };
         self.wall_ns = changes.wall_ns;
+        self.offered_ns = changes.offered_ns;
         self.live_ns = changes.live_ns;
         self.next_ms = changes.next_ms;
-        let time = (self.wall_ns, elapsed_ns);
+        let time = (self.offered_ns, elapsed_ns);
         refresh(&mut self.functions, changes.functions, |row| row.id, time);
         refresh(&mut self.threads, changes.threads, |row| row.tid, time);
         refresh(&mut self.devices, changes.devices, |row| row.device, time);
@@ -198,7 +201,7 @@ impl Model {
     /// How long the thread's innermost call has run: longer than its row says, because a row is
     /// not sent again while the call goes on.
     pub(super) fn running_ns(&self, thread: &Tracked<ThreadRow>) -> u64 {
-        let since = self.wall_ns.saturating_sub(thread.wall_ns);
+        let since = self.offered_ns.saturating_sub(thread.offered_ns);
         thread.row.running_ns.saturating_add(since)
     }
 }
@@ -212,7 +215,7 @@ fn refresh<Row: Counters>(
     rows: &mut BTreeMap<u32, Tracked<Row>>,
     changed: Vec<Row>,
     number: impl Fn(&Row) -> u32,
-    (wall_ns, elapsed_ns): (u64, u64),
+    (offered_ns, elapsed_ns): (u64, u64),
 ) {
     for tracked in rows.values_mut() {
         tracked.rates = Rates::default();
@@ -240,7 +243,7 @@ fn refresh<Row: Counters>(
         };
         let tracked = Tracked {
             row,
-            wall_ns,
+            offered_ns,
             rates,
             history: before.map(|before| before.history).unwrap_or_default(),
         };

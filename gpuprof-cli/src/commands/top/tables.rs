@@ -195,7 +195,7 @@ pub(super) fn name(name: &str) -> String {
 
 /// The line of the program and of what watching it costs.
 pub(super) fn status(model: &Model) -> String {
-    let share = model.live_ns as f64 / model.wall_ns.max(1) as f64;
+    let share = model.live_ns as f64 / model.offered_ns.max(1) as f64;
     let mut devices = model.devices.values();
     let is_simulated = devices.any(|one| one.row.name.contains("simulated device"));
     format!(

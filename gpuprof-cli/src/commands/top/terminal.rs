@@ -10,7 +10,7 @@ use std::time::Duration;
 use gpuprof_report::live::Changes;
 use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
-use signal_hook::consts::{SIGHUP, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
 use super::model::{Model, Sort, interval};
 use super::screen::{self, Choice, View};
@@ -31,21 +31,23 @@ pub(super) fn run(connection: Connection, sort: Sort) -> Exit {
     }
     let model = Model::new(&connection);
     let answers = ask(connection);
+    let killed = Arc::new(AtomicBool::new(false));
+    for signal in [SIGHUP, SIGINT, SIGQUIT, SIGTERM] {
+        // Without it the signal would leave the terminal as it is.
+        let _ = signal_hook::flag::register(signal, Arc::clone(&killed));
+    }
     let mut terminal = match ratatui::try_init() {
         Ok(terminal) => terminal,
         Err(error) => {
+            ratatui::restore();
             complain(format_args!("the terminal cannot be used: {error}"));
             return Exit::BadInput;
         }
     };
-    let killed = Arc::new(AtomicBool::new(false));
-    for signal in [SIGHUP, SIGTERM] {
-        // Without it the signal would leave the terminal as it is.
-        let _ = signal_hook::flag::register(signal, Arc::clone(&killed));
-    }
     let watched = watch(&mut terminal, model, sort, &answers, &killed);
     ratatui::restore();
     match watched {
+        Ok(()) if killed.load(Relaxed) => Exit::Negative,
         Ok(()) => Exit::Success,
         Err(error) => {
             complain(format_args!("the terminal cannot be used: {error}"));
@@ -62,6 +64,8 @@ fn ask(mut connection: Connection) -> Receiver<Result<Changes, LiveError>> {
             let answer = connection.changes();
             let pause = match &answer {
                 Ok(changes) => Some(interval(changes.next_ms)),
+                // Its measurements are locked at present.
+                Err(LiveError::Refused(_)) => Some(interval(0)),
                 Err(_) => None,
             };
             // Nobody receives it if the user has quit.
@@ -94,7 +98,10 @@ fn watch(
     while !killed.load(Relaxed) {
         while let Ok(answer) = answers.try_recv() {
             match answer {
-                Ok(changes) => model.apply(changes),
+                Ok(changes) => {
+                    model.apply(changes);
+                    ended = None;
+                }
                 Err(error) => ended = Some(error.to_string()),
             }
         }

@@ -13,7 +13,8 @@ use crate::live::answering;
 
 /// Answers of a program of two devices and three threads, a second or two apart.
 const ANSWERS: [&str; 3] = [
-    r#"{"reset": true, "wall_ns": 10000000000, "live_ns": 4000000, "next_ms": 1000,
+    r#"{"reset": true, "wall_ns": 10000000000, "offered_ns": 10000000000, "live_ns": 4000000,
+        "next_ms": 1000,
             "functions": [
                 {"id": 0, "name": "digits::train::step", "calls": 1000, "cpu_ns": 90000000,
                  "gpu_ns": 4100000000, "gpu_self_ns": 100000000, "busy_ns": 3900000000},
@@ -30,7 +31,8 @@ const ANSWERS: [&str; 3] = [
                 {"device": 0, "name": "NVIDIA H200 (simulated device)", "timed_calls": 65000,
                  "gpu_ns": 2150000000, "busy_ns": 4000000000},
                 {"device": 1, "name": "NVIDIA H200 (simulated device)", "timed_calls": 0}]}"#,
-    r#"{"wall_ns": 11000000000, "live_ns": 5000000, "next_ms": 1000,
+    r#"{"wall_ns": 11000000000, "offered_ns": 11000000000, "live_ns": 5000000,
+        "next_ms": 1000,
             "functions": [
                 {"id": 0, "name": "digits::train::step", "calls": 1100, "cpu_ns": 99000000,
                  "gpu_ns": 4510000000, "gpu_self_ns": 110000000, "busy_ns": 4290000000,
@@ -45,7 +47,8 @@ const ANSWERS: [&str; 3] = [
             "devices": [
                 {"device": 0, "name": "NVIDIA H200 (simulated device)", "timed_calls": 71500,
                  "gpu_ns": 2365000000, "busy_ns": 4400000000}]}"#,
-    r#"{"wall_ns": 13000000000, "live_ns": 6000000, "next_ms": 2000,
+    r#"{"wall_ns": 13000000000, "offered_ns": 13000000000, "live_ns": 6000000,
+        "next_ms": 2000,
             "functions": [
                 {"id": 0, "name": "digits::train::step", "calls": 1200, "cpu_ns": 108000000,
                  "gpu_ns": 4920000000, "gpu_self_ns": 120000000, "busy_ns": 4680000000,

@@ -1,6 +1,8 @@
 //! The answer to each request.
 
 use std::os::unix::net::UnixStream;
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
 
 use super::budget::{self, ENDING, LOCKED};
 #[cfg(feature = "trace")]
@@ -11,6 +13,14 @@ use crate::session::{current_profile, write_outputs};
 use gpuprof_report::live::{Request, Sent, TraceFormat};
 #[cfg(feature = "trace")]
 use gpuprof_report::trace::{Format, Trace};
+
+/// When the program began to offer the live view.
+static BEGAN: OnceLock<Instant> = OnceLock::new();
+
+/// Begins the time that the cost of answers is compared with.
+pub(super) fn begin() {
+    BEGAN.get_or_init(Instant::now);
+}
 
 /// What follows the head of an answer.
 pub(super) enum Answer {
@@ -49,6 +59,8 @@ fn changes(sent: &mut Sent) -> Answer {
     let Some(mut changes) = changes else {
         return Answer::Refused(LOCKED.to_owned());
     };
+    let offered = BEGAN.get().map_or(Duration::ZERO, Instant::elapsed);
+    changes.offered_ns = u64::try_from(offered.as_nanos()).unwrap_or(u64::MAX);
     changes.live_ns = cost.spent_ns;
     changes.next_ms = u64::try_from(cost.interval.as_millis()).unwrap_or(u64::MAX);
     Answer::Frame(changes.to_json())

@@ -1,6 +1,6 @@
 //! One viewer: it sends requests and gets an answer to each.
 
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::thread;
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::answers::{self, Answer};
 use super::budget::{self, PACE};
-use crate::os;
+use crate::os::{self, fd};
 use crate::session::process_facts;
 use gpuprof_report::live::{
     DocumentWriter, Head, MAX_REQUEST_BYTES, Request, Sent, read_frame, write_frame,
@@ -27,6 +27,8 @@ const ANSWER_LIMIT: Duration = Duration::from_secs(60);
 
 pub(super) struct Connection {
     stream: UnixStream,
+    /// What the stream is: the program may close it, and open another file under its number.
+    identity: Option<(u64, u64)>,
     /// What the viewer knows.
     sent: Sent,
 }
@@ -41,9 +43,9 @@ impl Connection {
     /// # Errors
     /// The system's.
     pub(super) fn new(stream: UnixStream) -> io::Result<Self> {
-        stream.set_read_timeout(Some(IDLE_LIMIT))?;
         stream.set_write_timeout(Some(STALL_LIMIT))?;
         Ok(Self {
+            identity: fd::identity(stream.as_raw_fd()),
             stream,
             sent: Sent::default(),
         })
@@ -51,13 +53,16 @@ impl Connection {
 
     /// Answers until the viewer is gone or breaks a limit.
     pub(super) fn serve(&mut self) {
-        while let Ok(Some(text)) = read_frame(&mut self.stream, MAX_REQUEST_BYTES) {
+        while let Some(text) = self.request() {
             let request = match Request::parse(&text) {
                 Ok(request) => request,
                 Err(error) => return self.refuse(&error.to_string()),
             };
             let answer = answers::answer(request, &mut self.sent, &self.stream);
             let before = os::thread_cpu_ns();
+            if !self.is_ours() {
+                return;
+            }
             let written = self.write(&answer);
             budget::charge(os::thread_cpu_ns().saturating_sub(before));
             if written.is_err() {
@@ -66,6 +71,29 @@ impl Connection {
             if request == Request::Hello {
                 thread::sleep(PACE);
             }
+        }
+    }
+
+    /// The next request. `None`: there is none, or the viewer took too long for it.
+    fn request(&mut self) -> Option<Vec<u8>> {
+        if !self.is_ours() {
+            return None;
+        }
+        let mut incoming = Incoming {
+            stream: &self.stream,
+            until: Instant::now() + IDLE_LIMIT,
+        };
+        read_frame(&mut incoming, MAX_REQUEST_BYTES).ok().flatten()
+    }
+
+    fn is_ours(&self) -> bool {
+        fd::identity(self.stream.as_raw_fd()) == self.identity
+    }
+
+    /// Ends the connection, and leaves a file of the program alone that has its number by now.
+    pub(super) fn close(self) {
+        if !self.is_ours() {
+            std::mem::forget(self.stream);
         }
     }
 
@@ -101,6 +129,23 @@ impl Connection {
                 document.end()
             }
         }
+    }
+}
+
+/// A viewer that sends too slowly is an error.
+struct Incoming<'a> {
+    stream: &'a UnixStream,
+    until: Instant,
+}
+
+impl Read for Incoming<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let left = self.until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(ErrorKind::TimedOut.into());
+        }
+        self.stream.set_read_timeout(Some(left))?;
+        self.stream.read(buffer)
     }
 }
 

@@ -29,6 +29,7 @@ pub(super) fn start(settings: &Settings) {
         return;
     }
     collector().watch_threads();
+    answers::begin();
     let socket = match Socket::bind() {
         Ok(socket) => socket,
         Err((path, problem)) => {
@@ -36,7 +37,12 @@ pub(super) fn start(settings: &Settings) {
             return no_effect(&format!("{path}: {problem}"));
         }
     };
-    if let Err(error) = thread_signals::spawn("gpuprof-live", move || server::run(&socket)) {
+    let serve = move || {
+        server::run(&socket);
+        // Its number may be that of a file of the program by now.
+        std::mem::forget(socket);
+    };
+    if let Err(error) = thread_signals::spawn("gpuprof-live", serve) {
         socket::remove();
         no_effect(&format!("could not start a thread: {error}"));
     }

@@ -53,7 +53,7 @@ fn admit(stream: UnixStream) {
     place.set(connection.as_raw_fd());
     let serve = move || {
         connection.serve();
-        drop(connection);
+        connection.close();
         drop(place);
     };
     // Without a thread the viewer sees that the connection ends.

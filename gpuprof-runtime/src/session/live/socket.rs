@@ -59,30 +59,37 @@ impl Socket {
     pub(super) fn remove_stale(&self) {
         let entries = fs::read_dir(&self.folder).into_iter().flatten();
         for entry in entries.flatten().take(MAX_FILES) {
-            let is_other = pid_of(&entry.file_name()).is_some_and(|pid| pid != std::process::id());
-            if is_other {
+            let pid = pid_of(&entry.file_name());
+            // To ask one that listens would take one of its places for viewers.
+            let has_ended = |pid: u32| !Path::new(&format!("/proc/{pid}")).exists();
+            if pid.is_some_and(has_ended) {
                 remove_if_stale(&entry.path());
             }
         }
     }
 }
 
+/// Makes the socket under another name first: between its making and the begin of listening it
+/// looks like one that nobody listens on, which others remove.
 fn listen(file: &Path) -> io::Result<UnixListener> {
-    let bound = UnixListener::bind(file);
-    let listener = match bound {
-        // Of an earlier process with the same id.
-        Err(error) if error.kind() == ErrorKind::AddrInUse => {
+    let new = file.with_extension("new");
+    // Of an earlier process with the same id.
+    let _ = fs::remove_file(&new);
+    let listener = UnixListener::bind(&new)?;
+    let ready = fs::set_permissions(&new, Permissions::from_mode(0o600));
+    let linked = ready.and_then(|()| match fs::hard_link(&new, file) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
             remove_if_stale(file);
-            UnixListener::bind(file)?
+            fs::hard_link(&new, file)
         }
-        bound => bound?,
-    };
-    fs::set_permissions(file, Permissions::from_mode(0o600))?;
-    Ok(listener)
+        linked => linked,
+    });
+    let _ = fs::remove_file(&new);
+    linked.map(|()| listener)
 }
 
 /// Removes a socket that nobody listens on. Its process may run elsewhere, in a container for
-/// example, so that its id says nothing.
+/// example, so that its id alone says nothing.
 fn remove_if_stale(file: &Path) {
     let refused = UnixStream::connect(file).err();
     if refused.is_some_and(|error| error.kind() == ErrorKind::ConnectionRefused) {
