@@ -21,6 +21,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use arrow_array::RecordBatch;
+use gpuprof_report::merge::JobRanks;
 use gpuprof_report::profile::Profile;
 
 use crate::input::{read_profile, shown};
@@ -85,6 +86,7 @@ fn try_export(files: &[PathBuf], destination: &Destination<'_>) -> Result<usize,
             shown(&existing)
         ));
     }
+    report_ranks(&inputs);
     inputs.sort_by_key(|input| (input.facts.rank.is_none(), input.facts.rank, input.number));
     let is_new = !destination.folder.exists();
     let written = write(&inputs, destination, &partition);
@@ -107,6 +109,7 @@ struct Input {
 #[derive(Debug, PartialEq, Eq)]
 struct Facts {
     rank: Option<u32>,
+    world_size: Option<u32>,
     job: Option<String>,
 }
 
@@ -117,6 +120,7 @@ impl Facts {
         let job = meta.find(|pair| pair.key == JOB_KEY);
         Self {
             rank: profile.rank,
+            world_size: profile.world_size,
             job: job.map(|pair| pair.value.clone()),
         }
     }
@@ -168,6 +172,17 @@ fn read_single(path: &Path) -> Result<Profile, String> {
 fn report(problem: impl std::fmt::Display) {
     ordered_reads::clear_progress();
     complain(problem);
+}
+
+/// Says which ranks are missing, or there more than once.
+fn report_ranks(inputs: &[Input]) {
+    let mut ranks = JobRanks::default();
+    for input in inputs {
+        ranks.add(input.facts.rank.as_slice(), input.facts.world_size);
+    }
+    let mut notes = Vec::new();
+    ranks.note(&mut notes);
+    notes.iter().for_each(report);
 }
 
 /// The job that all profiles name.
@@ -319,6 +334,7 @@ mod tests {
             number: 0,
             facts: Facts {
                 rank: Some(3),
+                world_size: None,
                 job: None,
             },
         };

@@ -15,9 +15,9 @@ const NOTES: [&str; 3] = [
     "merged profiles are of jobs of different numbers of ranks",
 ];
 
-/// The ranks that were merged.
+/// The ranks of a job that have a profile.
 #[derive(Clone, Debug, Default)]
-pub(super) struct MergedRanks {
+pub struct JobRanks {
     /// How many profiles are of each.
     found: BTreeMap<u32, u32>,
     profiles: usize,
@@ -26,14 +26,20 @@ pub(super) struct MergedRanks {
     is_unknown: bool,
 }
 
-impl MergedRanks {
-    pub(super) fn add(&mut self, profile: &Profile) {
+impl JobRanks {
+    pub(super) fn add_profile(&mut self, profile: &Profile) {
         let ranks = match &profile.ranks {
             Some(merged) => merged.numbers.as_slice(),
             None => profile.rank.as_slice(),
         };
+        self.add(ranks, profile.world_size);
+    }
+
+    /// Adds a profile of each of these ranks, of a job of `world_size` ranks. If either is unknown,
+    /// nothing is said of any rank.
+    pub fn add(&mut self, ranks: &[u32], world_size: Option<u32>) {
         self.profiles = self.profiles.saturating_add(ranks.len());
-        match profile.world_size {
+        match world_size {
             Some(world_size) if !ranks.is_empty() && self.profiles <= MAX_ROWS => {
                 self.world_sizes.insert(world_size);
                 for rank in ranks {
@@ -60,7 +66,7 @@ impl MergedRanks {
 
     /// Says in the notes which ranks are missing, or there more than once, instead of what the
     /// merged profiles say of their parts.
-    pub(super) fn note(&self, notes: &mut Vec<String>) {
+    pub fn note(&self, notes: &mut Vec<String>) {
         if self.is_unknown {
             return;
         }
@@ -98,7 +104,7 @@ fn listed(numbers: impl Iterator<Item = u32>, count: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{MergedRanks, Profile};
+    use super::{JobRanks, Profile};
 
     fn profile(rank: Option<u32>, world_size: Option<u32>) -> Profile {
         Profile {
@@ -108,15 +114,15 @@ mod tests {
         }
     }
 
-    fn merged(ranks: impl IntoIterator<Item = u32>, world_size: u32) -> MergedRanks {
-        let mut merged = MergedRanks::default();
+    fn merged(ranks: impl IntoIterator<Item = u32>, world_size: u32) -> JobRanks {
+        let mut merged = JobRanks::default();
         for rank in ranks {
-            merged.add(&profile(Some(rank), Some(world_size)));
+            merged.add_profile(&profile(Some(rank), Some(world_size)));
         }
         merged
     }
 
-    fn notes(merged: &MergedRanks) -> Vec<String> {
+    fn notes(merged: &JobRanks) -> Vec<String> {
         let mut notes = Vec::new();
         merged.note(&mut notes);
         notes
@@ -143,7 +149,7 @@ mod tests {
         );
         // Files of an earlier run with more ranks.
         let mut jobs = merged(0..4, 4);
-        (4..8).for_each(|rank| jobs.add(&profile(Some(rank), Some(8))));
+        (4..8).for_each(|rank| jobs.add_profile(&profile(Some(rank), Some(8))));
         assert_eq!(
             notes(&jobs),
             ["the merged profiles are of jobs of different numbers of ranks: 4, 8"]
@@ -156,10 +162,10 @@ mod tests {
         for other in [profile(None, Some(4)), profile(Some(1), None)] {
             let mut merged = merged([0], 4);
             assert_eq!(merged.world_size(), Some(4));
-            merged.add(&other);
+            merged.add_profile(&other);
             assert_eq!((merged.world_size(), notes(&merged)), (None, Vec::new()));
             assert_eq!(merged.numbers(), [0; 0]);
         }
-        assert_eq!(notes(&MergedRanks::default()), [""; 0]);
+        assert_eq!(notes(&JobRanks::default()), [""; 0]);
     }
 }

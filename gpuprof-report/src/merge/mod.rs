@@ -54,7 +54,7 @@ use activities::Activities;
 use devices::{Devices, Ordinals};
 use diagnostics::{add_cupti, add_diagnostics, add_note};
 use functions::FunctionTotals;
-use missing_ranks::MergedRanks;
+pub use missing_ranks::JobRanks;
 use rows::{MAX_ROWS, Rows};
 use totals::add;
 use tree::Tree;
@@ -87,7 +87,7 @@ pub struct Merger {
     sums: Profile,
     processes: u32,
     hosts: HashSet<String>,
-    ranks: MergedRanks,
+    ranks: JobRanks,
     windows: Vec<Window>,
     devices: Devices,
     functions: Rows<FunctionTotals>,
@@ -105,7 +105,7 @@ impl Merger {
         if self.hosts.len() < MAX_ROWS {
             self.hosts.insert(profile.host.clone());
         }
-        self.ranks.add(profile);
+        self.ranks.add_profile(profile);
         self.windows.push(Window::of(profile));
         self.add_facts(profile);
         let ordinals = self.devices.add(profile);

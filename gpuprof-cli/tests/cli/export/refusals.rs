@@ -41,6 +41,20 @@ fn files_that_cannot_be_exported_are_named_and_the_others_written() {
 }
 
 #[test]
+fn ranks_that_are_missing_or_there_twice_are_reported() {
+    let job = Job::new();
+    for (name, rank) in [("a.json", 3), ("b.json", 3), ("c.json", 0)] {
+        let mut profile = profile(rank);
+        profile["world_size"] = 4.into();
+        job.add(name, &profile);
+    }
+    let found = job.export(&[]);
+    let expected = "gpuprof: 2 of 4 ranks have no profile here: 1, 2\n\
+                    gpuprof: ranks that have several profiles, which are all added: 3\n";
+    assert_eq!((found.code, &*found.stderr), (Some(0), expected));
+}
+
+#[test]
 fn nothing_is_written_without_a_profile() {
     let job = Job::new();
     job.add_text("a.json", "{}");
