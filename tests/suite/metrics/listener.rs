@@ -25,6 +25,7 @@ const TESTS: &[(&str, fn())] = tests![
     nothing_else_is_served,
     slow_and_half_open_clients_keep_nobody_out,
     slow_readers_keep_nobody_out_and_are_ended,
+    who_has_asked_gives_way_to_nobody,
     a_request_without_end_is_ended,
     nothing_listens_unless_it_is_asked_for,
     a_busy_port_is_one_line,
@@ -107,12 +108,17 @@ fn nothing_else_is_served() {
             "GET /metrics HTTP/1.1\r\nHost: rebound.example:80\r\n\r\n",
             "421",
         ),
+        ("get /metrics HTTP/1.1\r\n\r\n", "405"),
         ("hello\r\n\r\n", "400"),
-        ("\r\n\r\n", "400"),
+        ("GET /metrics\r\n\r\n", "400"),
+        ("GET /metrics HTTP/2\r\n\r\n", "400"),
+        ("GET /metrics HTTP/1.1 more\r\n\r\n", "400"),
     ] {
         let answer = exchange(port, request.as_bytes());
         assert!(answer.status.contains(status), "{request:?}: {answer:?}");
         assert!(answer.body.len() < 100, "{answer:?}");
+        let allowed = status == "405";
+        assert_eq!(answer.header("allow"), allowed.then_some("GET"));
     }
     let long = format!("GET /metrics HTTP/1.1\r\nX: {}\r\n\r\n", "a".repeat(20_000));
     let answer = exchange(port, long.as_bytes());
@@ -196,6 +202,26 @@ fn slow_readers_keep_nobody_out_and_are_ended() {
             (12..whole * 9 / 10).contains(&received),
             "{received} of {whole}"
         );
+    }
+}
+
+fn who_has_asked_gives_way_to_nobody() {
+    let (_running, port) = serve("serving");
+    // More than there is room for, all at once.
+    for _ in 0..20 {
+        let clients: Vec<TcpStream> = (0..60)
+            .map(|_| {
+                let mut stream = connect(port);
+                let request = stream.write_all(b"GET / HTTP/1.1\r\n\r\n");
+                request.expect("the listener reads");
+                stream
+            })
+            .collect();
+        for mut stream in clients {
+            let mut answer = String::new();
+            stream.read_to_string(&mut answer).expect("an answer");
+            assert!(answer.starts_with("HTTP/1.1 200 OK"), "{answer}");
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 //! Each scrape makes the profile of all windows so far, as a snapshot does: nothing is counted
 //! twice, and nothing runs between two scrapes.
 
+mod answers;
 mod connection;
 mod exposition;
 mod files;

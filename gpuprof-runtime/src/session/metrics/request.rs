@@ -2,145 +2,116 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// Bytes of a request's head, at most.
-pub(super) const MAX_HEAD: usize = 8 << 10;
+use hyper::header::HOST;
+use hyper::http::uri::Authority;
+use hyper::{Method, Request, StatusCode};
 
 /// What a client asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Request {
+pub(super) enum Asked {
     /// `GET /metrics`.
     Metrics,
     /// `GET /`.
     Index,
-    /// Anything else, with the answer's status.
-    Refused(&'static str),
 }
 
-/// What the head asks for. `None`: it is not complete.
+/// What `request` asks for, or the status of its refusal.
 ///
 /// If the listener `is_local`, a host that is named is refused, unless it is `localhost`: a page in
 /// a browser could be of a name that leads to this machine, and may read what its own name serves.
-pub(super) fn parse(received: &[u8], is_local: bool) -> Option<Request> {
-    let is_complete = received.windows(4).any(|end| end == b"\r\n\r\n");
-    if !is_complete {
-        let is_full = received.len() >= MAX_HEAD;
-        return is_full.then_some(Request::Refused("431 Request Header Fields Too Large"));
+pub(super) fn asked<B>(request: &Request<B>, is_local: bool) -> Result<Asked, StatusCode> {
+    let mut hosts = request.headers().get_all(HOST).iter();
+    let named = |host: Option<&Authority>| host.is_none_or(|host| !is_this_machine(host));
+    let is_named = hosts.any(|host| named(Authority::try_from(host.as_bytes()).ok().as_ref()))
+        || request
+            .uri()
+            .authority()
+            .is_some_and(|host| named(Some(host)));
+    if is_local && is_named {
+        return Err(StatusCode::MISDIRECTED_REQUEST);
     }
-    let line = received.split(|byte| *byte == b'\r').next()?;
-    let mut words = line.split(|byte| *byte == b' ');
-    let (method, target, version) = (words.next()?, words.next(), words.next());
-    let is_http = version.is_some_and(|version| version.starts_with(b"HTTP/1."));
-    if !is_http || words.next().is_some() {
-        return Some(Request::Refused("400 Bad Request"));
-    }
-    if is_local && !hosts(received).all(is_this_machine) {
-        return Some(Request::Refused("421 Misdirected Request"));
+    if request.method() != Method::GET {
+        return Err(StatusCode::METHOD_NOT_ALLOWED);
     }
     // Prometheus adds parameters only if its configuration has some.
-    let path = target.and_then(|target| target.split(|byte| *byte == b'?').next());
-    Some(match (method, path) {
-        (b"GET", Some(b"/metrics")) => Request::Metrics,
-        (b"GET", Some(b"/")) => Request::Index,
-        (b"GET", _) => Request::Refused("404 Not Found"),
-        _ => Request::Refused("405 Method Not Allowed"),
-    })
-}
-
-/// The values of the header `Host`.
-fn hosts(head: &[u8]) -> impl Iterator<Item = &[u8]> {
-    let lines = head.split(|byte| *byte == b'\n').skip(1);
-    lines.filter_map(|line| {
-        let colon = line.iter().position(|byte| *byte == b':')?;
-        let (name, value) = line.split_at_checked(colon)?;
-        let is_host = name.trim_ascii().eq_ignore_ascii_case(b"host");
-        is_host.then(|| value.get(1..).unwrap_or_default().trim_ascii())
-    })
+    match request.uri().path() {
+        "/metrics" => Ok(Asked::Metrics),
+        "/" => Ok(Asked::Index),
+        _ => Err(StatusCode::NOT_FOUND),
+    }
 }
 
 /// Whether it is `localhost` or an address, with or without a port.
-fn is_this_machine(host: &[u8]) -> bool {
-    let Ok(host) = std::str::from_utf8(host) else {
-        return false;
-    };
-    let without_port = match host.rsplit_once(':') {
-        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
-        _ => host,
-    };
-    let bare = without_port.strip_prefix('[');
+fn is_this_machine(host: &Authority) -> bool {
+    let host = host.host();
+    let bare = host.strip_prefix('[');
     let bare = bare.and_then(|address| address.strip_suffix(']'));
-    without_port.eq_ignore_ascii_case("localhost")
-        || without_port.parse::<Ipv4Addr>().is_ok()
+    host.eq_ignore_ascii_case("localhost")
+        || host.parse::<Ipv4Addr>().is_ok()
         || bare.is_some_and(|address| address.parse::<Ipv6Addr>().is_ok())
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{MAX_HEAD, Request, parse};
+    use hyper::header::{HOST, HeaderValue};
+    use hyper::{Request, StatusCode};
+
+    use super::{Asked, asked};
+
+    fn request(method: &str, uri: &str, hosts: &[&str]) -> Request<()> {
+        let mut request = Request::builder().method(method).uri(uri).body(());
+        let headers = request.as_mut().expect("a request").headers_mut();
+        for host in hosts {
+            headers.append(HOST, HeaderValue::from_bytes(host.as_bytes()).expect(host));
+        }
+        request.expect("a request")
+    }
 
     #[test]
     fn only_this_machine_is_a_host_of_a_local_listener() {
-        let request = |host: &str, is_local| {
-            let head = format!("GET /metrics HTTP/1.1\r\nAccept: */*\r\n{host}\r\n\r\n");
-            parse(head.as_bytes(), is_local)
-        };
+        let ask = |hosts: &[&str], is_local| asked(&request("GET", "/metrics", hosts), is_local);
         for host in [
-            "Host: localhost",
-            "host: LOCALHOST:9464",
-            "HOST:127.0.0.1:9464",
-            "Host: 192.168.1.2",
-            "Host: [::1]:9464",
-            "Host: [::1]",
-            "X-Host: example.com",
+            "localhost",
+            "LOCALHOST:9464",
+            "127.0.0.1:9464",
+            "192.168.1.2",
+            "[::1]:9464",
+            "[::1]",
         ] {
-            assert_eq!(request(host, true), Some(Request::Metrics), "{host}");
+            assert_eq!(ask(&[host], true), Ok(Asked::Metrics), "{host}");
         }
-        for host in [
-            "Host: example.com:9464",
-            "Host: 127.0.0.1.example.com",
-            "Host: localhost.example.com",
-            "Host: ",
-            "Host: \u{fc}",
-            "Host: localhost\r\nHost: example.com",
+        assert_eq!(ask(&[], true), Ok(Asked::Metrics));
+        for hosts in [
+            &["example.com:9464"][..],
+            &["127.0.0.1.example.com"],
+            &["localhost.example.com"],
+            &[""],
+            &["\u{fc}"],
+            &["localhost", "example.com"],
         ] {
-            let refused = Some(Request::Refused("421 Misdirected Request"));
-            assert_eq!(request(host, true), refused, "{host}");
-            assert_eq!(request(host, false), Some(Request::Metrics), "{host}");
+            let refused = Err(StatusCode::MISDIRECTED_REQUEST);
+            assert_eq!(ask(hosts, true), refused, "{hosts:?}");
+            assert_eq!(ask(hosts, false), Ok(Asked::Metrics), "{hosts:?}");
         }
+        let absolute = request("GET", "http://example.com/metrics", &["localhost"]);
+        assert_eq!(asked(&absolute, true), Err(StatusCode::MISDIRECTED_REQUEST));
+        assert_eq!(asked(&absolute, false), Ok(Asked::Metrics));
     }
 
     #[test]
     fn only_two_pages_exist() {
-        let request = |line: &str| parse(format!("{line}\r\nHost: a\r\n\r\n").as_bytes(), false);
-        assert_eq!(request("GET /metrics HTTP/1.1"), Some(Request::Metrics));
-        assert_eq!(request("GET /metrics?a=b HTTP/1.0"), Some(Request::Metrics));
-        assert_eq!(request("GET / HTTP/1.1"), Some(Request::Index));
-        for (line, status) in [
-            ("GET /metrics/ HTTP/1.1", "404"),
-            ("GET /../metrics HTTP/1.1", "404"),
-            ("HEAD /metrics HTTP/1.1", "405"),
-            ("POST /metrics HTTP/1.1", "405"),
-            ("get /metrics HTTP/1.1", "405"),
-            ("GET /metrics", "400"),
-            ("GET /metrics HTTP/2", "400"),
-            ("GET /metrics HTTP/1.1 more", "400"),
-            ("", "400"),
+        let ask = |method, uri| asked(&request(method, uri, &[]), false);
+        assert_eq!(ask("GET", "/metrics"), Ok(Asked::Metrics));
+        assert_eq!(ask("GET", "/metrics?a=b"), Ok(Asked::Metrics));
+        assert_eq!(ask("GET", "/"), Ok(Asked::Index));
+        for (method, uri, status) in [
+            ("GET", "/metrics/", StatusCode::NOT_FOUND),
+            ("GET", "/../metrics", StatusCode::NOT_FOUND),
+            ("HEAD", "/metrics", StatusCode::METHOD_NOT_ALLOWED),
+            ("POST", "/metrics", StatusCode::METHOD_NOT_ALLOWED),
+            ("get", "/metrics", StatusCode::METHOD_NOT_ALLOWED),
         ] {
-            let refused = request(line);
-            let Some(Request::Refused(found)) = refused else {
-                panic!("{line}: {refused:?}");
-            };
-            assert!(found.starts_with(status), "{line}: {found}");
+            assert_eq!(ask(method, uri), Err(status), "{method} {uri}");
         }
-    }
-
-    #[test]
-    fn a_head_is_waited_for_until_it_is_too_long() {
-        assert_eq!(parse(b"", true), None);
-        assert_eq!(parse(b"GET /metrics HTTP/1.1\r\nHost: a\r\n", true), None);
-        assert_eq!(parse(&[b'a'; MAX_HEAD - 1], true), None);
-        assert!(matches!(
-            parse(&[b'a'; MAX_HEAD], true),
-            Some(Request::Refused(_))
-        ));
     }
 }
