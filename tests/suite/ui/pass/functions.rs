@@ -194,7 +194,11 @@ pub fn main() {
     takes_impl(12, |c| seen.push(c));
     assert_eq!(seen, "12");
     assert_eq!(returns_impl(&[1, 2], 1).sum::<u32>(), 5);
+    // Without a word: in a log of all tests a panic should be a failure.
+    let hook = std::panic::take_hook();
+    std::panic::set_hook(Box::new(|_| {}));
     assert!(std::panic::catch_unwind(|| never("wanted")).is_err());
+    std::panic::set_hook(hook);
     assert_eq!(fallible("3").ok(), Some(3));
     assert!(fallible("-3").is_err());
     assert!(fallible("x").is_err());
