@@ -4,7 +4,7 @@ pub(crate) mod atomic_file;
 pub(crate) mod fd;
 pub(crate) mod fork;
 pub(crate) mod modules;
-#[cfg(any(feature = "metrics", feature = "trace"))]
+#[cfg(feature = "trace")]
 pub(crate) mod poll;
 mod thread_scheduling;
 pub(crate) mod thread_signals;
