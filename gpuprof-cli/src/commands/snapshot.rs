@@ -1,12 +1,13 @@
 //! `gpuprof snapshot`: the profile of a running program so far.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use gpuprof_report::live::Request;
 use gpuprof_report::sanitize;
 
-use crate::live::{self, LiveError};
+use crate::live::{self, Connection, LiveError};
 use crate::output::{self, Exit, Failed, complain};
 
 /// Characters of a program's name that a message shows.
@@ -33,11 +34,18 @@ pub(crate) fn run(arguments: &Arguments) -> Exit {
         &arguments.target,
         Request::Snapshot,
         arguments.output.as_deref(),
+        |_| Ok(()),
     )
 }
 
-/// Writes what a program answers to a file, or to standard output.
-pub(super) fn write_document(target: &str, request: Request, output: Option<&Path>) -> Exit {
+/// Writes what a program answers to a file, or to standard output. `connected` is called before it
+/// is asked.
+pub(super) fn write_document(
+    target: &str,
+    request: Request,
+    output: Option<&Path>,
+    connected: impl FnOnce(&Connection) -> io::Result<()>,
+) -> Exit {
     let mut connection = match live::connect(target) {
         Ok(connection) => connection,
         Err(problem) => {
@@ -45,6 +53,9 @@ pub(super) fn write_document(target: &str, request: Request, output: Option<&Pat
             return Exit::BadInput;
         }
     };
+    if let Err(error) = connected(&connection) {
+        complain(format_args!("signals cannot be received: {error}"));
+    }
     let failed = |error: LiveError| {
         complain(format_args!(
             "{}: {error}",

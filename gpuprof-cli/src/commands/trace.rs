@@ -1,20 +1,27 @@
 //! `gpuprof trace`: the time line of the next seconds of a running program.
 
+use std::io;
+use std::net::Shutdown;
 use std::path::PathBuf;
+use std::thread;
 use std::time::Duration;
 
 use clap::Args;
 use gpuprof_report::live::{MAX_TRACE_MS, Request, TraceFormat};
 use gpuprof_report::trace::Format;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
 
 use super::snapshot::write_document;
+use crate::live::Connection;
 use crate::output::{Exit, complain};
 
 /// Records the time line of the next seconds of a running program.
 ///
 /// The program must run with GPUPROF_LIVE=1, as the same user, with the feature trace of the crate
 /// gpuprof. It records only meanwhile. The time line has the calls that begin in this time and have
-/// ended when it is made, and what the GPU does for them. To end the command ends the recording.
+/// ended when it is made, and what the GPU does for them. Ctrl-C ends the recording and writes what
+/// there is; a second one ends the command without a file.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// Process id, or file name, of the program
@@ -42,7 +49,27 @@ pub(crate) fn run(arguments: &Arguments) -> Exit {
     };
     let ms = u64::try_from(arguments.time.as_millis()).unwrap_or(u64::MAX);
     let request = Request::Trace { ms, format };
-    write_document(&arguments.target, request, Some(&arguments.output))
+    write_document(
+        &arguments.target,
+        request,
+        Some(&arguments.output),
+        end_on_signals,
+    )
+}
+
+/// Lets the first SIGINT or SIGTERM end the recording, and the second one the connection.
+fn end_on_signals(connection: &Connection) -> io::Result<()> {
+    let socket = connection.socket()?;
+    let mut signals = Signals::new([SIGINT, SIGTERM])?;
+    thread::spawn(move || {
+        let mut how = Shutdown::Write;
+        for _ in signals.forever() {
+            // It may have ended by itself.
+            let _ = socket.shutdown(how);
+            how = Shutdown::Both;
+        }
+    });
+    Ok(())
 }
 
 /// A number of milliseconds, seconds or minutes.

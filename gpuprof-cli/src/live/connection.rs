@@ -131,6 +131,14 @@ impl Connection {
         from_json(&frame).map_err(LiveError::Unreadable)
     }
 
+    /// Another handle of its socket, to end it while an answer is awaited.
+    ///
+    /// # Errors
+    /// The system's.
+    pub(crate) fn socket(&self) -> io::Result<UnixStream> {
+        self.stream.try_clone()
+    }
+
     /// Writes the profile, or the time line, into `out`.
     ///
     /// # Errors

@@ -12,6 +12,7 @@ mod mcp;
 mod merge;
 mod run;
 mod show;
+mod trace;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};

@@ -11,6 +11,8 @@
 //! | `snapshot` | the profile's JSON in parts, and an empty frame as its end |
 //! | `trace MS FORMAT` | the time line in parts, and an empty frame as its end |
 //!
+//! A viewer that shuts down its side while a time line is recorded gets what there is by then.
+//!
 //! An answer whose head has an `error` has no other frames.
 
 mod changes;

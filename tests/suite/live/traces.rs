@@ -4,6 +4,7 @@
 mod program;
 
 use std::fs;
+use std::net::Shutdown;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -22,6 +23,7 @@ const TESTS: &[(&str, fn())] = tests![
     the_programs_own_time_line_stays_whole,
     one_viewer_records_at_a_time,
     a_viewer_that_leaves_ends_its_recording,
+    a_viewer_that_has_enough_gets_what_there_is,
     perfetto_is_written_too,
 ];
 
@@ -145,6 +147,29 @@ fn a_viewer_that_leaves_ends_its_recording() {
         );
         thread::sleep(Duration::from_millis(10));
     }
+}
+
+fn a_viewer_that_has_enough_gets_what_there_is() {
+    let folder = Folder::create();
+    let running = start("without-output", &folder);
+    let mut viewer = Viewer::connect(&folder, &running);
+    let socket = viewer.0.try_clone().expect("another handle");
+    let began = Instant::now();
+    let found = thread::scope(|scope| {
+        scope.spawn(|| {
+            thread::sleep(LEAD);
+            say(&folder, "go2");
+            hear(&folder, "did2");
+            socket.shutdown(Shutdown::Write).expect("it is connected");
+        });
+        viewer.document("trace 600000 json")
+    });
+    assert!(began.elapsed() < Duration::from_secs(60));
+    assert_eq!(labels(&found), ["call[2]"]);
+    // The connection ends, and the next viewer records.
+    assert!(viewer.ask("hello").is_err());
+    let mut next = Viewer::connect(&folder, &running);
+    assert!(next.document("trace 1 json").starts_with(b"{"));
 }
 
 fn perfetto_is_written_too() {

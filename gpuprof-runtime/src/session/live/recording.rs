@@ -26,7 +26,7 @@ impl Drop for Lent {
     }
 }
 
-/// Records for `ms` milliseconds, or until the viewer is gone.
+/// Records for `ms` milliseconds, or until the viewer will send no more.
 ///
 /// # Errors
 /// Why there is no time line.
@@ -52,7 +52,8 @@ pub(super) fn record(ms: u64, viewer: &UnixStream) -> Result<Trace, &'static str
     time_line.ok_or(LOCKED)
 }
 
-/// Waits for `limit`. Returns whether the viewer is still there.
+/// Waits for `limit`, or until the viewer has had enough and shut down its side. Returns whether it
+/// still reads.
 fn wait(limit: Duration, viewer: &UnixStream) -> bool {
     let until = Instant::now() + limit;
     loop {
@@ -70,7 +71,7 @@ fn wait(limit: Duration, viewer: &UnixStream) -> bool {
             Err(_) => return false,
         };
         if request.revents != 0 {
-            return false;
+            return request.revents & libc::POLLHUP == 0;
         }
     }
 }
