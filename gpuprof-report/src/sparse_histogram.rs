@@ -14,9 +14,14 @@ pub struct SparseHistogram {
 impl SparseHistogram {
     /// Counts one duration, in ns.
     pub fn record(&mut self, ns: u64) {
+        self.record_n(ns, 1);
+    }
+
+    /// Counts `n` calls of one duration, in ns.
+    pub fn record_n(&mut self, ns: u64, n: u32) {
         self.add(Bucket {
             index: bucket_index(ns) as u32,
-            count: 1,
+            count: u64::from(n),
         });
     }
 

@@ -131,7 +131,7 @@ objects! {
     TreeNode {
         id, parent, name, label: unless_default, function, calls, open_calls: unless_default,
         open_ns: unless_default, cpu_total_ns, cpu_self_ns, gpu_total_ns, gpu_self_ns,
-        gpu_nested_ns, busy_ns: unless_default, idle_ns: unless_default,
+        gpu_estimate: unless_default, gpu_nested_ns, busy_ns: unless_default, idle_ns: unless_default,
         activities: unless_default, captured,
     }
 
@@ -140,7 +140,7 @@ objects! {
     }
 
     GpuBusy {
-        device, busy_ns, busy_ci95_ns, is_upper_bound, records,
+        device, busy_ns, is_estimated: unless_default, busy_ci95_ns, is_upper_bound, records,
     }
 
     BusyRecords {
@@ -153,8 +153,8 @@ objects! {
     }
 
     LabelGpuStats {
-        timed_calls, total_ns, self_ns, mean_ns, max_ns, timed_bytes, timed_flops, timed_items,
-        timed_ns,
+        timed_calls, total_ns, self_ns, estimate: unless_default, mean_ns, max_ns, timed_bytes,
+        timed_flops, timed_items, timed_ns,
     }
 
     CapturedRuns {

@@ -2,7 +2,7 @@
 
 use super::counters::add_device;
 use super::rows::Rows;
-use super::totals::{add, add_half_width};
+use super::totals::{Uncertainty, add};
 use super::windows::{Window, covered};
 use crate::profile::{BusyRecords, Device, DeviceCounters, GpuBusy, Profile, Throttle};
 
@@ -29,7 +29,7 @@ struct DeviceTotals {
 #[derive(Clone, Debug, Default)]
 struct BusyTotals {
     busy_ns: u64,
-    half_width: Option<f64>,
+    uncertainty: Uncertainty,
     is_upper_bound: bool,
     /// `None` once a part lacks them.
     records: Option<BusyRecords>,
@@ -178,7 +178,9 @@ impl DeviceTotals {
         let is_first = self.busy.is_none();
         let totals = self.busy.get_or_insert_default();
         add(&mut totals.busy_ns, busy.busy_ns);
-        add_half_width(&mut totals.half_width, busy.busy_ci95_ns);
+        if busy.is_estimated || busy.busy_ci95_ns.is_some() {
+            totals.uncertainty.add(busy.busy_ci95_ns);
+        }
         totals.is_upper_bound |= busy.is_upper_bound;
         totals.records = match (is_first, totals.records, busy.records) {
             (true, _, records) => records,
@@ -200,7 +202,8 @@ impl BusyTotals {
                 true => self.busy_ns.min(wall_ns),
                 false => self.busy_ns,
             },
-            busy_ci95_ns: self.half_width.map(|half| half.round() as u64),
+            is_estimated: self.uncertainty.is_estimated,
+            busy_ci95_ns: self.uncertainty.half_width(),
             is_upper_bound: self.is_upper_bound || overlap,
             records: self.records,
         }

@@ -6,8 +6,8 @@ use super::devices::Ordinals;
 use super::labels::Labels;
 use super::memory::{add_function_memory, add_pool_memory};
 use super::spread::SpreadTotals;
-use super::totals::{ActivityTotals, SpanTotals, add, add_amount, add_half_width, add_option};
-use crate::profile::{Estimate, Function, FunctionRanks, GpuActivity, GpuSpanStats, Profile};
+use super::totals::{ActivityTotals, SpanTotals, Uncertainty, add, add_amount, add_option};
+use crate::profile::{Function, FunctionRanks, GpuActivity, GpuSpanStats, Profile};
 
 /// The sums of one function.
 #[derive(Clone, Debug, Default)]
@@ -34,7 +34,7 @@ pub(super) struct FunctionTotals {
 struct GpuTotals {
     sums: GpuSpanStats,
     times: SpanTotals,
-    half_width: Option<f64>,
+    uncertainty: Uncertainty,
 }
 
 impl FunctionTotals {
@@ -206,17 +206,14 @@ impl GpuTotals {
         add_amount(&mut sums.timed_bytes, gpu.timed_bytes);
         add_amount(&mut sums.timed_flops, gpu.timed_flops);
         add_amount(&mut sums.timed_items, gpu.timed_items);
-        let estimate = gpu.estimate.as_ref();
-        add_half_width(&mut self.half_width, estimate.map(|of| of.total_ci95_ns));
+        self.uncertainty.add_estimate(gpu.estimate.as_ref());
     }
 
     fn stats(&self, device: Option<u32>) -> GpuSpanStats {
         GpuSpanStats {
             device,
             times: self.times.stats(),
-            estimate: self.half_width.map(|half| Estimate {
-                total_ci95_ns: half.round() as u64,
-            }),
+            estimate: self.uncertainty.estimate(),
             ..self.sums.clone()
         }
     }

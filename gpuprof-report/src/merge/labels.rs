@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::totals::{add, add_amount, add_option, rounded_mean};
+use super::totals::{Uncertainty, add, add_amount, add_option, rounded_mean};
 use crate::profile::{LabelGpuStats, LabelStats, OTHER_LABELS};
 
 /// Labels of a function that are told apart, as in one process.
@@ -19,7 +19,16 @@ pub(super) struct Labels {
 struct LabelTotals {
     sums: LabelStats,
     cpu_ns: u128,
-    gpu: Option<(LabelGpuStats, u128)>,
+    gpu: Option<GpuTotals>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct GpuTotals {
+    sums: LabelGpuStats,
+    /// The time of so many calls.
+    ns: u128,
+    calls: u64,
+    uncertainty: Uncertainty,
 }
 
 impl Labels {
@@ -75,8 +84,20 @@ impl LabelTotals {
         let ns = exact_sum(label.cpu_total_ns, label.cpu_mean_ns, label.calls);
         self.cpu_ns = self.cpu_ns.saturating_add(ns);
         if let Some(gpu) = &label.gpu {
-            let (sums, ns) = self.gpu.get_or_insert_default();
-            *ns = ns.saturating_add(exact_sum(gpu.timed_ns, gpu.mean_ns, gpu.timed_calls));
+            let GpuTotals {
+                sums,
+                ns,
+                calls,
+                uncertainty,
+            } = self.gpu.get_or_insert_default();
+            uncertainty.add_estimate(gpu.estimate.as_ref());
+            // All calls that could be timed, which the mean is of.
+            let of_mean = match (&gpu.estimate, gpu.mean_ns) {
+                (Some(_), 1..) => (gpu.total_ns as f64 / gpu.mean_ns as f64).round() as u64,
+                _ => gpu.timed_calls,
+            };
+            add(calls, of_mean);
+            *ns = ns.saturating_add(exact_sum(gpu.timed_ns, gpu.mean_ns, of_mean));
             add(&mut sums.timed_calls, gpu.timed_calls);
             add(&mut sums.total_ns, gpu.total_ns);
             add(&mut sums.self_ns, gpu.self_ns);
@@ -89,9 +110,10 @@ impl LabelTotals {
     }
 
     fn finish(self) -> LabelStats {
-        let gpu = self.gpu.map(|(sums, ns)| LabelGpuStats {
-            mean_ns: rounded_mean(ns, sums.timed_calls),
-            ..sums
+        let gpu = self.gpu.map(|gpu| LabelGpuStats {
+            mean_ns: rounded_mean(gpu.ns, gpu.calls),
+            estimate: gpu.uncertainty.estimate(),
+            ..gpu.sums
         });
         LabelStats {
             cpu_mean_ns: rounded_mean(self.cpu_ns, self.sums.calls),

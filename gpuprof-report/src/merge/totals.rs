@@ -1,7 +1,7 @@
 //! Totals of durations: what a histogram, a count and a sum of several profiles come to.
 
 use crate::histogram::{BUCKETS_PER_OCTAVE, OCTAVES, bucket_index, quantile};
-use crate::profile::{Bucket, DurationStats, SpanStats};
+use crate::profile::{Bucket, DurationStats, Estimate, SpanStats};
 
 /// Counts per bucket, sorted by bucket.
 #[derive(Clone, Debug, Default)]
@@ -220,9 +220,38 @@ pub(super) fn add(sum: &mut u64, more: u64) {
     *sum = sum.saturating_add(more);
 }
 
-/// Half the width of the interval of a sum of independent figures, ns.
-pub(super) fn add_half_width(sum: &mut Option<f64>, more: Option<u64>) {
-    if let Some(more) = more {
-        *sum = Some(sum.unwrap_or(0.0).hypot(more as f64));
+/// The uncertainty of a sum of independent figures, some of which are exact.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Uncertainty {
+    pub(super) is_estimated: bool,
+    half_width: f64,
+    is_unknown: bool,
+}
+
+impl Uncertainty {
+    /// Adds an estimate with half the width of its interval, ns, if that is known.
+    pub(super) fn add(&mut self, half_width: Option<u64>) {
+        self.is_estimated = true;
+        match half_width {
+            Some(more) => self.half_width = self.half_width.hypot(more as f64),
+            None => self.is_unknown = true,
+        }
+    }
+
+    pub(super) fn add_estimate(&mut self, estimate: Option<&Estimate>) {
+        if let Some(estimate) = estimate {
+            self.add(estimate.total_ci95_ns);
+        }
+    }
+
+    pub(super) fn half_width(&self) -> Option<u64> {
+        let is_known = self.is_estimated && !self.is_unknown;
+        is_known.then(|| self.half_width.round() as u64)
+    }
+
+    pub(super) fn estimate(&self) -> Option<Estimate> {
+        self.is_estimated.then(|| Estimate {
+            total_ci95_ns: self.half_width(),
+        })
     }
 }

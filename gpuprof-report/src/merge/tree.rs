@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::activities::Places;
 use super::rows::Rows;
-use super::totals::{add, add_option};
+use super::totals::{Uncertainty, add, add_option};
 use crate::profile::{CapturedRuns, NodeActivity, TreeNode};
 
 /// The merged call tree.
@@ -19,6 +19,7 @@ pub(super) struct Tree {
 #[derive(Clone, Debug, Default)]
 struct NodeTotals {
     sums: TreeNode,
+    uncertainty: Uncertainty,
     /// By kernel or copies: calls and time.
     activities: BTreeMap<(Option<u32>, Option<u32>), (u64, u64)>,
 }
@@ -105,6 +106,7 @@ impl Tree {
             TreeNode {
                 function: place(functions, node.sums.function),
                 activities,
+                gpu_estimate: node.uncertainty.estimate(),
                 ..node.sums
             }
         });
@@ -122,6 +124,7 @@ impl NodeTotals {
         add(&mut sums.cpu_self_ns, node.cpu_self_ns);
         add_option(&mut sums.gpu_total_ns, node.gpu_total_ns);
         add_option(&mut sums.gpu_self_ns, node.gpu_self_ns);
+        self.uncertainty.add_estimate(node.gpu_estimate.as_ref());
         add(&mut sums.gpu_nested_ns, node.gpu_nested_ns);
         add_option(&mut sums.busy_ns, node.busy_ns);
         add_option(&mut sums.idle_ns, node.idle_ns);

@@ -9,7 +9,7 @@ use super::diagnostics::is_zero;
 use super::gpu_activity::GpuActivity;
 use super::label_stats::LabelStats;
 use super::memory::{FunctionMemory, PoolMemory};
-use super::span_stats::{GpuSpanStats, SpanStats};
+use super::span_stats::{Estimate, GpuSpanStats, SpanStats};
 use super::word_enums::Precision;
 
 /// One annotated function or scope, over all threads and call paths.
@@ -171,10 +171,14 @@ pub struct TreeNode {
     pub cpu_total_ns: u64,
     /// CPU time without nested spans, ns.
     pub cpu_self_ns: u64,
-    /// GPU time of the timed calls, scaled up under sampling, ns; `None` if no call was timed.
+    /// GPU time of the calls, ns, under sampling an estimate; `None` if no call was timed, and none
+    /// can be estimated.
     pub gpu_total_ns: Option<u64>,
-    /// GPU time without nested spans on the same stream, ns; `None` if no call was timed.
+    /// GPU time without nested spans on the same stream, ns; `None` where `gpu_total_ns` is.
     pub gpu_self_ns: Option<u64>,
+    /// Uncertainty of both if sampling left calls out. JSON omits it if not.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub gpu_estimate: Option<Estimate>,
     /// GPU time of the outermost nested spans of each stream, ns: what the tree shows for a node
     /// without a stream.
     pub gpu_nested_ns: u64,

@@ -16,7 +16,11 @@ pub struct GpuBusy {
     /// With CUPTI: time during which at least one kernel, copy or memset ran, ns. Without: time
     /// during which at least one GPU span was open, ns, at most the wall time.
     pub busy_ns: u64,
-    /// Half the width of the 95 % confidence interval of `busy_ns`, ns; `None` if it is exact.
+    /// Whether `busy_ns` is scaled up from a sample. JSON omits this if not.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "std::ops::Not::not"))]
+    pub is_estimated: bool,
+    /// Half the width of the 95 % confidence interval of `busy_ns`, ns; `None` if it is exact, or
+    /// the sample is too small to tell.
     pub busy_ci95_ns: Option<u64>,
     /// Whether the device was busy for `busy_ns` at most, because sampled spans that may have
     /// overlapped, as on several streams, count by their sum.

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 #[cfg(feature = "serde")]
 use super::diagnostics::is_zero;
+use super::span_stats::Estimate;
 
 /// The label that stands for all labels of a function beyond the first 256.
 pub const OTHER_LABELS: &str = "other labels";
@@ -42,7 +43,7 @@ pub struct LabelStats {
     pub cpu_mean_ns: u64,
     /// Longest call on the CPU, ns.
     pub cpu_max_ns: u64,
-    /// GPU spans of these calls; `None` if none was timed.
+    /// GPU spans of these calls; `None` if none was timed, and none can be estimated.
     pub gpu: Option<LabelGpuStats>,
     /// GPU time of nested spans on any stream, ns.
     pub gpu_nested_ns: u64,
@@ -64,9 +65,13 @@ pub struct LabelGpuStats {
     pub total_ns: u64,
     /// Time of all calls without nested spans on the same stream, scaled up under sampling, ns.
     pub self_ns: u64,
-    /// Mean of the timed calls, ns.
+    /// Uncertainty of `total_ns` and `self_ns` if they were scaled up from a sample. JSON omits it
+    /// if not.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub estimate: Option<Estimate>,
+    /// Mean of all calls that could be timed, ns.
     pub mean_ns: u64,
-    /// Longest timed call, ns.
+    /// Longest timed call, ns; at least `mean_ns`.
     pub max_ns: u64,
     /// Stated bytes of the timed calls, for rates.
     pub timed_bytes: Option<f64>,

@@ -103,7 +103,8 @@ pub struct GpuSpanStats {
     pub device: Option<u32>,
     /// Calls whose event pair was read.
     pub timed_calls: u64,
-    /// The durations. Under sampling, `total_ns` and `self_ns` are estimates for all calls.
+    /// The durations. Under sampling, all but `min_ns` and `max_ns`, which are of timed calls, are
+    /// estimates for all calls.
     #[cfg_attr(feature = "serde", serde(flatten))]
     pub times: SpanStats,
     /// Uncertainty of `total_ns` and `self_ns` if they were scaled up from a sample.
@@ -128,6 +129,7 @@ pub struct GpuSpanStats {
 #[non_exhaustive]
 pub struct Estimate {
     /// Half the width of the 95 % confidence interval of `total_ns`, ns. It accounts for calls
-    /// that were sampled together, inside one sampled call.
-    pub total_ci95_ns: u64,
+    /// that were sampled together, inside one sampled call. `None`: the sample is too small to
+    /// tell.
+    pub total_ci95_ns: Option<u64>,
 }

@@ -58,13 +58,13 @@ pub(super) const SPAN_COLUMNS: &[Spec] = &[
     OPEN_CALLS,
     OPEN_TIME,
     CALLS,
-    ("Avg", 85, |row, _| ns(row.gpu_avg)),
+    ("Avg", 85, |row, _| estimate(row.gpu_avg, row.doubt)),
     ("CPU", 80, |row, _| total(row.cpu_total)),
     WALL,
     PEAK,
     GB_PER_S,
-    ("p95", 50, |row, _| ns(row.gpu_p95)),
-    ("Max", 60, |row, _| ns(row.gpu_max)),
+    ("p95", 50, |row, _| estimate(row.gpu_p95, row.doubt)),
+    ("Max", 60, |row, _| longest(row.gpu_max, row.doubt)),
     ("Span self", 55, gpu_self),
     TFLOP_PER_S,
     ITEMS_PER_S,
@@ -79,10 +79,10 @@ pub(super) const FUNCTION_COLUMNS: &[Spec] = &[
     ("Busy", 78, |row, _| total(row.busy)),
     ("Span", 80, gpu_total),
     ("Span self", 100, gpu_self),
-    ("Avg", 85, |row, _| ns(row.gpu_avg)),
-    ("Med", 45, |row, _| ns(row.gpu_p50)),
-    ("p95", 50, |row, _| ns(row.gpu_p95)),
-    ("Max", 65, |row, _| ns(row.gpu_max)),
+    ("Avg", 85, |row, _| estimate(row.gpu_avg, row.doubt)),
+    ("Med", 45, |row, _| estimate(row.gpu_p50, row.doubt)),
+    ("p95", 50, |row, _| estimate(row.gpu_p95, row.doubt)),
+    ("Max", 65, |row, _| longest(row.gpu_max, row.doubt)),
     ("CPU", 70, |row, _| total(row.cpu_total)),
     ("CPU self", 55, |row, _| total(row.cpu_self)),
     ("CPU avg", 30, |row, _| ns(row.cpu_avg)),
@@ -161,6 +161,24 @@ const NVLINK: Spec = ("NVLink", 18, |row, _| {
 
 pub(super) fn ns(ns: Option<u64>) -> Option<Value> {
     Some(Quantity::Ns(ns?).into())
+}
+
+/// An average or a percentile of GPU times. That calls are missing makes it no lower bound.
+fn estimate(time: Option<u64>, doubt: Doubt) -> Option<Value> {
+    Some(ns(time)?.marked(if doubt.estimated {
+        qualifiers::ESTIMATED
+    } else {
+        ""
+    }))
+}
+
+/// The longest GPU time. There may be a longer one among the calls that sampling left out.
+fn longest(time: Option<u64>, doubt: Doubt) -> Option<Value> {
+    Some(ns(time)?.marked(if doubt.estimated {
+        qualifiers::PARTIAL
+    } else {
+        ""
+    }))
 }
 
 /// A sum of durations.

@@ -89,6 +89,10 @@ pub(super) fn gpu_time(profile: &Profile) -> Option<String> {
         false => "GPU spans",
     };
     let of_device = |busy: &GpuBusy| {
+        // The sum of sampled spans says nothing about the time that they took together.
+        if busy.is_upper_bound && busy.is_estimated && busy.busy_ns >= profile.wall_ns {
+            return "not known, sampled spans overlap; GPUPROF_SAMPLE=1".to_owned();
+        }
         let bound = if busy.is_upper_bound { "≤ " } else { "" };
         let interval = busy.busy_ci95_ns.map(number::duration);
         let interval = interval.map_or_else(String::new, |half| format!(" ± {}", half.text()));

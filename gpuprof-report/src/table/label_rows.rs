@@ -50,7 +50,13 @@ fn figures(label: &LabelStats, function: &Function, doubt: Doubt) -> Figures {
         calls: label.calls,
         open_calls: (label.open_calls > 0).then_some(label.open_calls),
         open_ns: (label.open_calls > 0).then_some(label.open_ns),
-        doubt,
+        doubt: match &label.gpu {
+            Some(gpu) => Doubt {
+                estimated: gpu.estimate.is_some(),
+                ..doubt
+            },
+            None => doubt,
+        },
         busy: label.gpu_busy_ns,
         ..Figures::default()
     };

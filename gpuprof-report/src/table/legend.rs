@@ -83,7 +83,7 @@ impl Marks {
             self.may_be_host.then(|| may_be_host(profile)),
             self.near_floor.then(|| near_floor(profile)),
             self.doubt.estimated.then(|| estimates(profile, full)),
-            self.doubt.partial.then(|| partial(profile)),
+            (self.doubt.partial).then(|| partial(profile)).flatten(),
             self.doubt.overlapping.then(overlapping),
             self.doubt.divided.then(|| divided(profile)),
             self.inside.then(inside),
@@ -175,7 +175,7 @@ fn estimates(profile: &Profile, full: bool) -> Words {
         }
         let (total, interval) = (
             number::duration(gpu.times.total_ns).text(),
-            number::duration(*interval).text(),
+            interval.map_or_else(|| "–".to_owned(), |half| number::duration(half).text()),
         );
         words
             .add_one(PLAIN, sanitize::name(&function.name))
@@ -191,14 +191,22 @@ fn estimates(profile: &Profile, full: bool) -> Words {
     if estimates.len() > listed {
         words.add_one(PLAIN, format!("+ {} more", estimates.len() - listed));
     }
+    words.then(".").add(
+        DIM,
+        "Of n sampled calls, a kind of call rarer than 3 in n may be missing, so Max is ≥.",
+    );
     words
 }
 
 /// How many of the calls each sum is made of, those that lack the most first.
-fn partial(profile: &Profile) -> Words {
+/// `None`: all sums are of all calls.
+fn partial(profile: &Profile) -> Option<Words> {
     let mut parts: Vec<_> = (profile.functions.iter())
         .filter_map(|function| Some((function, qualifiers::part_timed(function)?)))
         .collect();
+    if parts.is_empty() {
+        return None;
+    }
     parts.sort_by_key(|(_, part)| Reverse(part.wanted - part.timed));
     let texts = parts.into_iter().map(|(function, part)| {
         let (timed, wanted) = (
@@ -214,7 +222,7 @@ fn partial(profile: &Profile) -> Words {
     });
     let mut words = labelled(WARN, PARTIAL, "only part of the calls was timed:");
     words.add_list(texts, NAMES);
-    words
+    Some(words)
 }
 
 fn overlapping() -> Words {

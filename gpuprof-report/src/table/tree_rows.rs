@@ -296,15 +296,18 @@ fn alone<'a>(node: &TreeNode, profile: &'a Profile, on_one_path: &[bool]) -> Opt
     function_of(node, profile).filter(|_| is_alone)
 }
 
-/// That of the function: a node does not tell which of its own calls were timed.
+/// That of the function, but a row tells itself whether it is an estimate.
 fn doubt(node: &TreeNode, profile: &Profile) -> Doubt {
-    let doubt = match node.gpu_total_ns {
-        Some(_) => Doubt::of,
-        None => Doubt::inside,
-    };
-    function_of(node, profile)
-        .filter(|_| node.gpu_total_ns.is_some() || node.gpu_nested_ns > 0)
-        .map_or_else(Doubt::default, doubt)
+    let function = function_of(node, profile);
+    match node.gpu_total_ns {
+        Some(_) => Doubt {
+            estimated: node.gpu_estimate.is_some(),
+            ..function.map_or_else(Doubt::default, Doubt::of)
+        },
+        None => function
+            .filter(|_| node.gpu_nested_ns > 0)
+            .map_or_else(Doubt::default, Doubt::inside),
+    }
 }
 
 #[cfg(test)]

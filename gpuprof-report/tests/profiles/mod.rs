@@ -182,6 +182,7 @@ fn profile(program: &str, wall_ns: u64, devices: Vec<Device>, functions: Vec<Fun
         .map(|(index, function)| outermost(index, function))
         .collect();
     profile.functions = functions;
+    mark_estimates(&mut profile);
     profile.gpu_busy = profile
         .devices
         .iter()
@@ -207,6 +208,19 @@ fn profile(program: &str, wall_ns: u64, devices: Vec<Device>, functions: Vec<Fun
 }
 
 /// The node of a function that nothing calls.
+/// The rows of sampled functions are estimates as well.
+fn mark_estimates(profile: &mut Profile) {
+    for node in &mut profile.tree {
+        let function = node
+            .function
+            .and_then(|at| profile.functions.get(at as usize));
+        let gpu = function.and_then(|function| function.gpu.as_ref());
+        if node.gpu_total_ns.is_some() {
+            node.gpu_estimate = gpu.and_then(|gpu| gpu.estimate.clone());
+        }
+    }
+}
+
 fn outermost(index: u32, function: &Function) -> TreeNode {
     let gpu = match &function.gpu {
         Some(gpu) => Gpu::Timed(gpu.times.total_ns, gpu.times.self_ns),

@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use gpuprof_report::profile::*;
 use gpuprof_report::settings::Sampling;
 
-use super::{Gpu, MS, US, function, gpu, h200, node, on_gpu, profile, times};
+use super::{Gpu, MS, US, function, gpu, h200, mark_estimates, node, on_gpu, profile, times};
 
 /// A training run on one H200: nested, sampled, asynchronous, partly without a stream, partly in
 /// tiny kernels.
@@ -27,7 +27,7 @@ pub(crate) fn training() -> Profile {
         (gpu.times.total_ns, gpu.times.self_ns) = (1_572 * MS, 1_572 * MS);
         gpu.estimate = Some({
             let mut estimate = Estimate::default();
-            estimate.total_ci95_ns = 38 * MS;
+            estimate.total_ci95_ns = Some(38 * MS);
             estimate
         });
     }
@@ -77,6 +77,7 @@ pub(crate) fn training() -> Profile {
     profile.diagnostics.sampling = Sampling::OneIn(NonZeroU32::new(10).unwrap());
     profile.diagnostics.untimed.sampled_out = 1_082;
     profile.tree = training_tree(&profile);
+    mark_estimates(&mut profile);
     profile
 }
 

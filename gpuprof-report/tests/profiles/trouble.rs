@@ -5,7 +5,9 @@ use std::num::NonZeroU32;
 use gpuprof_report::profile::*;
 use gpuprof_report::settings::Sampling;
 
-use super::{Gpu, MS, US, function, gpu, h200, node, on_gpu, profile, split_by_device};
+use super::{
+    Gpu, MS, US, function, gpu, h200, mark_estimates, node, on_gpu, profile, split_by_device,
+};
 
 /// Everything that can go wrong, on two simulated devices, with a name that tries to rewrite the
 /// terminal.
@@ -123,7 +125,7 @@ pub(crate) fn partly_timed() -> Profile {
         (gpu.times.total_ns, gpu.times.self_ns) = (37_200 * US, 37_200 * US);
         gpu.estimate = Some({
             let mut estimate = Estimate::default();
-            estimate.total_ci95_ns = 900 * US;
+            estimate.total_ci95_ns = Some(900 * US);
             estimate
         });
     }
@@ -147,5 +149,6 @@ pub(crate) fn partly_timed() -> Profile {
         tree.push(node(at, None, name, calls, cpu, Gpu::Timed(own, own)));
     }
     profile.tree = tree;
+    mark_estimates(&mut profile);
     profile
 }

@@ -112,7 +112,8 @@ impl Collector {
         let mut window = self.window.lock();
         let sampling = &self.gpu.sampling;
         let next_epoch = window_epoch::current().wrapping_add(1);
-        sampling.begin(settings.sampling(), cupti::is_running(), next_epoch);
+        let now_ns = clock::rough_ns(clock::now());
+        sampling.begin(settings.sampling(), cupti::is_running(), next_epoch, now_ns);
         let ending = window.ending();
         window.schedule = settings.schedule.map(SchedulePosition::new);
         match settings.recorded_events() {

@@ -11,7 +11,8 @@ use crate::gpu::frame_stack::{Frame, FrameStack, FrameToken};
 use crate::gpu::recent_costs::RecentCosts;
 use crate::gpu::stream::call_streams::CallStreams;
 use crate::site::Site;
-use crate::stats::sampling_decisions::{Decision, FunctionRate};
+use crate::stats::sampling_allowance::Spent;
+use crate::stats::sampling_decisions::{CallRate, Decision};
 use crate::stats::thread_counters::ThreadCounters;
 
 /// Entries that a thread keeps for calls to come that are not on one stream of its own.
@@ -30,6 +31,8 @@ pub(crate) struct GpuThread {
     /// Something was met for the first time since this was last asked.
     set_up: bool,
     random: fastrand::Rng,
+    /// What its event pairs have cost.
+    pub(crate) spent: Spent,
     /// The thread's counters; `None` before its first span.
     pub(super) counters: Option<&'static ThreadCounters>,
     /// What its driver calls cost lately.
@@ -47,6 +50,7 @@ impl GpuThread {
             streams: LocalStreams::default(),
             set_up: false,
             random: fastrand::Rng::new(),
+            spent: Spent::NOTHING,
             counters: None,
             costs: RecentCosts::default(),
             id: thread::current().id(),
@@ -183,12 +187,12 @@ impl GpuThread {
 
     /// Whether sampling takes a call.
     #[inline]
-    pub(super) fn decide(&mut self, global: u32, rate: FunctionRate, is_drawn: bool) -> Decision {
-        if !self.has_open() && global <= 1 && !rate.is_sampled() {
+    pub(super) fn decide(&mut self, rate: CallRate) -> Decision {
+        if !self.has_open() && rate.session <= 1 && !rate.function.is_sampled() {
             return Decision::ALL;
         }
         let outer = self.decision_around();
-        Decision::make(&mut self.random, outer, global, rate, is_drawn)
+        Decision::make(&mut self.random, outer, rate)
     }
 
     /// The nearest open span that is timed on this stream, and the product of the weights of the

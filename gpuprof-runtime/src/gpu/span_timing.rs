@@ -14,9 +14,10 @@ use crate::gpu::start_events::{Place, UNAVAILABLE, start_on_one, start_on_severa
 use crate::gpu::stream::call_streams::CallStreams;
 use crate::gpu::stream::span_streams::{SpanStream, TimedSpan};
 use crate::gpu::timing::Timing;
-use crate::stats::adaptive_sampling::CallCosts;
+use crate::stats::adaptive_sampling::{CallCosts, OVERHEADS_PER_PAIR};
 use crate::stats::ended_call::{CallRecord, GpuOutcome, UntimedReason};
-use crate::stats::sampling_decisions::{Decision, FunctionRate};
+use crate::stats::sampling_allowance::Allowance;
+use crate::stats::sampling_decisions::{CallRate, Decision, FunctionRate};
 use crate::stats::window_epoch;
 
 impl Timing {
@@ -25,7 +26,7 @@ impl Timing {
     pub(crate) fn begin(
         &'static self,
         thread: &mut GpuThread,
-        (streams, drawn): (CallStreams, Option<FunctionRate>),
+        (streams, rate): (CallStreams, CallRate),
         place: Place,
         is_async: bool,
     ) -> Option<Box<OpenSpan>> {
@@ -41,12 +42,8 @@ impl Timing {
         };
         open.path = place.path;
         open.epoch = window_epoch::current();
-        let (sample, rate) = match drawn {
-            Some(rate) => (0, rate),
-            None => self.sampling.of_call(place.site, place.sample),
-        };
         if let State::Unusable(outcome) = open.state {
-            let decision = thread.decide(sample, rate, drawn.is_some());
+            let decision = thread.decide(rate);
             open.decision = Some(decision);
             open.state = State::Unusable(outcome.standing_for(decision.stands_for));
         }
@@ -66,10 +63,10 @@ impl Timing {
             return None;
         };
         thread.note_set_up(first.shared.context.is_fresh());
-        let decision = thread.decide(sample, rate, drawn.is_some());
+        let decision = thread.decide(rate);
         open.decision = Some(decision);
         open.is_async = is_async;
-        open.state = match self.start_or_leave_out(thread, &mut open, place, rate) {
+        open.state = match self.start_or_leave_out(thread, &mut open, place, rate.function) {
             Ok(()) => State::Started,
             Err(outcome) => State::Untimed(outcome.standing_for(decision.stands_for)),
         };
@@ -123,6 +120,7 @@ impl Timing {
             Ok(()) => {
                 open.thread = Some(thread.id);
                 thread.costs.doing = Doing::Recording;
+                self.spend(thread, open);
                 if self.pools.is_watched() {
                     self.read_pool_at_start(thread, open);
                 }
@@ -130,6 +128,20 @@ impl Timing {
             Err(_) => open.end_async(),
         }
         started
+    }
+
+    /// Takes what timing a call costs from the thread's allowance, in automatic sampling.
+    #[inline]
+    fn spend(&self, thread: &mut GpuThread, open: &OpenSpan) {
+        let Some((share, session)) = self.sampling.budget() else {
+            return;
+        };
+        let overhead_ns = |stream: &SpanStream| stream.shared.context.event_overhead_ns();
+        let gpu_ns: u64 = open.streams.iter().filter_map(overhead_ns).sum();
+        let cpu_ns = f64::from(thread.costs.get().timed_ns);
+        let cost_ns = cpu_ns.max(OVERHEADS_PER_PAIR * gpu_ns as f64);
+        let now = clock::rough_ns(clock::now());
+        thread.spent = Allowance::new(thread.spent, session, now).spend(cost_ns, share);
     }
 
     /// Records the end event: [`submit`](Self::submit) sends the call to the resolver once it is

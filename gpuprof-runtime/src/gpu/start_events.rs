@@ -19,8 +19,6 @@ pub(super) const UNAVAILABLE: GpuOutcome = GpuOutcome::Untimed(UntimedReason::Un
 pub(crate) struct Place {
     pub(crate) site: u32,
     pub(crate) path: u32,
-    /// The site's own `sample = N`; 0 for none.
-    pub(crate) sample: u32,
 }
 
 /// A call that starts: where, in which window, and what sampling decided.

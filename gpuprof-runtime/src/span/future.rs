@@ -12,7 +12,7 @@ use super::position::ParentPosition;
 use super::recording::{
     begin_gpu_timing, count_dropped, measure_overhead, record_with_frame, valid_work,
 };
-use super::thread_state::{Draw, NodeError, ThreadState, with_thread};
+use super::thread_state::{NodeError, ThreadState, with_thread};
 use super::time_line::EndedSpan;
 use crate::clock;
 use crate::collector::collector;
@@ -296,8 +296,9 @@ fn open(site: &'static Site, label: LabelNumber, measured: MeasuredCall) -> Opti
             thread.with_gpu(|gpu| gpu.give_back(unused));
         }
         let gpu = streams.and_then(|streams| {
+            let rate = thread.rate(site, node);
             let begin = |gpu: &mut gpu::GpuThread| {
-                let streams = (streams, Draw::None);
+                let streams = (streams, rate);
                 begin_gpu_timing(&collector().gpu, gpu, streams, site, node.path, true)
             };
             measure_overhead(thread, clock::now(), begin).and_then(|(open, _)| open)

@@ -27,6 +27,7 @@ use crate::recorder::Arguments;
 use crate::site::labels::LabelNumber;
 use crate::site::{Site, SiteFlags};
 use crate::stats::ended_call::StatedWork;
+use crate::stats::sampling_decisions::CallRate;
 
 /// The guard that `#[gpu_profile]` puts at the top of a function.
 #[derive(Debug)]
@@ -134,28 +135,28 @@ impl ActiveSpan {
         streams: &mut Streams<'_>,
         work: Option<&StatedWork>,
     ) {
+        let Some(node) = self
+            .enter_node(thread, site, label, work)
+            .map(|call| call.node)
+        else {
+            return;
+        };
         let draw = match site.flags().contains(SiteFlags::CORRELATE) {
-            true => Draw::None,
-            false => thread.draw(site),
+            true => Draw::Rate(thread.rate(site, node)),
+            false => thread.draw(site, node),
         };
         let streams = std::mem::replace(streams, Streams::Untimed);
         match draw {
-            Draw::LeftOut => self.open_left_out(thread, site, label, &streams, work),
-            draw => self.open_with_frame(thread, site, label, (streams, draw), work),
+            Draw::LeftOut => self.open_left_out(thread, &streams),
+            Draw::Rate(rate) => self.open_with_frame(thread, site, streams, rate),
         }
     }
 
     /// Begins a call that sampling leaves out, with all calls inside it.
     #[inline]
-    fn open_left_out(
-        &mut self,
-        thread: &ThreadState,
-        site: &'static Site,
-        label: LabelNumber,
-        streams: &Streams<'_>,
-        work: Option<&StatedWork>,
-    ) {
-        if let Some(call) = self.enter_node(thread, site, label, work) {
+    fn open_left_out(&mut self, thread: &ThreadState, streams: &Streams<'_>) {
+        if let Some(call) = &mut self.call {
+            thread.miss(call.node);
             if call.node.is_first_of(thread.writer()) {
                 announce_streams(thread, streams);
             }
@@ -175,11 +176,10 @@ impl ActiveSpan {
         &mut self,
         thread: &ThreadState,
         site: &'static Site,
-        label: LabelNumber,
-        (streams, draw): (Streams<'_>, Draw),
-        work: Option<&StatedWork>,
+        streams: Streams<'_>,
+        rate: CallRate,
     ) {
-        let Some(call) = self.enter_node(thread, site, label, work) else {
+        let Some(call) = &mut self.call else {
             return;
         };
         let before = clock::now();
@@ -190,11 +190,12 @@ impl ActiveSpan {
                 streams => {
                     let timing = &collector().gpu;
                     let streams = timing.hold(gpu, streams, false);
-                    begin_gpu_timing(timing, gpu, (streams, draw), site, call.node.path, false)
+                    begin_gpu_timing(timing, gpu, (streams, rate), site, call.node.path, false)
                 }
             };
             if open.as_ref().is_some_and(|open| open.is_untimed()) {
                 is_untimed = true;
+                thread.miss(call.node);
                 thread.begin_untimed();
             }
             let correlates = site.flags().contains(SiteFlags::CORRELATE);

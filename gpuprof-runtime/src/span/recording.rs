@@ -3,7 +3,7 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use super::thread_state::{Draw, NodeError, ThreadState};
+use super::thread_state::{NodeError, ThreadState};
 use crate::clock;
 use crate::collector::{self, collector};
 use crate::cupti::call_stack::EndedCall;
@@ -12,6 +12,7 @@ use crate::gpu::{CallStreams, GpuThread, OpenSpan, Place, Timing};
 use crate::site::Site;
 use crate::stats::ended_call::{CallRecord, GpuOutcome, StatedWork};
 use crate::stats::path_counters::PathCounters;
+use crate::stats::sampling_decisions::CallRate;
 
 /// Counts a call that cannot be recorded.
 #[cold]
@@ -68,7 +69,7 @@ pub(super) fn measure_overhead<R>(
 pub(super) fn begin_gpu_timing(
     timing: &'static Timing,
     gpu: &mut GpuThread,
-    (streams, draw): (CallStreams, Draw),
+    (streams, rate): (CallStreams, CallRate),
     site: &Site,
     path: u32,
     is_async: bool,
@@ -76,11 +77,6 @@ pub(super) fn begin_gpu_timing(
     let place = Place {
         site: site.id()?,
         path,
-        sample: site.meta.sample,
-    };
-    let drawn = match draw {
-        Draw::Drawn(rate) => Some(rate),
-        Draw::None | Draw::LeftOut => None,
     };
     let streams = match streams {
         // Neither a span nor a `with_stream` is around the call.
@@ -89,7 +85,7 @@ pub(super) fn begin_gpu_timing(
         }
         streams => streams,
     };
-    let open = timing.begin(gpu, (streams, drawn), place, is_async);
+    let open = timing.begin(gpu, (streams, rate), place, is_async);
     // Only once a stream exists: before that CUDA may not be initialized, and the driver would
     // register its exit handler after ours.
     if open.is_some() {

@@ -2,34 +2,37 @@
 //! cost no more than half of the budget. The other half is for the spans themselves.
 //!
 //! Each call is drawn at random at the rate that holds when it begins, and is weighted by that
-//! rate, so that totals stay unbiased while the rate changes. Spans read the rates; the resolver
-//! writes them.
+//! rate, so that totals stay unbiased while the rate changes. A rate depends on the past alone.
+//! Spans read the rates; the resolver writes them.
 
 use std::num::NonZeroU32;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::thread::ThreadId;
 
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 
 use super::event_pair_costs::{EventPairCosts, Payer};
-use super::sampling_decisions::FunctionRate;
+use super::sampling_allowance::{Allowance, SessionStart};
+use super::sampling_decisions::{CallHistory, CallRate, FunctionRate};
 use crate::settings::Sampling;
 
 /// The share of the budget that is for event pairs.
 const PAIRS_SHARE: f64 = 0.5;
-/// The share of that which asking the driver about calls that are left out may take of a
-/// function's CPU time.
+/// The share of that which functions use in the long run. The rest is for paths of which few calls
+/// are timed.
+const LASTING_SHARE: f64 = 0.75;
+/// The share of the budget for pairs which asking the driver about calls that are left out may take
+/// of a function's CPU time.
 const QUERIES_SHARE: f64 = 0.2;
 /// What a pair of events takes from work that is queued back to back, in event overheads. On an
 /// H200, where it is 1.25 µs, launches of 5 µs come 3.4 µs apart further with a pair around each
 /// (docs/cost.md).
-const OVERHEADS_PER_PAIR: f64 = 3.0;
-/// Calls of a function that are timed before any is left out.
-const FIRST_CALLS: u64 = 8;
-/// Timed calls after which one may stand for twice as many: what comes first is often slow, and
-/// each stage has its share of the sample.
-const STAGE: u64 = 8;
+pub(crate) const OVERHEADS_PER_PAIR: f64 = 3.0;
+/// While the budget permits, a call stands for at most one in so many of its path's calls so far.
+const SAMPLES_PER_PATH: u64 = 40;
+/// The same for a path's first calls, whatever the budget.
+const FIRST_SAMPLES_PER_PATH: u64 = 8;
 /// The most calls that one stands for.
 const MAX_ONE_IN: u32 = 1_024;
 /// A function's durations are means over about so many of its latest timed calls.
@@ -56,7 +59,11 @@ pub(crate) struct SamplingRates {
     always_asks: AtomicBool,
     /// The first window of the session.
     first_epoch: AtomicU32,
-    /// By site, with [`WITHOUT_QUERIES`]; 0 for 1.
+    /// ns of the clock
+    began_ns: AtomicU64,
+    /// Pairs have cost more than the budget allows lately, on some thread or device.
+    is_over_budget: AtomicBool,
+    /// By site, with [`WITHOUT_QUERIES`]; 0 until a call of the session is read.
     by_site: Box<[AtomicU32]>,
     seen: Mutex<Seen>,
 }
@@ -118,6 +125,8 @@ impl SamplingRates {
             budget_ppm: AtomicU32::new(0),
             always_asks: AtomicBool::new(false),
             first_epoch: AtomicU32::new(0),
+            began_ns: AtomicU64::new(0),
+            is_over_budget: AtomicBool::new(false),
             by_site: (0..MAX_SITES).map(|_| AtomicU32::new(0)).collect(),
             seen: Mutex::default(),
         }
@@ -125,12 +134,19 @@ impl SamplingRates {
 
     /// Begins a session's sampling. If it is automatic, every call is timed until enough of the
     /// function's calls are known. `always_asks`: the attribution of CUPTI's records needs to know
-    /// of each call whether it is captured. Calls of windows before `first_epoch` do not count.
-    pub(crate) fn begin(&self, sampling: Sampling, always_asks: bool, first_epoch: u32) {
+    /// of each call whether it is captured. Calls of windows before `first_epoch` do not count. It is `now_ns` of the clock.
+    pub(crate) fn begin(
+        &self,
+        sampling: Sampling,
+        always_asks: bool,
+        first_epoch: u32,
+        now_ns: u64,
+    ) {
         // The lock is held until all is reset, so that no rate of before is stored in between.
         let mut seen = self.seen.lock();
         *seen = Seen::default();
         self.by_site.iter().for_each(|rate| rate.store(0, Relaxed));
+        self.is_over_budget.store(false, Relaxed);
         let session = match sampling {
             Sampling::Auto { budget_ppm } => {
                 self.budget_ppm.store(budget_ppm.get(), Relaxed);
@@ -141,6 +157,7 @@ impl SamplingRates {
         };
         self.always_asks.store(always_asks, Relaxed);
         self.first_epoch.store(first_epoch, Relaxed);
+        self.began_ns.store(now_ns, Relaxed);
         self.session.store(session, Relaxed);
     }
 
@@ -155,26 +172,92 @@ impl SamplingRates {
     }
 
     /// How many outermost calls each timed one is to stand for, and how many calls of `site`, whose
-    /// own `sample` is `stated`, or 0.
+    /// own `sample` is `stated`, or 0. `allowance`: that of the thread in this session.
     #[inline]
-    pub(crate) fn of_call(&self, site: u32, stated: u32) -> (u32, FunctionRate) {
+    pub(crate) fn of_call(
+        &self,
+        site: u32,
+        stated: u32,
+        history: impl FnOnce() -> CallHistory,
+        allowance: impl FnOnce(SessionStart) -> Allowance,
+    ) -> CallRate {
         let session = self.session.load(Relaxed);
-        let rate = match (session, stated) {
-            (0, 0) => self.of(site),
+        let function = match (session, stated) {
+            (0, 0) => self.of(site, history, allowance),
             _ => FunctionRate::Stated(stated),
         };
-        (session, rate)
+        CallRate {
+            session,
+            function,
+            is_drawn: false,
+        }
     }
 
     /// How many calls of `site` one is to stand for that is timed now.
     #[inline]
-    fn of(&self, site: u32) -> FunctionRate {
-        let rate = self.by_site.get(site as usize);
-        let rate = rate.map_or(1, |rate| rate.load(Relaxed).max(1));
+    fn of(
+        &self,
+        site: u32,
+        history: impl FnOnce() -> CallHistory,
+        allowance: impl FnOnce(SessionStart) -> Allowance,
+    ) -> FunctionRate {
+        let Some(rate) = self.by_site.get(site as usize) else {
+            return FunctionRate::EVERY_CALL;
+        };
+        let rate = rate.load(Relaxed);
+        let one_in = match rate & !WITHOUT_QUERIES {
+            0 => MAX_ONE_IN,
+            one_in => one_in,
+        };
+        if one_in == 1 {
+            return FunctionRate::EVERY_CALL;
+        }
         FunctionRate::Adaptive {
-            one_in: rate & !WITHOUT_QUERIES,
+            one_in: one_in.min(self.most_one_in(one_in, &history(), allowance)),
             asks: rate & WITHOUT_QUERIES == 0,
         }
+    }
+
+    /// The most calls that one may stand for, where it would be `one_in` in the long run.
+    #[inline]
+    fn most_one_in(
+        &self,
+        one_in: u32,
+        history: &CallHistory,
+        allowance: impl FnOnce(SessionStart) -> Allowance,
+    ) -> u32 {
+        let share = |calls: u64, samples: u64| {
+            let most = u32::try_from(calls / samples).unwrap_or(u32::MAX);
+            most.max(1)
+        };
+        let of_first = share(history.calls, FIRST_SAMPLES_PER_PATH);
+        let of_window = share(history.calls_of_window, SAMPLES_PER_PATH);
+        let is_enough = of_window >= one_in && !history.is_wanted;
+        if is_enough || self.is_over_budget.load(Relaxed) || allowance(self.start()).is_used_up() {
+            return of_first;
+        }
+        match history.is_wanted {
+            true => 1,
+            false => of_window.min(of_first),
+        }
+    }
+
+    /// The share of time that pairs may take in a session; `None` if sampling is not automatic.
+    #[inline]
+    pub(crate) fn budget(&self) -> Option<(f64, SessionStart)> {
+        let is_automatic = self.session.load(Relaxed) == 0;
+        is_automatic.then(|| (self.share_of_pairs(), self.start()))
+    }
+
+    fn start(&self) -> SessionStart {
+        SessionStart {
+            first_epoch: self.first_epoch.load(Relaxed),
+            ns: self.began_ns.load(Relaxed),
+        }
+    }
+
+    fn share_of_pairs(&self) -> f64 {
+        f64::from(self.budget_ppm.load(Relaxed)) * 1e-6 * PAIRS_SHARE
     }
 
     /// Halves the rates of functions of which no call was timed lately, at `now_ns` of the clock of
@@ -188,6 +271,11 @@ impl SamplingRates {
             return;
         }
         seen.relaxed_at_ns = now_ns;
+        let share = self.share_of_pairs();
+        seen.costs.pass(now_ns);
+        let is_over = seen.costs.excess(share) > 1.0;
+        self.is_over_budget.store(is_over, Relaxed);
+        let seen = &mut *seen;
         for (site, function) in &mut seen.functions {
             let Some(rate) = self.by_site.get(*site as usize) else {
                 continue;
@@ -225,7 +313,7 @@ impl SamplingRates {
         {
             return;
         }
-        let share = f64::from(self.budget_ppm.load(Relaxed)) * 1e-6 * PAIRS_SHARE;
+        let share = self.share_of_pairs();
         let Seen {
             functions,
             costs,
@@ -240,15 +328,16 @@ impl SamplingRates {
         }
         let gpu_cost_ns = OVERHEADS_PER_PAIR * (call.event_overhead_ns * call.pairs as u64) as f64;
         let cpu_cost_ns = *timed_ns;
-        let wanted = gpu_cost_ns.max(cpu_cost_ns) / (share * function.mean_ns.max(1.0));
+        let lasting = share * LASTING_SHARE;
+        let wanted = gpu_cost_ns.max(cpu_cost_ns) / (lasting * function.mean_ns.max(1.0));
         // What it would cost without regard to other functions.
         let unlimited = (f64::from(call.weight) / wanted.max(1.0)).max(1.0);
         costs.pass(now_ns);
         costs.add(Payer::Device(call.device), gpu_cost_ns * unlimited);
         costs.add(Payer::Thread(call.thread), cpu_cost_ns * unlimited);
         let excess = costs.excess(share);
-        let one_in = (wanted * excess).ceil() as u32;
-        let one_in = one_in.clamp(1, function.max_one_in(excess));
+        self.is_over_budget.store(excess > 1.0, Relaxed);
+        let one_in = ((wanted * excess).ceil() as u32).clamp(1, MAX_ONE_IN);
         let left_out_ns = f64::from(call.costs.left_out_ns).max(QUERIES_NS);
         let asks = one_in == 1
             || left_out_ns <= QUERIES_SHARE * share * function.mean_cpu_ns
@@ -264,17 +353,6 @@ impl SeenFunction {
         let share = 1.0 / self.calls.min(RECENT) as f64;
         self.mean_ns += (call.gpu_ns.max(call.cpu_ns) as f64 - self.mean_ns) * share;
         self.mean_cpu_ns += (call.cpu_ns as f64 - self.mean_cpu_ns) * share;
-    }
-
-    /// The most calls that one may stand for by now. Stages are shorter while the budget is
-    /// exceeded.
-    fn max_one_in(&self, excess: f64) -> u32 {
-        let stage = ((STAGE as f64 / excess) as u64).max(1);
-        let stages = self.calls.saturating_sub(FIRST_CALLS) / stage;
-        let stages = u32::try_from(stages).unwrap_or(u32::MAX);
-        1_u32
-            .checked_shl(stages)
-            .map_or(MAX_ONE_IN, |most| most.min(MAX_ONE_IN))
     }
 }
 

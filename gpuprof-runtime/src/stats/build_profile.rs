@@ -5,11 +5,11 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use rustc_hash::FxHashMap;
 
-use super::function_stats::{function, uncalled};
+use super::function_stats::{estimate_of_rows, function, uncalled};
 use super::gpu_busy;
 use super::gpu_time_rollup::{self, CallTreeNode};
-use super::gpu_totals::GpuPathTotals;
 use super::label_stats::labels;
+use super::path_estimate::{PathEstimate, times};
 use super::path_ids::ROOT;
 use super::profile_inputs::{PathActivity, ProfileInputs};
 use super::replayed_nodes;
@@ -185,10 +185,8 @@ fn tree(
         .skip(1)
         .filter(|(index, _)| wanted.get(*index) == Some(&true));
     rows.filter_map(|(index, node)| {
-        let timed = node.gpu.iter().any(|(_, gpu)| gpu.read > 0);
-        let sum = |field: fn(&GpuPathTotals) -> f64| {
-            node.gpu.iter().map(|(_, gpu)| field(gpu)).sum::<f64>() * node.scale
-        };
+        let estimate = &node.estimate;
+        let total_ns = estimate.has_time().then(|| estimate.sum(None, times));
         let cpu = &node.totals.cpu;
         let mut row = TreeNode::default();
         row.id = index as u32;
@@ -203,8 +201,12 @@ fn tree(
         row.open_ns = inputs.scale.ns(node.totals.open.ticks(inputs.now));
         row.cpu_total_ns = cpu.total;
         row.cpu_self_ns = cpu.total.saturating_sub(cpu.nested);
-        row.gpu_total_ns = timed.then(|| sum(|gpu| gpu.times.total as f64).round() as u64);
-        row.gpu_self_ns = timed.then(|| sum(|gpu| gpu.self_ns as f64).max(0.0).round() as u64);
+        row.gpu_total_ns = total_ns.map(|ns| ns.round() as u64);
+        row.gpu_self_ns = total_ns.map(|total_ns| {
+            let own_ns = estimate.sum(None, |gpu| gpu.own);
+            own_ns.clamp(0.0, total_ns).round() as u64
+        });
+        row.gpu_estimate = estimate_of_rows(&[node]);
         row.gpu_nested_ns = node.nested_ns.round() as u64;
         if let Some(cupti) = &inputs.cupti {
             let of_path = cupti.paths.get(&row.id).copied().unwrap_or_default();
@@ -212,8 +214,7 @@ fn tree(
             // The busy time of a call in progress is not known.
             let is_known = row.calls > 0 || row.open_calls == 0;
             row.busy_ns = is_known.then_some(of_path.busy_ns);
-            let read_ns = node.gpu.iter().map(|(_, gpu)| gpu.read_ns).sum();
-            row.idle_ns = idle_ns(function, row.gpu_total_ns.map(|_| read_ns), &of_path);
+            row.idle_ns = idle_ns(function, estimate, &of_path);
         }
         Some(row)
     })
@@ -221,19 +222,15 @@ fn tree(
 }
 
 /// The part of a path's GPU spans that its activity leaves, where its function has such a time.
-/// `read_ns`: the spans of the timed calls.
-fn idle_ns(function: &Function, read_ns: Option<u64>, path: &PathActivity) -> Option<u64> {
+fn idle_ns(function: &Function, spans: &PathEstimate<'_>, path: &PathActivity) -> Option<u64> {
     function.activity.idle_ns?;
-    let idle_ns = read_ns?.checked_sub(path.timed_busy_ns)?;
-    match function.gpu.as_ref()?.estimate {
-        // How many of its calls were drawn is chance: the idle time of those is scaled by their
-        // busy time, which is known of all.
-        Some(_) if path.timed_busy_ns > 0 => {
-            let scale = path.busy_ns as f64 / path.timed_busy_ns as f64;
-            Some((idle_ns as f64 * scale).round() as u64)
-        }
-        _ => Some(idle_ns),
+    if spans.is_estimated() {
+        // An estimated span covers all calls, and follows their busy time.
+        let idle_ns = spans.total_ns() - path.busy_ns as f64;
+        return (spans.has_time() && idle_ns >= -0.5).then(|| idle_ns.max(0.0).round() as u64);
     }
+    let timed_ns = (spans.timed_reads() > 0).then(|| spans.timed_ns() as u64);
+    timed_ns?.checked_sub(path.timed_busy_ns)
 }
 
 fn diagnostics(inputs: &ProfileInputs<'_>, functions: &[Function]) -> Diagnostics {

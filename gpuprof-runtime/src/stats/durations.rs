@@ -163,6 +163,11 @@ impl AtomicDurations {
         add_f64(&self.squares, ticks * ticks);
     }
 
+    #[inline]
+    pub(super) fn total(&self) -> u64 {
+        self.total.load(Relaxed)
+    }
+
     /// Resets the extremes, which are of one window only.
     pub(super) fn reset_extremes(&self) {
         self.min.store(u64::MAX, Relaxed);

@@ -1,15 +1,16 @@
 //! One function of a profile: its counts, times, estimates and GPU activity, over all of its call
 //! paths.
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
 
+use super::cluster_sums::Group;
 use super::durations::{Durations, Ns};
 use super::ended_call::{StatedWork, UntimedReason};
 use super::gpu_time_rollup::CallTreeNode;
 use super::gpu_totals::{GpuPathTotals, add_pool_memory};
 use super::host_path_totals::HostPathTotals;
+use super::path_estimate::{PathEstimate, SampleCounts};
 use super::profile_inputs::{CuptiActivity, ProfileInputs};
-use super::sampling_estimates::{RatioEstimate, SiteSample};
 use crate::site::Site;
 use gpuprof_report::histogram::Histogram;
 use gpuprof_report::profile::{
@@ -40,10 +41,10 @@ pub(super) fn function(
     let (mut outermost_cpu, mut outermost_wall) = (0, 0);
     let mut outermost_open = 0;
     let mut nested_ns = 0.0;
-    let mut sample = SiteSample::default();
+    let mut sample = SampleCounts::default();
     for node in nodes {
         all.merge(&node.totals);
-        node.add_to_sample(&mut sample);
+        sample.add(&node.estimate.counts);
         if !node.path.recursive {
             outermost_cpu += node.totals.cpu.total;
             outermost_wall += node.totals.wall.total;
@@ -53,8 +54,8 @@ pub(super) fn function(
     }
     let totals = &inputs.totals;
     let gpu = gpu_stats(inputs, id, (nodes, &sample), None);
-    let gpu_totals = || nodes.iter().flat_map(|node| &node.gpu);
-    let devices: FxHashSet<u32> = gpu_totals().map(|(device, _)| *device).collect();
+    let gpu_totals = || nodes.iter().flat_map(|node| node.gpu());
+    let devices: FxHashSet<u32> = gpu_totals().map(|(device, _)| device).collect();
     let mut devices: Vec<u32> = devices.into_iter().collect();
     devices.sort_unstable();
     // One device's part is the whole.
@@ -144,7 +145,10 @@ fn gpu_activity(inputs: &ProfileInputs<'_>, site: u32, gpu: Option<&GpuSpanStats
     if let Some(gpu) = gpu.filter(|_| devices <= 1) {
         // An estimated span covers all calls, and no replays.
         let (busy_ns, error_ns) = match &gpu.estimate {
-            Some(estimate) => (called_busy_ns, estimate.total_ci95_ns),
+            Some(estimate) => (
+                called_busy_ns,
+                estimate.total_ci95_ns.unwrap_or(gpu.times.total_ns),
+            ),
             None => (timed_busy_ns, 0),
         };
         let span_ns = gpu.times.total_ns;
@@ -159,7 +163,7 @@ fn untimed_reasons(
     totals: &HostPathTotals<Ns>,
     timed: u64,
     failed: u64,
-    sample: &SiteSample,
+    sample: &SampleCounts,
 ) -> UntimedReasons {
     let with_stream = totals.counts.with_stream();
     let mut untimed = UntimedReasons::default();
@@ -180,52 +184,53 @@ fn untimed_reasons(
     untimed
 }
 
-/// The GPU spans of a function, on one device or on all. `None`: no time was read.
+/// The GPU spans of a function, on one device or on all. `None`: no time is known.
 fn gpu_stats(
     inputs: &ProfileInputs<'_>,
     site: u32,
-    (nodes, sample): (&[&CallTreeNode<'_>], &SiteSample),
+    (nodes, sample): (&[&CallTreeNode<'_>], &SampleCounts),
     device: Option<u32>,
 ) -> Option<GpuSpanStats> {
+    let (mut timed, mut represented) = (Durations::default(), Durations::default());
     let mut all = Durations::default();
     let mut work = StatedWork::NONE;
     let (mut total, mut self_time) = (0.0, 0.0);
-    let (mut calls, mut read) = (0, 0);
+    let mut calls = 0;
     let mut devices = FxHashSet::default();
-    let is_wanted = |ordinal: u32| device.is_none_or(|wanted| wanted == ordinal);
+    let mut histogram = Histogram::default();
     for node in nodes {
-        for (ordinal, gpu) in node.gpu.iter().filter(|(ordinal, _)| is_wanted(*ordinal)) {
-            if gpu.times.calls > 0 {
-                devices.insert(*ordinal);
+        for (ordinal, gpu) in node.gpu() {
+            if device.is_some_and(|wanted| wanted != ordinal) {
+                continue;
             }
-            all.merge(&gpu.times);
+            if gpu.timed.calls > 0 {
+                devices.insert(ordinal);
+            }
+            timed.merge(&gpu.timed);
+            represented.merge(&gpu.represented);
             // A call on streams of two devices has a time on each, and is one call.
-            read += gpu.read;
-            calls += device.map_or(gpu.calls, |_| gpu.read);
+            calls += device.map_or(gpu.calls, |_| gpu.timed.calls);
             work.add(&gpu.work);
-            total += gpu.outermost_ns as f64 * node.scale;
-            self_time += gpu.self_ns as f64 * node.scale;
         }
+        let estimate = &node.estimate;
+        all.merge(&estimate.durations(device));
+        estimate.add_to_histogram(device, &mut histogram);
+        total += estimate.sum(device, |gpu| gpu.outermost);
+        self_time += estimate.sum(device, |gpu| gpu.own);
     }
     if all.calls == 0 {
         return None;
     }
     // Divides by the mean weight, which gives the sums of the timed calls alone if all weigh the
     // same.
-    let unweighted = read as f64 / all.calls as f64;
+    let weighted_calls = timed.calls + represented.calls;
+    let unweighted = timed.calls as f64 / weighted_calls.max(1) as f64;
     let of_timed = |sum: Option<f64>| sum.map(|sum| sum * unweighted);
     let only_device = devices
         .iter()
         .copied()
         .next()
         .filter(|_| devices.len() == 1);
-    let mut histogram = Histogram::default();
-    for device in devices {
-        if let Some(more) = inputs.gpu.histograms.get(&(site, device)) {
-            histogram.merge(more);
-        }
-    }
-    // Sampling scales each depth separately.
     let self_time = self_time.clamp(0.0, total).round() as u64;
     let mut stats = GpuSpanStats::default();
     stats.device = only_device;
@@ -235,53 +240,76 @@ fn gpu_stats(
     stats.timed_bytes = of_timed(work.bytes);
     stats.timed_flops = of_timed(work.flops);
     stats.timed_items = of_timed(work.items);
-    stats.timed_ns = (all.total as f64 * unweighted).round() as u64;
+    let weighted_ns = timed.total.saturating_add(represented.total);
+    stats.timed_ns = (weighted_ns as f64 * unweighted).round() as u64;
     Some(stats)
 }
 
-/// The uncertainty of a total on one device or on all. `None`: no call was sampled out.
+/// The uncertainty of a function's total on one device or on all. `None`: no call was sampled out.
 ///
-/// A total from too few clusters has an interval as wide as itself, except for its calls of weight
-/// 1. On several devices the widths are added, which holds whatever their correlation.
+/// On several devices the widths are added, which holds whatever their correlation.
 fn estimate(
     inputs: &ProfileInputs<'_>,
     site: u32,
-    (nodes, sample): (&[&CallTreeNode<'_>], &SiteSample),
+    (nodes, sample): (&[&CallTreeNode<'_>], &SampleCounts),
     device: Option<u32>,
 ) -> Option<Estimate> {
-    let calls_per_weight = sample
-        .calls_per_weight()
-        .filter(|_| sample.sampled_out() > 0)?;
-    let mut totals: FxHashMap<u32, (f64, f64)> = FxHashMap::default();
-    for node in nodes {
-        for (ordinal, gpu) in &node.gpu {
-            if device.is_none_or(|wanted| wanted == *ordinal) {
-                let (unclamped, clamped) = totals.entry(*ordinal).or_default();
-                *unclamped += gpu.outermost_ns as f64 * node.unclamped_scale;
-                *clamped += gpu.outermost_ns as f64 * node.scale;
-            }
-        }
+    if sample.sampled_out() == 0 {
+        return None;
     }
-    let half_width = |(&ordinal, &(unclamped, clamped)): (&u32, &(f64, f64))| {
-        let ratio = unclamped / sample.calls() as f64;
-        let clusters = &inputs.gpu.clusters;
-        let half = clusters.half_width(
-            site,
-            ordinal,
-            RatioEstimate {
-                calls_per_weight,
-                ratio,
-            },
-        );
-        // The interval of a total that was clamped to its parent's still includes the unclamped
-        // one.
-        let half = half.unwrap_or(unclamped * sample.uncertain_share());
-        // The number of calls and their mean are estimated independently.
-        half.hypot(ratio * sample.calls_half_width()) + (unclamped - clamped)
+    let drawn_on = |ordinal: u32| {
+        let gpu = nodes.iter().flat_map(|node| node.gpu());
+        gpu.filter(|(known, gpu)| *known == ordinal && gpu.represented.calls > 0)
+            .count()
     };
-    let half: f64 = totals.iter().map(half_width).sum();
+    let ordinals: FxHashSet<u32> = (nodes.iter().flat_map(|node| node.gpu()))
+        .map(|(ordinal, _)| ordinal)
+        .filter(|&ordinal| device.is_none_or(|wanted| wanted == ordinal) && drawn_on(ordinal) > 0)
+        .collect();
+    let mut drawn = nodes.iter().filter(|node| node.estimate.counts.drawn > 0);
+    let only_path = drawn
+        .next()
+        .filter(|_| drawn.next().is_none() && ordinals.len() == 1);
+    let half_width = |&device: &u32| {
+        let group = only_path.map_or(Group::Site { site, device }, |node| Group::Path(node.id));
+        inputs
+            .gpu
+            .clusters
+            .half_width(group, sample.per_represented())
+    };
+    let half: Option<f64> = ordinals.iter().map(half_width).sum();
     let mut estimate = Estimate::default();
-    estimate.total_ci95_ns = half.round() as u64;
+    estimate.total_ci95_ns = half.filter(|_| !ordinals.is_empty()).map(|half| {
+        let unseen_ns: f64 = nodes.iter().map(|node| node.estimate.unseen_ns).sum();
+        let mean_ns = unseen_ns / sample.sampled_out() as f64;
+        let moved_ns: f64 = nodes.iter().map(|node| node.estimate.moved_ns).sum();
+        // The number of calls and their mean are estimated independently.
+        let half = half.hypot(mean_ns * sample.calls_half_width()) + moved_ns.abs();
+        half.round() as u64
+    });
+    Some(estimate)
+}
+
+/// The uncertainty of the total of one path, or of several as if they varied together. `None`: no
+/// call was sampled out.
+pub(super) fn estimate_of_rows(nodes: &[&CallTreeNode<'_>]) -> Option<Estimate> {
+    let estimated = || {
+        nodes
+            .iter()
+            .map(|node| &node.estimate)
+            .filter(|row| row.is_estimated())
+    };
+    estimated().next()?;
+    let half_width = |row: &PathEstimate<'_>| {
+        let mean_ns = row.unseen_ns / row.counts.sampled_out() as f64;
+        let half = row
+            .half_width_ns?
+            .hypot(mean_ns * row.counts.calls_half_width());
+        Some(half + row.moved_ns.abs())
+    };
+    let half: Option<f64> = estimated().map(half_width).sum();
+    let mut estimate = Estimate::default();
+    estimate.total_ci95_ns = half.map(|half| half.round() as u64);
     Some(estimate)
 }
 

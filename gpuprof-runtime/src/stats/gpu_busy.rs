@@ -3,102 +3,103 @@
 //! A span counts if it is nested in no timed span of its stream. While a device has one stream and
 //! spans do not overlap, the sum of these is their union. Otherwise the union is made of the spans
 //! whose place is known ([`SpanPlace`]). Under sampling the sum is estimated as the total of a
-//! function is, and sampled spans that may overlap others, whose place is not read, make it an
+//! row is, and sampled spans that may overlap others, whose place is not read, make it an
 //! upper bound. A span that has not ended counts with the spans nested in it.
 //!
 //! [`SpanPlace`]: super::busy_union::SpanPlace
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use rustc_hash::FxHashMap;
-
+use super::cluster_sums::Group;
 use super::gpu_time_rollup::CallTreeNode;
-use super::gpu_totals::SummedTime;
+use super::gpu_totals::{GpuPathTotals, SummedTime};
 use super::profile_inputs::ProfileInputs;
-use super::sampling_estimates::{RatioEstimate, SiteSample};
 use gpuprof_report::profile::GpuBusy;
 
-/// The spans of one device.
+/// The spans of one device that are summed.
 #[derive(Default)]
-struct DeviceSpans {
-    /// By site: the spans that are summed.
-    summed: BTreeMap<u32, SummedTime>,
-    /// The union of the others.
-    placed_ns: u64,
-    is_upper_bound: bool,
+struct SummedSpans {
+    ns: f64,
+    /// The part of it of calls that sampling left out, and what timed ones represent of it.
+    unseen_ns: f64,
+    represented_ns: f64,
+    /// What the sample has no sums of: spans nested in one that has not ended.
+    nested_ns: f64,
+    is_estimated: bool,
+    may_overlap: bool,
+    /// The path that all time which timed calls represent is of.
+    only_path: Option<u32>,
 }
 
 /// By ordinal. A device without a timed span is omitted.
 pub(super) fn of_spans(inputs: &ProfileInputs<'_>, nodes: &[CallTreeNode<'_>]) -> Vec<GpuBusy> {
-    let samples = samples(nodes);
-    let devices = devices(inputs).into_iter();
-    let busy = devices.map(|(device, spans)| {
-        let (mut ns, mut variance) = (spans.placed_ns as f64, 0.0);
-        let mut is_sampled = false;
-        for (site, summed) in spans.summed {
-            let Some(sample) = samples.get(&site) else {
-                continue;
-            };
-            let (site_ns, half_width) = estimate(inputs, (site, device), summed, sample);
-            ns += site_ns;
-            is_sampled |= half_width.is_some();
-            variance += half_width.unwrap_or(0.0).powi(2);
-        }
+    let placed = inputs.gpu.placed.keys().copied();
+    let summed = inputs.gpu.summed.keys().map(|(_, device)| *device);
+    let devices: BTreeSet<u32> = placed.chain(summed).collect();
+    let busy = devices.into_iter().map(|device| {
+        let placed = inputs.gpu.placed.get(&device);
+        let spans = summed_spans(inputs, nodes, device);
+        let ns = spans.ns + placed.map_or(0.0, |placed| placed.ns() as f64);
         let mut busy = GpuBusy::default();
         busy.device = device;
         busy.busy_ns = (ns.round() as u64).min(inputs.wall_ns);
-        busy.busy_ci95_ns = is_sampled.then(|| variance.sqrt().round() as u64);
-        busy.is_upper_bound = spans.is_upper_bound;
+        busy.is_estimated = spans.is_estimated;
+        if spans.is_estimated {
+            let per_represented = spans.unseen_ns / spans.represented_ns;
+            let clusters = &inputs.gpu.clusters;
+            let group = spans.only_path.map_or(Group::Device(device), Group::Path);
+            let half = clusters.half_width(group, per_represented);
+            busy.busy_ci95_ns = half.map(|half| (half + spans.nested_ns).round() as u64);
+        }
+        busy.is_upper_bound =
+            spans.may_overlap || placed.is_some_and(|placed| placed.is_upper_bound());
         busy
     });
     busy.collect()
 }
 
-fn devices(inputs: &ProfileInputs<'_>) -> BTreeMap<u32, DeviceSpans> {
-    let mut devices = BTreeMap::<u32, DeviceSpans>::new();
-    for (&device, placed) in &inputs.gpu.placed {
-        let spans = devices.entry(device).or_default();
-        spans.placed_ns = placed.ns();
-        spans.is_upper_bound = placed.is_upper_bound();
-    }
-    for (&(site, device), summed) in &inputs.gpu.summed {
-        let spans = devices.entry(device).or_default();
-        spans.is_upper_bound |= summed.overlapping_ns > 0;
-        spans.summed.insert(site, *summed);
-    }
-    devices
-}
-
-fn samples(nodes: &[CallTreeNode<'_>]) -> FxHashMap<u32, SiteSample> {
-    let mut samples = FxHashMap::<u32, SiteSample>::default();
-    for node in nodes.iter().skip(1) {
-        node.add_to_sample(samples.entry(node.path.site).or_default());
-    }
-    samples
-}
-
-/// The time of a site's spans that are summed, and half the width of its 95 % interval. `None`: it
-/// is exact.
-fn estimate(
+fn summed_spans(
     inputs: &ProfileInputs<'_>,
-    (site, device): (u32, u32),
-    summed: SummedTime,
-    sample: &SiteSample,
-) -> (f64, Option<f64>) {
-    let calls_per_weight = sample.calls_per_weight().unwrap_or(1.0);
-    let ns = summed.ns.max(0) as f64 * calls_per_weight;
-    if sample.sampled_out() == 0 || ns == 0.0 {
-        return (ns, None);
+    nodes: &[CallTreeNode<'_>],
+    device: u32,
+) -> SummedSpans {
+    let mut spans = SummedSpans::default();
+    // In the order of the paths, so that sums are the same each time.
+    let summed = inputs
+        .gpu
+        .summed
+        .iter()
+        .filter(|((_, on), _)| *on == device);
+    let summed: BTreeMap<u32, &SummedTime> =
+        summed.map(|((path, _), time)| (*path, time)).collect();
+    for (path, time) in summed {
+        let Some(node) = nodes.get(path as usize) else {
+            continue;
+        };
+        let estimate = &node.estimate;
+        let (timed, represented) = (time.ns.timed as f64, time.ns.represented as f64);
+        let of_path = |sum: fn(&GpuPathTotals) -> u64| -> f64 {
+            node.gpu().map(|(_, gpu)| sum(gpu) as f64).sum()
+        };
+        let represented_ns = of_path(|gpu| gpu.represented.total);
+        // Relative to what the estimate of the path rests on.
+        let share = match estimate.rests_on_own() {
+            true => represented / represented_ns,
+            false => (timed + represented) / (represented_ns + of_path(|gpu| gpu.timed.total)),
+        };
+        let share = if share.is_finite() { share } else { 0.0 };
+        let unseen_ns = share * estimate.unseen_ns;
+        spans.ns += timed + unseen_ns;
+        spans.unseen_ns += unseen_ns;
+        if represented > 0.0 {
+            let is_whole = represented == represented_ns;
+            spans.only_path = (is_whole && spans.represented_ns == 0.0).then_some(path);
+        }
+        spans.represented_ns += represented;
+        spans.nested_ns += (time.nested_ns as f64).max(0.0);
+        spans.is_estimated |= estimate.is_estimated() && unseen_ns > 0.0;
+        spans.may_overlap |= time.overlapping_ns > 0;
     }
-    let ratio = ns / sample.calls() as f64;
-    let estimate = RatioEstimate {
-        calls_per_weight,
-        ratio,
-    };
-    let half = inputs.gpu.busy_clusters.half_width(site, device, estimate);
-    let half = half.unwrap_or(ns * sample.uncertain_share());
-    // The sample has no sums of spans nested in one that has not ended.
-    let nested_ns = summed.nested_ns.max(0) as f64 * calls_per_weight;
-    let half = half.hypot(ratio * sample.calls_half_width()) + nested_ns;
-    (ns, Some(half))
+    spans.ns = spans.ns.max(0.0);
+    spans
 }

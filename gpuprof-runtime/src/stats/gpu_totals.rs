@@ -3,85 +3,125 @@
 use rustc_hash::FxHashMap;
 
 use super::busy_union::{BusyUnion, SpanPlace};
+use super::cluster_sums::{CallOfCluster, ClusterSums};
 use super::durations::Durations;
 use super::ended_call::StatedWork;
 use super::path_ids::ROOT;
-use super::sampling_estimates::{ClusterSums, SamplingDraw};
-use gpuprof_report::histogram::Histogram;
+use super::sampling_decisions::SamplingDraw;
 use gpuprof_report::profile::PoolMemory;
+use gpuprof_report::sparse_histogram::SparseHistogram;
 
-/// GPU times of one path on one device. Under sampling each call counts with its weight, except in
-/// the fields that say unweighted.
+/// A sum over timed calls, and over the calls that sampling left out as the timed ones represent
+/// them: one of weight w counts w − 1 times there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct SampledSum {
+    pub(crate) timed: i64,
+    pub(crate) represented: i64,
+}
+
+impl SampledSum {
+    fn add(&mut self, value: i64, draw: SamplingDraw) {
+        let represented = value.saturating_mul(i64::from(draw.weight.saturating_sub(1)));
+        self.merge(&Self {
+            timed: value,
+            represented,
+        });
+    }
+
+    fn merge(&mut self, more: &Self) {
+        self.timed = self.timed.saturating_add(more.timed);
+        self.represented = self.represented.saturating_add(more.represented);
+    }
+
+    fn subtract(&mut self, less: &Self) {
+        self.timed = self.timed.saturating_sub(less.timed);
+        self.represented = self.represented.saturating_sub(less.represented);
+    }
+
+    /// Each timed call by its weight.
+    pub(crate) fn weighted(&self) -> i64 {
+        self.timed.saturating_add(self.represented)
+    }
+}
+
+/// GPU times of one path on one device.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct GpuPathTotals {
-    pub(crate) times: Durations,
-    /// The number of `times`, unweighted.
-    pub(crate) read: u64,
-    /// The sum of `times`, unweighted.
-    pub(crate) read_ns: u64,
+    /// The timed calls.
+    pub(crate) timed: Durations,
+    /// The calls that they represent beside themselves.
+    pub(crate) represented: Durations,
+    pub(crate) timed_histogram: SparseHistogram,
+    pub(crate) represented_histogram: SparseHistogram,
     /// Calls counted here: those whose first device is this one.
-    pub(crate) weights: u64,
-    /// These calls, unweighted.
     pub(crate) calls: u64,
-    /// Of these, the calls that were timed with certainty (weight 1); they add no sampling error.
-    pub(crate) certain: u64,
-    /// The part of `times` of calls that are not nested in a call of the same site on the same
-    /// stream.
-    pub(crate) outermost_ns: u64,
+    /// Of these, the calls that were drawn at random, with a weight over 1. The others add no
+    /// sampling error.
+    pub(crate) drawn: u64,
+    /// How many calls these represent beside themselves.
+    pub(crate) represented_calls: u64,
+    /// The time of calls that are not nested in a call of the same site on the same stream.
+    pub(crate) outermost: SampledSum,
     /// Exclusive time: without the timed spans nested directly on the same stream, which are
     /// weighted by their own sampling, and without the parts of other threads and tasks in the time
     /// that they shared the stream. Under sampling a single call can contribute less than 0: only
     /// the sum is meaningful.
-    pub(crate) self_ns: i64,
-    /// Calls that shared a stream's time with spans of other threads or tasks, unweighted.
+    pub(crate) own: SampledSum,
+    /// Calls that shared a stream's time with spans of other threads or tasks.
     pub(crate) divided: u64,
-    /// Calls that shared a time of unknown length, which is not divided, unweighted.
+    /// Calls that shared a time of unknown length, which is not divided.
     pub(crate) undivided: u64,
-    /// Calls that inherited their stream, unweighted.
+    /// Calls that inherited their stream.
     pub(crate) inherited: u64,
-    /// Of these, calls that may have had nothing to do on the GPU, unweighted.
+    /// Of these, calls that may have had nothing to do on the GPU.
     pub(crate) may_be_host: u64,
-    /// Calls of which not every time could be read, unweighted.
+    /// Calls of which not every time could be read.
     pub(crate) failed: u64,
-    /// The stated work of the calls counted here.
+    /// The stated work of the calls counted here, each by its weight.
     pub(crate) work: StatedWork,
 }
 
-/// Time nested in another span, or in none.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct NestedTime {
-    /// Unweighted.
-    pub(crate) read_ns: u64,
-    /// Weighted.
-    pub(crate) ns: u64,
-}
-
-impl NestedTime {
-    fn add(&mut self, read_ns: u64, ns: u64) {
-        self.read_ns += read_ns;
-        self.ns = self.ns.saturating_add(ns);
+impl GpuPathTotals {
+    /// Adds those of another window, or of another path.
+    pub(crate) fn merge(&mut self, more: &Self) {
+        self.timed.merge(&more.timed);
+        self.represented.merge(&more.represented);
+        self.timed_histogram.merge(&more.timed_histogram);
+        self.represented_histogram
+            .merge(&more.represented_histogram);
+        self.calls += more.calls;
+        self.drawn += more.drawn;
+        self.represented_calls += more.represented_calls;
+        self.outermost.merge(&more.outermost);
+        self.own.merge(&more.own);
+        self.divided += more.divided;
+        self.undivided += more.undivided;
+        self.inherited += more.inherited;
+        self.may_be_host += more.may_be_host;
+        self.failed += more.failed;
+        self.work.add(&more.work);
     }
 }
 
-/// Weighted time of spans that are not in [`GpuTotals::placed`], ns.
+/// Time of spans that are not in [`GpuTotals::placed`], ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SummedTime {
-    pub(crate) ns: i64,
-    /// The part of it that is nested in spans.
+    pub(crate) ns: SampledSum,
+    /// The part of it that is nested in spans, weighted.
     pub(crate) nested_ns: i64,
-    /// The part of it that may overlap other spans of the device.
+    /// The part of it that may overlap other spans of the device, weighted.
     pub(crate) overlapping_ns: i64,
 }
 
 impl SummedTime {
     pub(crate) fn add(&mut self, more: &Self) {
-        self.ns = self.ns.saturating_add(more.ns);
+        self.ns.merge(&more.ns);
         self.nested_ns = self.nested_ns.saturating_add(more.nested_ns);
         self.overlapping_ns = self.overlapping_ns.saturating_add(more.overlapping_ns);
     }
 
     fn subtract(&mut self, less: &Self) {
-        self.ns = self.ns.saturating_sub(less.ns);
+        self.ns.subtract(&less.ns);
         self.nested_ns = self.nested_ns.saturating_sub(less.nested_ns);
         self.overlapping_ns = self.overlapping_ns.saturating_sub(less.overlapping_ns);
     }
@@ -95,7 +135,7 @@ pub(crate) fn add_pool_memory(sum: &mut PoolMemory, more: &PoolMemory) {
     sum.peak_growth_bytes += more.peak_growth_bytes;
 }
 
-/// By (site, device).
+/// By (path, device).
 pub(crate) type SummedTimes = FxHashMap<(u32, u32), SummedTime>;
 
 /// One resolved call.
@@ -131,15 +171,13 @@ pub(crate) struct TimedCall {
 impl TimedCall {
     /// Its time in [`GpuTotals::summed`], until the span around it is resolved.
     pub(crate) fn summed(&self) -> SummedTime {
-        let part = |is_in_it: bool| match is_in_it {
-            true => self
-                .with_nested_ns
-                .saturating_mul(u64::from(self.draw.weight))
-                .cast_signed(),
-            false => 0,
-        };
+        let mut ns = SampledSum::default();
+        if !matches!(self.place, SpanPlace::At { .. }) {
+            ns.add(self.with_nested_ns.cast_signed(), self.draw);
+        }
+        let part = |is_in_it: bool| if is_in_it { ns.weighted() } else { 0 };
         SummedTime {
-            ns: part(!matches!(self.place, SpanPlace::At { .. })),
+            ns,
             nested_ns: part(self.parent != ROOT),
             overlapping_ns: part(self.place == SpanPlace::Unknown),
         }
@@ -152,17 +190,13 @@ pub(crate) struct GpuTotals {
     /// By (path, device).
     pub(crate) nodes: FxHashMap<(u32, u32), GpuPathTotals>,
     /// By path and the path of the enclosing timed span, or `ROOT`.
-    pub(crate) nested: FxHashMap<(u32, u32), NestedTime>,
+    pub(crate) nested: FxHashMap<(u32, u32), SampledSum>,
     /// The spans that are nested in no resolved one and have no place.
     pub(crate) summed: SummedTimes,
     /// By device: the spans whose place among those of other streams is known.
     pub(crate) placed: FxHashMap<u32, BusyUnion>,
-    /// By (site, device).
-    pub(crate) histograms: FxHashMap<(u32, u32), Histogram>,
     /// For the confidence intervals of sampled totals.
     pub(crate) clusters: ClusterSums,
-    /// The same for the time that is nested in no timed span.
-    pub(crate) busy_clusters: ClusterSums,
     /// By path: what its calls changed in the stream-ordered pools.
     pub(crate) pool_memory: FxHashMap<u32, PoolMemory>,
 }
@@ -171,44 +205,54 @@ impl GpuTotals {
     /// Adds a call of `ns`.
     pub(crate) fn add(&mut self, call: &TimedCall, work: &StatedWork, ns: u64) {
         let node = self.nodes.entry((call.path, call.device)).or_default();
-        let (draw, device) = (call.draw, call.device);
-        let weight = u64::from(draw.weight);
-        node.times.add_weighted(draw.weight, ns);
-        node.read += 1;
-        node.read_ns += ns;
-        let own_ns = call.own_ns.saturating_mul(i64::from(draw.weight));
-        node.self_ns = node.self_ns.saturating_add(own_ns);
+        let draw = call.draw;
+        let others = draw.weight.saturating_sub(1);
+        if others > 0 {
+            let typical = || match node.timed.calls {
+                0 => (ns, 0),
+                calls => {
+                    let Durations { min, max, .. } = node.timed;
+                    (node.timed_histogram.quantile(0.5, min, max), calls)
+                }
+            };
+            let of_cluster = CallOfCluster {
+                path: call.path,
+                site: call.site,
+                device: call.device,
+                counts: call.counts,
+                ns,
+                outermost_ns: (call.parent == ROOT).then_some(call.with_nested_ns),
+            };
+            self.clusters.add(&of_cluster, draw, typical);
+        }
+        node.timed.add(ns);
+        node.timed_histogram.record_n(ns, 1);
+        if others > 0 {
+            node.represented.add_weighted(others, ns);
+            node.represented_histogram.record_n(ns, others);
+        }
+        node.own.add(call.own_ns, draw);
         node.undivided += u64::from(call.is_undivided);
         if call.counts {
             node.divided += u64::from(call.is_divided);
             node.inherited += u64::from(call.inherits);
             node.may_be_host += u64::from(call.may_be_host);
             node.calls += 1;
-            node.certain += u64::from(draw.weight == 1);
-            node.weights += weight;
+            node.drawn += u64::from(others > 0);
+            node.represented_calls += u64::from(others);
             node.work.add(&work.times(draw.weight));
         }
-        let outermost_ns = if call.is_outermost { ns } else { 0 };
-        let outermost_weighted = outermost_ns.saturating_mul(weight);
-        node.outermost_ns = node.outermost_ns.saturating_add(outermost_weighted);
-        self.clusters
-            .add(call.site, draw, device, call.counts, outermost_ns);
-        let nested_ns = call.with_nested_ns;
-        let busy_ns = if call.parent == ROOT { nested_ns } else { 0 };
-        self.busy_clusters
-            .add(call.site, draw, device, call.counts, busy_ns);
+        if call.is_outermost {
+            node.outermost.add(ns.cast_signed(), draw);
+        }
         if let SpanPlace::At { clock, start_ns } = call.place {
-            let placed = self.placed.entry(device).or_default();
+            let placed = self.placed.entry(call.device).or_default();
             placed.add(clock, start_ns, ns);
         }
-        let summed = self.summed.entry((call.site, device)).or_default();
+        let summed = self.summed.entry((call.path, call.device)).or_default();
         summed.add(&call.summed());
         let nested = self.nested.entry((call.path, call.parent)).or_default();
-        nested.add(nested_ns, nested_ns.saturating_mul(weight));
-        self.histograms
-            .entry((call.site, call.device))
-            .or_default()
-            .record_n(ns, draw.weight);
+        nested.add(call.with_nested_ns.cast_signed(), draw);
     }
 
     /// A span is resolved in which these were nested: its time holds theirs.
@@ -224,25 +268,10 @@ impl GpuTotals {
             add_pool_memory(self.pool_memory.entry(*path).or_default(), more);
         }
         for (key, more) in &other.nodes {
-            let node = self.nodes.entry(*key).or_default();
-            node.times.merge(&more.times);
-            node.read += more.read;
-            node.read_ns += more.read_ns;
-            node.calls += more.calls;
-            node.certain += more.certain;
-            node.weights += more.weights;
-            node.outermost_ns += more.outermost_ns;
-            node.self_ns += more.self_ns;
-            node.divided += more.divided;
-            node.undivided += more.undivided;
-            node.inherited += more.inherited;
-            node.may_be_host += more.may_be_host;
-            node.failed += more.failed;
-            node.work.add(&more.work);
+            self.nodes.entry(*key).or_default().merge(more);
         }
         for (key, more) in &other.nested {
-            let known = self.nested.entry(*key).or_default();
-            known.add(more.read_ns, more.ns);
+            self.nested.entry(*key).or_default().merge(more);
         }
         for (key, more) in &other.summed {
             self.summed.entry(*key).or_default().add(more);
@@ -250,11 +279,7 @@ impl GpuTotals {
         for (device, more) in &other.placed {
             self.placed.entry(*device).or_default().merge(more);
         }
-        for (key, more) in &other.histograms {
-            self.histograms.entry(*key).or_default().merge(more);
-        }
         self.clusters.merge(&other.clusters);
-        self.busy_clusters.merge(&other.busy_clusters);
     }
 
     /// Counts a call whose time could not be read.

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::function_stats::function;
+use super::function_stats::{estimate_of_rows, function};
 use super::gpu_time_rollup::CallTreeNode;
-use super::gpu_totals::GpuPathTotals;
+use super::path_estimate::{Figure, times};
 use super::path_ids::ROOT;
 use super::profile_inputs::ProfileInputs;
 use crate::site::Site;
@@ -62,24 +62,21 @@ fn label_stats(
     stats.cpu_max_ns = all.cpu.max_ns;
     stats.gpu = all.gpu.as_ref().map(gpu_stats);
     if let Some(gpu) = &mut stats.gpu {
-        gpu.self_ns = gpu_ns(nodes.iter(), |gpu| gpu.self_ns as f64);
-        let total_ns = gpu_ns(outermost(), |gpu| gpu.times.total as f64);
+        gpu.self_ns = gpu_ns(nodes.iter(), |gpu| gpu.own);
+        let total_ns = gpu_ns(outermost(), times);
         gpu.total_ns = total_ns.max(gpu.self_ns);
+        // Some call is as long as their mean, which may be that of the function.
+        gpu.max_ns = gpu.max_ns.max(gpu.mean_ns);
+        gpu.estimate = estimate_of_rows(nodes);
     }
     stats.gpu_nested_ns = all.gpu_nested_ns;
     stats
 }
 
-/// The sum of a time over some paths, scaled up from a sample.
-fn gpu_ns<'a>(
-    nodes: impl Iterator<Item = &'a &'a CallTreeNode<'a>>,
-    time: fn(&GpuPathTotals) -> f64,
-) -> u64 {
-    let of_node = |node: &&CallTreeNode<'_>| {
-        let times = node.gpu.iter().map(|(_, gpu)| time(gpu));
-        times.sum::<f64>() * node.scale
-    };
-    nodes.map(of_node).sum::<f64>().max(0.0).round() as u64
+/// The sum of a time over the calls of some paths.
+fn gpu_ns<'a>(nodes: impl Iterator<Item = &'a &'a CallTreeNode<'a>>, time: Figure) -> u64 {
+    let sum: f64 = nodes.map(|node| node.estimate.sum(None, time)).sum();
+    sum.max(0.0).round() as u64
 }
 
 /// Whether the calls on this path are in another call of the function with the same label.

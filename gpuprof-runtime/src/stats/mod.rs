@@ -4,6 +4,7 @@
 pub(crate) mod adaptive_sampling;
 pub(crate) mod build_profile;
 pub(crate) mod busy_union;
+mod cluster_sums;
 mod concurrent_histogram;
 mod crossed_calls;
 pub(crate) mod durations;
@@ -20,13 +21,17 @@ pub(crate) mod late_results;
 #[cfg(all(test, loom))]
 mod loom_tests;
 pub(crate) mod memory_limit;
+mod nested_paths;
 pub(crate) mod open_calls;
 pub(crate) mod path_counters;
+mod path_estimate;
 pub(crate) mod path_ids;
 pub(crate) mod profile_inputs;
 mod replayed_nodes;
+pub(crate) mod sampling_allowance;
+#[cfg(test)]
+mod sampling_checks;
 pub(crate) mod sampling_decisions;
-pub(crate) mod sampling_estimates;
 mod site_counters;
 pub(crate) mod thread_counters;
 pub(crate) mod window_epoch;

@@ -1,6 +1,35 @@
 //! Which calls are timed: the decision for one call, given the decisions around it.
 
-use super::sampling_estimates::SamplingDraw;
+/// The sampling decision for a timed call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SamplingDraw {
+    /// Identifies the first draw: shared by the calls that it decided on, and no others.
+    pub(crate) cluster: u64,
+    /// One cluster in this many is timed.
+    pub(crate) cluster_rate: u32,
+    /// How many calls this one represents by all draws made for it.
+    pub(crate) weight: u32,
+}
+
+impl SamplingDraw {
+    /// No draw was made: the call represents itself.
+    pub(crate) const UNSAMPLED: Self = Self {
+        cluster: 0,
+        cluster_rate: 1,
+        weight: 1,
+    };
+}
+
+/// What a thread has seen of a call path before a call.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct CallHistory {
+    /// Calls that ended.
+    pub(crate) calls: u64,
+    /// Of these, the calls of this window.
+    pub(crate) calls_of_window: u64,
+    /// The call is outermost, and of the path or of one inside it few calls are timed.
+    pub(crate) is_wanted: bool,
+}
 
 /// How many calls of a function each timed one is to stand for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,6 +45,11 @@ pub(crate) enum FunctionRate {
 }
 
 impl FunctionRate {
+    pub(crate) const EVERY_CALL: Self = Self::Adaptive {
+        one_in: 1,
+        asks: true,
+    };
+
     #[inline]
     pub(crate) fn is_sampled(self) -> bool {
         let (Self::Stated(n) | Self::Adaptive { one_in: n, .. }) = self;
@@ -36,6 +70,16 @@ impl FunctionRate {
             Self::Adaptive { one_in, .. } => one_in.div_ceil(weight.max(1)),
         }
     }
+}
+
+/// At what rate sampling takes a call.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CallRate {
+    /// How many outermost calls each timed one is to stand for; 0 if that is automatic.
+    pub(crate) session: u32,
+    pub(crate) function: FunctionRate,
+    /// By that rate it was drawn already.
+    pub(crate) is_drawn: bool,
 }
 
 /// A sampling decision.
@@ -62,25 +106,23 @@ impl Decision {
     };
 
     /// Decides on one call: at random for the outermost, as the enclosing one was for those inside,
-    /// and in any case as the function's own rate says. `is_drawn`: by that rate it was drawn
-    /// already.
+    /// and in any case as the function's own rate says.
     #[inline]
-    pub(crate) fn make(
-        random: &mut fastrand::Rng,
-        outer: Option<Self>,
-        global: u32,
-        rate: FunctionRate,
-        is_drawn: bool,
-    ) -> Self {
-        let outer = outer.unwrap_or_else(|| Self::draw(random, global, false));
+    pub(crate) fn make(random: &mut fastrand::Rng, outer: Option<Self>, rate: CallRate) -> Self {
+        let CallRate {
+            session,
+            function,
+            is_drawn,
+        } = rate;
+        let outer = outer.unwrap_or_else(|| Self::draw(random, session, false));
         let mut draw = outer.draw;
-        let again = Self::draw(random, rate.one_in_inside(draw.weight), is_drawn);
+        let again = Self::draw(random, function.one_in_inside(draw.weight), is_drawn);
         if draw.weight == 1 {
             draw = again.draw;
         } else {
             draw.weight = draw.weight.saturating_mul(again.own_weight);
         }
-        let stands_for = match rate.asks() {
+        let stands_for = match function.asks() {
             true => outer.stands_for_inside,
             false => draw.weight,
         };

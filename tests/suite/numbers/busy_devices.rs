@@ -319,7 +319,10 @@ fn sampled_spans_of_one_stream_have_an_interval() {
     idle(&w);
     let profile = w.finish(session);
     let outermost = gpu(&profile, "around");
-    let half = outermost.estimate.as_ref().map(|one| one.total_ci95_ns);
+    let half = outermost
+        .estimate
+        .as_ref()
+        .and_then(|one| one.total_ci95_ns);
     let busy = profile.gpu_busy[0];
     assert_eq!(
         (busy.busy_ns, busy.busy_ci95_ns, busy.is_upper_bound),

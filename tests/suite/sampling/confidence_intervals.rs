@@ -117,11 +117,12 @@ fn measure(w: &World, seed: u64, sample: u32, calls: impl FnOnce() + Send) -> Pr
     w.finish(session)
 }
 
-/// Whether the interval of `name` holds the true total.
+/// Whether the interval of `name`, if there is one, holds the true total.
 fn covers(profile: &Profile, name: &str, truth: u64) -> bool {
     let gpu = gpu(profile, name);
-    let half = gpu.estimate.as_ref().map_or(0, |e| e.total_ci95_ns);
-    gpu.times.total_ns.abs_diff(truth) <= half
+    let estimate = gpu.estimate.as_ref().expect("a sample");
+    let half = estimate.total_ci95_ns;
+    half.is_none_or(|half| gpu.times.total_ns.abs_diff(truth) <= half)
 }
 
 /// Whether the interval of the device's busy time holds `truth`.
@@ -129,7 +130,8 @@ fn covers_busy(profile: &Profile, truth: u64) -> bool {
     let [busy] = profile.gpu_busy[..] else {
         panic!("{:?}", profile.gpu_busy)
     };
-    busy.busy_ns.abs_diff(truth) <= busy.busy_ci95_ns.unwrap_or(0)
+    let half = busy.busy_ci95_ns;
+    busy.is_estimated && half.is_none_or(|half| busy.busy_ns.abs_diff(truth) <= half)
 }
 
 /// The number of runs of `load` in which the interval of each function, and that of the device's
@@ -154,17 +156,17 @@ fn covered(load: Load) -> [u32; 4] {
         covered[3] += u32::from(covers_busy(&profile, own + own + inside));
         let total = |name| gpu(&profile, name).times.total_ns;
         assert!(total("child") <= total("parent"), "{load:?}, run {run}");
-        let half = |name| {
-            gpu(&profile, name)
-                .estimate
-                .as_ref()
-                .map_or(0, |e| e.total_ci95_ns)
-        };
+        let half = |name| gpu(&profile, name).estimate.as_ref()?.total_ci95_ns;
         let busy = profile.gpu_busy[0];
         let outermost = total("alone") + total("parent");
         assert!(busy.busy_ns.abs_diff(outermost) <= 1, "{load:?}, run {run}");
-        let widest = half("alone") + half("parent") + 1;
-        assert!(busy.busy_ci95_ns <= Some(widest), "{load:?}, run {run}");
+        let halves = half("alone").zip(half("parent"));
+        let widest = halves.map(|(alone, parent)| alone + parent + 1);
+        let half = busy.busy_ci95_ns.zip(widest);
+        assert!(
+            half.is_none_or(|(half, widest)| half <= widest),
+            "{load:?}, run {run}"
+        );
     }
     covered
 }

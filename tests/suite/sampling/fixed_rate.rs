@@ -140,7 +140,7 @@ fn of_constant_durations_the_estimate_is_exact_and_marked() {
     let profile = w.finish(session);
     let gpu = gpu(&profile, "child");
     assert_eq!((gpu.times.total_ns, gpu.times.self_ns), (100_000, 100_000));
-    assert_eq!(gpu.estimate.as_ref().map(|e| e.total_ci95_ns), Some(0));
+    assert_eq!(gpu.estimate.as_ref().and_then(|e| e.total_ci95_ns), Some(0));
     // Measured times are not scaled.
     assert_eq!(gpu.timed_ns, 100 * gpu.timed_calls);
     assert_eq!((gpu.times.mean_ns, gpu.times.stddev_ns), (100, 0));
@@ -159,14 +159,26 @@ fn the_confidence_interval_is_that_of_a_random_sample() {
         .sum();
     let profile = w.finish(session);
     let gpu = gpu(&profile, "varies");
-    let half = gpu.estimate.as_ref().expect("an estimate").total_ci95_ns;
-    // N · s · √((1 − 1/4) / n) · t with s = 100: about 1.96 · 2,000 · 100 · √(0.75 / 500) = 15 200.
+    let half = gpu
+        .estimate
+        .as_ref()
+        .and_then(|e| e.total_ci95_ns)
+        .expect("an estimate");
+    // Of n timed calls of 2,000: t · √(n (1 − 1/4) (4 s)²) · (2,000 − n) / 3 n with s = 100, about
+    // 1.96 · √(500 · 0.75) · 400 = 15,200. For t, n is how many calls of equal e² spread as much.
     let (n, all) = (gpu.timed_calls as f64, 2_000.0);
-    let spread = gpu.timed_ns as f64 / n;
-    let variance = ((300.0 - spread) * (spread - 100.0)) * n / (n - 1.0);
-    let student = 1.959_964 + 2.372 / (n - 1.0);
-    let wanted = student * all * (variance * 0.75 / n).sqrt();
-    assert!((half as f64 - wanted).abs() < 2.0, "{half}, not {wanted}");
+    let mean = gpu.timed_ns as f64 / n;
+    let (low, high) = ((mean - 100.0).powi(2), (300.0 - mean).powi(2));
+    let share = (mean - 100.0) / 200.0;
+    let variance = (1.0 - share) * low + share * high;
+    let fourth = (1.0 - share) * low * low + share * high * high;
+    let effective = n * variance * variance / fourth;
+    let student = 1.959_964 + 2.372 / (effective - 1.0);
+    let wanted = student * (n * 0.75 * 16.0 * variance).sqrt() * (all - n) / (3.0 * n);
+    assert!(
+        (half as f64 - wanted).abs() < wanted / 1_000.0,
+        "{half}, not {wanted}"
+    );
     // Eight standard deviations.
     assert!(gpu.times.total_ns.abs_diff(truth) < 4 * half);
 }
@@ -285,7 +297,7 @@ fn a_call_that_stands_alone_tells_nothing_of_the_spread() {
         }
         let gpu = gpu(&profile, "child");
         assert_eq!(gpu.times.total_ns, 200);
-        assert_eq!(gpu.estimate.as_ref().map(|e| e.total_ci95_ns), Some(200));
+        assert_eq!(gpu.estimate.as_ref().and_then(|e| e.total_ci95_ns), None);
         return;
     }
 }

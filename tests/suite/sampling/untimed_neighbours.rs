@@ -2,6 +2,7 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use cudarc::driver::CudaStream;
 use gpuprof::{Session, gpu_profile};
@@ -10,8 +11,7 @@ use support::suite::Module;
 use support::tests;
 use support::{World, function, gpu, on_two_threads, until, world};
 
-use crate::automatic_rate::{session, with_event_overhead};
-use crate::calls_left_out::warm_up;
+use crate::automatic_rate::{session, settle, with_event_overhead};
 
 pub(crate) const MODULE: Module = Module::new(
     module_path!(),
@@ -110,23 +110,31 @@ fn a_call_beside_an_untimed_one_is_marked() {
 fn a_call_beside_one_that_automatic_sampling_leaves_out_is_marked() {
     let w = with_event_overhead();
     let s = &w.gpu.stream;
-    let session = session();
-    warm_up(&w, &session, || tiny(s, || w.gpu.kernel_on(s, 1_000)));
-    on_two_threads(
-        |meet| {
-            meet();
-            timed(s, || kernel_between(&w, s, meet));
-        },
-        |meet| {
-            // The seed of the thread's draws: the first is none of a timed call.
-            fastrand::seed(1);
-            meet();
-            // The thread's only call.
-            tiny(s, || kernel_between(&w, s, meet));
-        },
-    );
-    let profile = w.finish(session);
-    assert_eq!(function(&profile, "tiny").untimed.sampled_out, 1);
+    // Until the call is left out: one in hundreds is timed.
+    let profile = loop {
+        let session = session();
+        let left_out = || function(&session.snapshot(), "tiny").untimed.sampled_out;
+        let before = AtomicU64::new(0);
+        on_two_threads(
+            |meet| {
+                meet();
+                timed(s, || kernel_between(&w, s, meet));
+            },
+            |meet| {
+                // All of a thread's first calls are timed.
+                (0..4_000).for_each(|_| tiny(s, || w.gpu.kernel_on(s, 1_000)));
+                settle(&w, &session);
+                before.store(left_out(), Relaxed);
+                meet();
+                tiny(s, || kernel_between(&w, s, meet));
+            },
+        );
+        let is_left_out = left_out() > before.into_inner();
+        let profile = w.finish(session);
+        if is_left_out {
+            break profile;
+        }
+    };
     assert!(function(&profile, "timed").gpu_overlaps);
     assert_eq!(gpu(&profile, "timed").times.self_ns, 20 * MS);
 }

@@ -4,7 +4,7 @@ use crate::gpu::driver::handles::Event;
 use crate::gpu::events::pool::Pair;
 use crate::stats::adaptive_sampling::CallCosts;
 use crate::stats::ended_call::StatedWork;
-use crate::stats::sampling_estimates::SamplingDraw;
+use crate::stats::sampling_decisions::SamplingDraw;
 
 /// The name of a span on one stream: no other one that is open or unresolved has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -290,7 +290,7 @@ impl Timeline {
         if start.streams == 1 {
             let summed = complete::book(shared, &pair, held, (&span, &booked));
             if let (Some(summed), Some(around)) = (summed, start.parent) {
-                let key = (start.site, span.device);
+                let key = (start.path, span.device);
                 self.open.note_booked(around, start.epoch, key, &summed);
             }
             self.note_latest(end.event, Some(&pair));

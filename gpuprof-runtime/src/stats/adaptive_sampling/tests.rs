@@ -2,16 +2,17 @@ use std::num::NonZeroU32;
 use std::thread;
 
 use super::{
-    CallCosts, FIRST_CALLS, FunctionRate, MAX_ONE_IN, MAX_SITES, ObservedCall, STAGE,
+    CallCosts, CallHistory, CallRate, FunctionRate, MAX_ONE_IN, MAX_SITES, ObservedCall,
     SamplingRates, UNSEEN_NS,
 };
 use crate::settings::Sampling;
+use crate::stats::sampling_allowance::{Allowance, Spent};
 
-/// A session whose event pairs may take a two-thousandth.
+/// A session whose event pairs may take a two-thousandth in the long run.
 fn rates() -> SamplingRates {
     let rates = SamplingRates::new();
-    let budget_ppm = NonZeroU32::new(1_000).unwrap();
-    rates.begin(Sampling::Auto { budget_ppm }, false, 7);
+    let budget_ppm = NonZeroU32::new(1_334).unwrap();
+    rates.begin(Sampling::Auto { budget_ppm }, false, 7, 0);
     rates
 }
 
@@ -31,33 +32,97 @@ fn call() -> ObservedCall {
     }
 }
 
+/// The rate of a call with this history, within the allowance or not.
+fn rate(rates: &SamplingRates, site: u32, history: CallHistory, is_used_up: bool) -> FunctionRate {
+    let mut spent = Spent::NOTHING;
+    let now = 0;
+    if is_used_up {
+        spent = Allowance::new(spent, rates.start(), now).spend(1e9, 0.5);
+    }
+    let CallRate {
+        session, function, ..
+    } = rates.of_call(
+        site,
+        0,
+        || history,
+        |session| Allowance::new(spent, session, now),
+    );
+    assert_eq!(session, 0);
+    function
+}
+
+/// That of a path with very many calls.
+fn rate_of_many(rates: &SamplingRates, site: u32) -> FunctionRate {
+    let history = CallHistory {
+        calls: 1_000_000,
+        calls_of_window: 1_000_000,
+        is_wanted: false,
+    };
+    rate(rates, site, history, false)
+}
+
 fn one_in(rates: &SamplingRates, site: u32) -> u32 {
-    match rates.of_call(site, 0) {
-        (0, FunctionRate::Adaptive { one_in, .. }) => one_in,
+    match rate_of_many(rates, site) {
+        FunctionRate::Adaptive { one_in, .. } => one_in,
         other => panic!("{other:?}"),
     }
 }
 
+/// How long [`settled`] takes, ns.
+const SETTLED_NS: u64 = 100_000_000_000;
+
+/// After a call each 10 ms.
 fn settled(rates: &SamplingRates, call: ObservedCall) -> u32 {
-    (0..10_000).for_each(|_| rates.note(&call, 0));
+    let seen = rates
+        .seen
+        .lock()
+        .functions
+        .values()
+        .map(|seen| seen.noted_at_ns)
+        .max();
+    let from = seen.unwrap_or(0);
+    let times = (from..=from + SETTLED_NS).step_by(10_000_000);
+    times.for_each(|now_ns| rates.note(&call, now_ns));
     one_in(rates, call.site)
 }
 
 #[test]
-fn the_first_calls_are_all_timed_then_fewer_by_stages() {
+fn a_call_stands_for_few_of_its_path_while_the_budget_permits() {
     let rates = rates();
-    let note = |calls| (0..calls).for_each(|_| rates.note(&call(), 0));
-    assert_eq!(one_in(&rates, 3), 1);
-    note(FIRST_CALLS + STAGE - 1);
-    assert_eq!(one_in(&rates, 3), 1);
-    note(1);
-    assert_eq!(one_in(&rates, 3), 2);
-    note(STAGE);
-    assert_eq!(one_in(&rates, 3), 4);
-    // 3 µs of events in 2000 × 10 µs.
-    note(100 * STAGE);
-    assert_eq!(one_in(&rates, 3), 600);
-    assert_eq!(one_in(&rates, 4), 1, "another function");
+    let of = |site, calls, calls_of_window, is_wanted, is_used_up| {
+        let history = CallHistory {
+            calls,
+            calls_of_window,
+            is_wanted,
+        };
+        match rate(&rates, site, history, is_used_up) {
+            FunctionRate::Adaptive { one_in, .. } => one_in,
+            other => panic!("{other:?}"),
+        }
+    };
+    // No call of it is read yet.
+    assert_eq!(of(3, 0, 0, false, false), 1);
+    assert_eq!(of(3, 79, 79, false, false), 1);
+    assert_eq!(of(3, 80, 80, false, false), 2);
+    assert_eq!(of(3, 480, 480, false, false), 12);
+    assert_eq!(of(3, 480, 480, false, true), 60, "the allowance is used up");
+    assert_eq!(
+        of(3, 480, 96, false, false),
+        2,
+        "a window has a sample of its own"
+    );
+    assert_eq!(
+        of(3, 480, 480, true, false),
+        1,
+        "of a path inside few are timed"
+    );
+    assert_eq!(of(3, 480, 480, true, true), 60);
+    // 3 µs of events in 2,000 × 10 µs.
+    assert_eq!(settled(&rates, call()), 600);
+    assert_eq!(of(3, 480, 480, false, false), 12);
+    assert_eq!(of(3, 480, 480, false, true), 60);
+    assert_eq!(of(3, 1_000_000, 480, false, true), 600);
+    assert_eq!(one_in(&rates, 4), MAX_ONE_IN, "another function");
 }
 
 #[test]
@@ -103,20 +168,20 @@ fn the_larger_of_both_costs_counts_against_the_longer_of_both_times() {
 fn a_function_that_goes_unseen_is_timed_more_and_more_often() {
     let rates = rates();
     assert_eq!(settled(&rates, call()), 600);
-    rates.relax(UNSEEN_NS / 4 * 3);
+    rates.relax(SETTLED_NS + UNSEEN_NS / 4 * 3);
     assert_eq!(one_in(&rates, 3), 600);
     for (time, wanted) in (1..).zip([300, 150, 75, 37, 18, 9, 4, 2, 1, 1]) {
-        rates.relax(time * (UNSEEN_NS + 1));
+        rates.relax(SETTLED_NS + time * (UNSEEN_NS + 1));
         assert_eq!(one_in(&rates, 3), wanted);
     }
-    assert!(rates.of_call(3, 0).1.asks());
+    assert!(rate_of_many(&rates, 3).asks());
 }
 
 #[test]
 fn calls_of_an_earlier_session_do_not_count() {
     let rates = rates();
     let earlier = ObservedCall { epoch: 6, ..call() };
-    assert_eq!(settled(&rates, earlier), 1);
+    assert_eq!(settled(&rates, earlier), MAX_ONE_IN, "nothing is known");
     assert_eq!(settled(&rates, call()), 600);
 }
 
@@ -155,13 +220,13 @@ fn calls_too_short_for_the_drivers_queries_go_without() {
             },
         );
         matches!(
-            rates.of_call(3, 0).1,
+            rate_of_many(&rates, 3),
             FunctionRate::Adaptive { asks: true, .. }
         )
     };
-    // 100 ns of 10,000 × 100 ns.
-    assert!(asks(1_010_000, 0, 0));
-    assert!(!asks(990_000, 0, 0));
-    assert!(!asks(1_010_000, 0, 110));
+    // 100 ns of 7,500 × 100 ns.
+    assert!(asks(760_000, 0, 0));
+    assert!(!asks(740_000, 0, 0));
+    assert!(!asks(760_000, 0, 110));
     assert!(asks(10, 6_100_000, 500), "all are timed");
 }

@@ -88,7 +88,10 @@ impl Window {
             sampled_out: found.untimed.sampled_out,
             untimed: found.untimed.sum(),
             total_ns: gpu.times.total_ns,
-            half_ns: gpu.estimate.as_ref().map(|estimate| estimate.total_ci95_ns),
+            half_ns: gpu
+                .estimate
+                .as_ref()
+                .and_then(|estimate| estimate.total_ci95_ns),
         })
     }
 }

@@ -4,7 +4,7 @@ use super::{Closed, OpenSpans};
 use crate::gpu::driver::handles::Event;
 use crate::gpu::events::pool::Pair;
 use crate::gpu::events::span::{SpanKey, SpanStart};
-use crate::stats::sampling_estimates::SamplingDraw;
+use crate::stats::sampling_decisions::SamplingDraw;
 
 fn key(number: u32) -> SpanKey {
     SpanKey {
