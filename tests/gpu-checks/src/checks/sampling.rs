@@ -2,6 +2,7 @@
 //! reported interval; under a schedule exactly the active steps count, with each of their calls
 //! timed.
 
+mod equal_layers;
 mod schedule;
 
 use std::process::ExitCode;
@@ -28,6 +29,12 @@ pub(crate) const CHECKS: &[Check] = &[
         run: sampling,
     },
     Check {
+        name: "equal-layers",
+        promise: "With nothing set, rows of equal work are equal.",
+        limit: Duration::from_secs(300),
+        run: equal_layers::run,
+    },
+    Check {
         name: "schedule",
         promise: "Under a schedule exactly the active steps count, each call timed.",
         limit: Duration::from_secs(60),
@@ -35,7 +42,11 @@ pub(crate) const CHECKS: &[Check] = &[
     },
 ];
 
-pub(crate) const PROGRAMS: &[TestProgram] = &[("sampled", sampled)];
+pub(crate) const PROGRAMS: &[TestProgram] = &[
+    ("sampled", sampled),
+    ("layers", equal_layers::model),
+    ("server", equal_layers::server),
+];
 
 const LIMIT: Duration = Duration::from_secs(80);
 /// One call in this many is timed.
