@@ -10,9 +10,12 @@ use std::{hint, thread};
 
 use crate::os::tick_counter;
 
-/// Recording an event takes a few microseconds. If it takes longer than this, it waited because the
-/// stream's queue was full, and the next launch would have waited instead.
+/// Recording an event takes a few microseconds. If it takes longer than this, it waited: for a place
+/// in the stream's queue, which the next launch would have waited for instead, or for other threads.
 const LONG_NS: u64 = 50_000;
+/// No thread waits longer for others than this, in multiples of [`LONG_NS`]: so many threads at
+/// once would have to record events.
+const LONGEST_TURN: u64 = 20;
 /// How long the first use of the clock compares the counter with the system's clock. Both ends are
 /// read to within some 50 ns, so the rate is right to about 300 ppm, far less than the width of a
 /// histogram's bucket.
@@ -171,6 +174,16 @@ pub(crate) fn rough_ns(ticks: u64) -> u64 {
 #[inline]
 pub(crate) fn is_long(ticks: u64) -> bool {
     ticks > LONG_TICKS.load(Relaxed)
+}
+
+/// Whether it exceeds what a thread waits for the driver's locks.
+pub(crate) fn is_longer_than_a_turn(ticks: u64) -> bool {
+    ticks / LONGEST_TURN > LONG_TICKS.load(Relaxed)
+}
+
+/// The least difference that [`is_long`].
+pub(crate) fn long_ticks() -> u64 {
+    LONG_TICKS.load(Relaxed).saturating_add(1)
 }
 
 /// The scale of all reports. It is measured from the first use of the clock until the first report

@@ -31,7 +31,8 @@ cargo xtask COMMAND
   demo [EXAMPLE]        run an example (02_convolution) and end with its table; needs no GPU
   test                  run every test of the repository; a test that did not run is a failure
   bench [--short]       measure what gpuprof costs; --instructions counts under valgrind
-  build-cost [FEATURE]  measure what gpuprof adds to a cold debug build of a cudarc program
+  build-cost [--release] [FEATURE]
+                        measure what gpuprof adds to a cold build of a cudarc program
   sanitize [loom | thread]
                         check what threads share by loom and ThreadSanitizer (needs a nightly)
   fuzz [SECONDS]        read hostile profiles and time lines, each test for so long (150)

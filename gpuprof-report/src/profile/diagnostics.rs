@@ -26,7 +26,7 @@ pub struct Diagnostics {
     pub setup_ns: u64,
     /// Time of event records that took over 50 µs, ns. They waited, mostly because the stream's
     /// queue was full, and the program's next launch would have waited as long. Not part of
-    /// `overhead_ns`.
+    /// `overhead_ns`, which has those of up to 1 ms that waited for other threads of the stream.
     pub stalled_ns: u64,
     /// CPU time of gpuprof's own threads for the answers to viewers (`GPUPROF_LIVE`), since the
     /// start of the process, ns. Not part of `overhead_ns`. JSON omits this if it is 0.

@@ -1,7 +1,9 @@
 //! One thread's part of GPU timing: its open frames and the streams that it has used.
 
+use std::sync::atomic::Ordering::Relaxed;
 use std::thread::{self, ThreadId};
 
+use crate::clock;
 use crate::cupti::call_stack::{ProfiledCall, ReservedIds};
 use crate::gpu::events::local_streams::LocalStreams;
 use crate::gpu::events::span::SpanKey;
@@ -62,10 +64,16 @@ impl GpuThread {
         self.counters = counters;
     }
 
-    /// What was done last took so many clock ticks.
+    /// Whether a record that took long on the stream used last waited for other threads.
+    pub(crate) fn waits_for_threads(&self) -> bool {
+        let last = self.streams.last_used();
+        last.is_some_and(|stream| stream.waits_for_threads.load(Relaxed))
+    }
+
+    /// What was done last took so many clock ticks. One long wait does not outweigh all others.
     #[inline]
     pub(crate) fn count_cost(&mut self, ticks: u64, is_unusual: bool) {
-        self.costs.count(ticks, is_unusual);
+        self.costs.count(ticks.min(clock::long_ticks()), is_unusual);
     }
 
     /// How many calls the innermost one represents by sampling; 0 if it is left out.

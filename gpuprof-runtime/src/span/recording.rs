@@ -48,9 +48,7 @@ pub(super) fn measure_overhead<R>(
         let after = clock::now();
         let took = after.saturating_sub(before);
         let set_up = gpu.take_set_up();
-        // Recording an event takes microseconds. If it took longer, the stream's queue was full,
-        // and the next launch would have waited as well.
-        let stalled = clock::is_long(took);
+        let stalled = clock::is_long(took) && has_stalled(gpu, took);
         gpu.count_cost(took, set_up || stalled);
         thread.count(
             |counters| match set_up {
@@ -62,6 +60,13 @@ pub(super) fn measure_overhead<R>(
         );
         (result, after)
     })
+}
+
+/// Whether a record that took long waited for a place in the stream's queue, as the next launch would
+/// have. If not, it waited for locks of the driver that other threads held.
+#[cold]
+fn has_stalled(gpu: &GpuThread, took: u64) -> bool {
+    !gpu.waits_for_threads() || clock::is_longer_than_a_turn(took)
 }
 
 /// Records the start event of a call. `None`: it has no stream.

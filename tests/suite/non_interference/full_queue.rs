@@ -1,6 +1,9 @@
 //! Promise: an event record that waits because the stream's queue is full is reported separately
-//! from gpuprof's overhead, because the program's next launch would have waited. A stream takes as
+//! from gpuprof's overhead, because the program's next launch would have waited; one that waits for
+//! another thread is its overhead. A stream takes as
 //! many launches of a graph of profiled functions as without gpuprof.
+
+use std::thread;
 
 use gpuprof::gpu_profile;
 use support::graph_capture::{capture, launch, model};
@@ -12,6 +15,7 @@ pub(crate) const MODULE: Module = Module::new(
     module_path!(),
     &[tests![
         a_record_that_waits_for_room_is_not_gpuprofs_cost,
+        a_record_that_waits_for_another_thread_is_gpuprofs_cost,
         a_launch_of_a_graph_of_profiled_functions_takes_the_room_of_one_operation,
     ]],
 );
@@ -45,6 +49,26 @@ fn a_record_that_waits_for_room_is_not_gpuprofs_cost() {
     // The wait of the launch itself is part of the function's time.
     assert_eq!(cpu_times(&profile, "behind"), (1, KERNEL_NS, KERNEL_NS));
     assert_eq!(gpu_times(&profile, "behind"), (1, KERNEL_NS, KERNEL_NS));
+}
+
+/// What a record takes if another thread of the stream holds the driver's lock.
+const LOCKED_NS: u64 = 60_000;
+
+fn a_record_that_waits_for_another_thread_is_gpuprofs_cost() {
+    let w = world();
+    let session = w.session();
+    thread::scope(|scope| {
+        scope.spawn(|| behind(&w));
+    });
+    behind(&w);
+    // The resolver looks at both threads' calls, and the GPU passes them.
+    w.gpu.stream.synchronize().expect("synchronize");
+    drop(gpuprof::collect());
+    w.sim.set_call_ns("cuEventRecord", LOCKED_NS);
+    behind(&w);
+    let profile = w.finish(session);
+    assert_eq!(profile.diagnostics.overhead_ns, 2 * LOCKED_NS);
+    assert_eq!(profile.diagnostics.stalled_ns, 0);
 }
 
 fn a_launch_of_a_graph_of_profiled_functions_takes_the_room_of_one_operation() {

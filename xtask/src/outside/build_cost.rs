@@ -1,17 +1,17 @@
-//! `cargo xtask build-cost`: what gpuprof adds to a user's cold debug build.
+//! `cargo xtask build-cost`: what gpuprof adds to a user's cold build, and to the size of a program.
 
 use std::collections::BTreeMap;
 use std::env;
 use std::ffi::OsString;
 use std::fs::{self, OpenOptions};
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-use super::Program;
+use super::{Profile, Program, program_size};
 use crate::workspace::{self, Workspace};
 
-const USAGE: &str = "usage: cargo xtask build-cost [FEATURE]...";
+const USAGE: &str = "usage: cargo xtask build-cost [--release] [FEATURE]...";
 /// Names the file to which xtask, as cargo's `RUSTC_WRAPPER`, adds a line for each call.
 const LOG: &str = "XTASK_RUSTC_LOG";
 /// Builds of each program, in turn.
@@ -22,34 +22,46 @@ const LISTED_SECONDS: f64 = 1.0;
 const TICKS_PER_SECOND: f64 = 100.0;
 
 /// Builds a cudarc program cold, without gpuprof and with these features of it (`enable` alone
-/// unless given), and prints the processor seconds and packages of both builds.
+/// unless given), and prints the processor seconds and packages of both builds; of release
+/// builds also how large the stripped programs are, and the code by crate.
 ///
 /// # Errors
 /// A text for the user: a wrong argument, or a build that fails.
 pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
-    if arguments.iter().any(|word| word.starts_with('-')) {
-        return Err(USAGE.into());
-    }
-    let features = arguments.iter().map(String::as_str);
+    let (options, features): (Vec<&str>, Vec<&str>) = arguments
+        .iter()
+        .map(String::as_str)
+        .partition(|word| word.starts_with('-'));
+    let profile = match options[..] {
+        [] => Profile::Debug,
+        ["--release"] => Profile::Release,
+        _ => return Err(USAGE.into()),
+    };
     let features: Vec<_> = std::iter::once("enable").chain(features).collect();
     let folder = Workspace::load()?.target.join("build-cost");
+    let (bare_folder, with_folder) = (folder.join("bare"), folder.join("with"));
     let (mut bare, mut with) = (None, None);
     for _ in 0..ROUNDS {
-        bare = Some(cheaper(
-            bare,
-            build_and_measure(&folder.join("bare"), None)?,
-        ));
-        with = Some(cheaper(
-            with,
-            build_and_measure(&folder.join("with"), Some(&features))?,
-        ));
+        let built = build_and_measure(&bare_folder, None, profile)?;
+        bare = Some(cheaper(bare, built));
+        let built = build_and_measure(&with_folder, Some(&features), profile)?;
+        with = Some(cheaper(with, built));
     }
     let (Some(bare), Some(with)) = (bare, with) else {
         return Err("nothing was built".into());
     };
+    print_seconds(&bare, &with, profile, &features.join(" "));
+    if profile == Profile::Release {
+        program_size::print(&bare.program, &with.program)?;
+    }
+    Ok(())
+}
+
+fn print_seconds(bare: &Build, with: &Build, profile: Profile, features: &str) {
     println!(
-        "cold debug build of a cudarc program, the least of {ROUNDS} builds: processor seconds and \
-         packages"
+        "cold {} build of a cudarc program, the least of {ROUNDS} builds: processor seconds and \
+         packages",
+        profile.name()
     );
     println!(
         "  {:8.1} s {:4}  cudarc alone",
@@ -57,10 +69,9 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
         bare.packages.len()
     );
     println!(
-        "  {:8.1} s {:4}  with gpuprof [{}]: {:.2} times, +{} packages",
+        "  {:8.1} s {:4}  with gpuprof [{features}]: {:.2} times, +{} packages",
         with.seconds,
         with.packages.len(),
-        features.join(" "),
         with.seconds / bare.seconds,
         with.packages.len() - bare.packages.len(),
     );
@@ -71,7 +82,6 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
             println!("  {seconds:8.1} s       {package}");
         }
     }
-    Ok(())
 }
 
 /// One build.
@@ -80,6 +90,7 @@ struct Build {
     seconds: f64,
     /// Processor seconds by package, its build script included.
     packages: BTreeMap<String, f64>,
+    program: PathBuf,
 }
 
 /// Other programs on the machine only add to a build.
@@ -89,14 +100,19 @@ fn cheaper(known: Option<Build>, new: Build) -> Build {
         .unwrap_or(new)
 }
 
-fn build_and_measure(folder: &Path, features: Option<&[&str]>) -> Result<Build, String> {
+fn build_and_measure(
+    folder: &Path,
+    features: Option<&[&str]>,
+    profile: Profile,
+) -> Result<Build, String> {
     let failed = |error| format!("{}: {error}", folder.display());
     if folder.exists() {
         fs::remove_dir_all(folder).map_err(failed)?;
     }
     let program = Program::write(folder, features)?;
     let log = folder.join("rustc.log");
-    let mut build = program.build(&folder.join("target"));
+    let target = folder.join("target");
+    let mut build = program.build(&target, profile);
     build
         .env("RUSTC_WRAPPER", env::current_exe().map_err(failed)?)
         .env(LOG, &log);
@@ -109,7 +125,11 @@ fn build_and_measure(folder: &Path, features: Option<&[&str]>) -> Result<Build, 
             *packages.entry(package.into()).or_default() += seconds.parse().unwrap_or(0.0);
         }
     }
-    Ok(Build { seconds, packages })
+    Ok(Build {
+        seconds,
+        packages,
+        program: target.join(profile.name()).join("outside"),
+    })
 }
 
 /// Whether cargo runs this process in place of rustc; see [`rustc`].

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::Program;
+use super::{Profile, Program};
 use crate::workspace;
 
 const FEATURE_SETS: [&[&str]; 9] = [
@@ -44,7 +44,7 @@ pub(crate) fn check(target: &Path) -> Result<(), String> {
         if features.contains(&"enable") {
             program.append(HAS_NO_TEST_HOOKS)?;
         }
-        let mut build = program.build(&folder.join("target"));
+        let mut build = program.build(&folder.join("target"), Profile::Debug);
         // Warnings of packages from a registry are capped, so these are ours.
         build
             .env("RUSTFLAGS", "-Dwarnings")

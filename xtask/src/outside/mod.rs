@@ -3,6 +3,7 @@
 
 pub(crate) mod build_cost;
 pub(crate) mod feature_warnings;
+mod program_size;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -32,6 +33,23 @@ fn main() -> Result<(), DriverError> {
     round_trip(&context.default_stream()).map(drop)
 }
 "#;
+
+/// How a program is built.
+#[derive(Clone, Copy, PartialEq)]
+enum Profile {
+    Debug,
+    Release,
+}
+
+impl Profile {
+    /// As cargo names its folder.
+    fn name(self) -> &'static str {
+        match self {
+            Profile::Debug => "debug",
+            Profile::Release => "release",
+        }
+    }
+}
 
 /// A package of its own, with the versions of the workspace's Cargo.lock.
 struct Program {
@@ -75,14 +93,19 @@ impl Program {
         fs::write(&path, main + source).map_err(failed)
     }
 
-    /// A debug build into `target`. Not incremental: cargo builds packages of a registry so.
-    fn build(&self, target: &Path) -> Command {
+    /// A build into `target`. Not incremental: cargo builds packages of a registry so.
+    fn build(&self, target: &Path, profile: Profile) -> Command {
         let mut command = workspace::cargo(["build", "--quiet", "--offline"]);
+        if profile == Profile::Release {
+            command.arg("--release");
+        }
         command
             .current_dir(&self.folder)
             .env("CARGO_TARGET_DIR", target)
             .env("CARGO_INCREMENTAL", "0");
         workspace::without_test_hooks(&mut command);
+        // Symbols then say which types generic code is made for. The code is the same.
+        command.env("RUSTFLAGS", "-Csymbol-mangling-version=v0");
         command
     }
 }

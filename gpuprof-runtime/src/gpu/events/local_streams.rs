@@ -171,6 +171,11 @@ impl LocalStreams {
         Some(self.last)
     }
 
+    /// The one that was found last.
+    pub(in crate::gpu) fn last_used(&self) -> Option<&ThreadStream> {
+        self.all.get(self.last).map(|local| &*local.shared)
+    }
+
     /// One of which this is so.
     #[inline]
     pub(in crate::gpu) fn find_mut(

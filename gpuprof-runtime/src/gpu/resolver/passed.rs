@@ -80,6 +80,19 @@ pub(super) fn in_order(source: &Source, driver: &Driver) -> usize {
     low
 }
 
+/// When a step happened, by `time`.
+fn time_of(
+    source: &Source,
+    step: Step,
+    time: &mut impl FnMut(&Source, bool, Event) -> Result<Option<i64>, Failed>,
+) -> Result<Option<i64>, Failed> {
+    match step {
+        Step::Start(start) => time(source, source.is_held(), start.pair.start),
+        Step::End(end) => time(source, source.is_held(), end.event),
+        Step::Cancel(_) => Ok(None),
+    }
+}
+
 /// What the GPU has passed, of what has come from the threads of a stream, in the order of the
 /// stream: each with its time from some event, ns, where it could be read. The last one had come
 /// before this look.
@@ -109,16 +122,12 @@ pub(super) fn by_time(
     loop {
         let before = passed.len();
         for (at, (source, (taken, latest_ns))) in sources.iter().zip(&mut latest).enumerate() {
-            while let Some(&step) = source.steps.get(*taken) {
-                let offset = match step {
-                    Step::Start(start) => time(source, source.is_held(), start.pair.start),
-                    Step::End(end) => time(source, source.is_held(), end.event),
-                    Step::Cancel(_) => Ok(None),
-                };
-                let Ok(ns) = offset else { break };
+            while *taken < source.older
+                && let Some(&step) = source.steps.get(*taken)
+                && let Ok(ns) = time_of(source, step, &mut time)
+            {
                 *latest_ns = (*latest_ns).max(ns);
-                let is_older = *taken < source.older;
-                passed.push((*latest_ns, is_older, Next::new(at, step, source.is_held())));
+                passed.push((*latest_ns, true, Next::new(at, step, source.is_held())));
                 *taken += 1;
             }
         }
@@ -142,9 +151,25 @@ pub(super) fn by_time(
             break;
         }
     }
+    // What may lie after something that has not come yet is left for the next look, and not read: each
+    // read holds up the stream's threads.
+    let older = passed.iter().filter(|(_, is_older, _)| *is_older);
+    let Some(end) = older.map(|(ns, ..)| *ns).max() else {
+        return Vec::new();
+    };
+    for (at, (source, (taken, latest_ns))) in sources.iter().zip(&mut latest).enumerate() {
+        while *taken >= source.older
+            && let Some(&step) = source.steps.get(*taken)
+            && let Ok(ns) = time_of(source, step, &mut time)
+            && ns <= end
+        {
+            *latest_ns = (*latest_ns).max(ns);
+            passed.push((*latest_ns, false, Next::new(at, step, source.is_held())));
+            *taken += 1;
+        }
+    }
     // Stable: what a thread recorded stays in order.
     passed.sort_by_key(|(ns, ..)| *ns);
-    // What may lie after something that has not come yet is left for the next look.
     let older = passed.iter().rposition(|(_, is_older, _)| *is_older);
     passed.truncate(older.map_or(0, |last| last + 1));
     let passed = passed.into_iter();

@@ -20,7 +20,8 @@ pub(super) struct Source {
     ring: rtrb::Consumer<Message>,
     /// What has come and is not resolved, in the order in which it was recorded.
     pub(super) steps: VecDeque<Step>,
-    /// How many of them were there at the look before: most likely passed since.
+    /// How many of them were there at the look before: most likely passed since. After a look: those
+    /// that the GPU has not passed.
     pub(super) older: usize,
     /// Ends that have come, and those of them that are resolved.
     received: u64,

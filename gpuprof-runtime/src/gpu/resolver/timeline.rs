@@ -7,6 +7,7 @@
 
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 
 use crate::gpu::driver::current_context::within;
 use crate::gpu::driver::handles::{self, Event};
@@ -121,6 +122,7 @@ impl Timeline {
             .and_then(|context| within(driver, context, || self.advance_here(shared)).ok());
         let resolved = resolved.unwrap_or_else(|| self.advance_here(shared));
         self.cancel_elsewhere();
+        self.tell_what_is_waited_for();
         for source in &mut self.sources {
             source.older = source.steps.len();
         }
@@ -203,6 +205,21 @@ impl Timeline {
             self.elsewhere.retain(|ended| !ended.is(next.step));
         } else if let Some(source) = self.sources.get_mut(next.source) {
             source.steps.pop_front();
+            source.older = source.older.saturating_sub(1);
+        }
+    }
+
+    /// Tells the stream's threads what a long record waits for: each other, or the GPU, which has not
+    /// passed what had come at the look before.
+    fn tell_what_is_waited_for(&self) {
+        let is_behind = self.sources.iter().any(|source| source.older > 0);
+        let for_threads = self.has_several_threads && !is_behind;
+        for source in &self.sources {
+            let known = &source.shared.waits_for_threads;
+            // The line is read for each span, and so not written without need.
+            if known.load(Relaxed) != for_threads {
+                known.store(for_threads, Relaxed);
+            }
         }
     }
 

@@ -7,19 +7,28 @@
 
 mod barrier;
 mod launch_loops;
+mod reader;
 
 use std::time::Duration;
 
 use crate::check::{Check, Row, RunMode};
 use crate::statistics::{Spread, figure, off, percent, performance, time};
-use launch_loops::{Measured, Method, Plan};
+use launch_loops::{Measured, Method, Plan, STEPS};
 
-pub(crate) const CHECKS: &[Check] = &[Check {
-    name: "span-cost",
-    promise: "A timed launch costs at most 1.10 × its driver calls; the report states it.",
-    limit: Duration::from_secs(300),
-    run: span_cost,
-}];
+pub(crate) const CHECKS: &[Check] = &[
+    Check {
+        name: "span-cost",
+        promise: "A timed launch costs at most 1.10 × its driver calls; the report states it.",
+        limit: Duration::from_secs(300),
+        run: span_cost,
+    },
+    Check {
+        name: "span-steps",
+        promise: "Reported, without a limit: which part of a timed span takes how long.",
+        limit: Duration::from_secs(120),
+        run: span_steps,
+    },
+];
 
 /// Accepted cost of a call with a span, relative to a call with two records by hand.
 const WANTED: f64 = 1.10;
@@ -33,6 +42,28 @@ fn span_cost(run_mode: &RunMode) -> Result<Vec<Row>, String> {
     for (threads, shared) in [(1, false), (2, false), (8, false), (8, true)] {
         let plan = Plan::new(threads, shared, run_mode.short);
         rows.extend(found(run_mode, &plan, &plan.measure()?));
+    }
+    Ok(rows)
+}
+
+/// From two records by hand to a span, step by step.
+fn span_steps(run_mode: &RunMode) -> Result<Vec<Row>, String> {
+    let mut rows = Vec::new();
+    for (threads, shared) in [(1, false), (8, false), (8, true)] {
+        let plan = Plan::of_steps(threads, shared, run_mode.short);
+        let measured = plan.measure()?;
+        for method in STEPS {
+            let ratios = measured.together(*method, Method::ByHand, |of, to| of / to);
+            rows.push(figure(
+                run_mode,
+                format!("{}: {}", plan.name(), method.name()),
+                format!(
+                    "{} of two records by hand: {}",
+                    Spread::of(&ratios).ratio(),
+                    Spread::of(measured.of(*method)).time()
+                ),
+            ));
+        }
     }
     Ok(rows)
 }
@@ -130,20 +161,20 @@ fn reported_overhead(
     let seen = Spread::of(&calls);
     let apart = off(said, seen.median);
     let what = format!("{}, overhead in the report", plan.name());
+    let diagnostics = &measured.profile.diagnostics;
+    let stalled = diagnostics.stalled_ns as f64 / diagnostics.calls.max(1) as f64;
     let shown = format!(
-        "{} per call, measured from outside {}: {}",
+        "{} per call, and {} for places in the queue; measured from outside {}: {}",
         time(said),
+        time(stalled),
         seen.time(),
         percent(apart)
     );
-    match plan.threads {
-        1 => performance(
-            run_mode,
-            what,
-            shown,
-            "within 30 %",
-            apart.abs() <= OVERHEAD,
-        ),
-        _ => figure(run_mode, what, shown),
-    }
+    performance(
+        run_mode,
+        what,
+        shown,
+        "within 30 %",
+        apart.abs() <= OVERHEAD,
+    )
 }
