@@ -19,7 +19,6 @@ pub(crate) const MODULE: Module = Module::new(
         the_programs_thread_records_and_nothing_more,
         a_stall_of_the_host_is_in_both_times,
         the_event_floor_is_shown_and_not_subtracted,
-        pairs_of_nested_calls_do_not_lengthen_the_span_around_them,
         the_event_overhead_is_measured_before_the_first_call_has_work,
         the_event_overhead_is_the_least_of_several_moments,
     ]],
@@ -138,45 +137,6 @@ fn the_event_floor_is_shown_and_not_subtracted() {
     assert_eq!(profile.diagnostics.event_overhead_ns, Some(400));
     // Each of the two times contains the 400 ns of its start event.
     assert_eq!(gpu_times(&profile, "lent"), (2, 5_800, 5_800));
-}
-
-#[gpu_profile]
-fn around(_lent: &RawStream, inside: impl FnOnce()) {
-    inside();
-}
-
-fn pairs_of_nested_calls_do_not_lengthen_the_span_around_them() {
-    let w = world();
-    w.sim.set_event_ns(400);
-    let other = ForeignContext::new(w.sim).expect("a context");
-    let stream = other.raw_stream(other.stream, true);
-    let launch = |ns| other.kernel(other.stream, ns).expect("launch");
-    let call = |own_ns, nested: usize| {
-        let session = w.session();
-        around(&stream, || {
-            launch(own_ns);
-            (0..nested).for_each(|_| lent(&stream, || launch(5_000)));
-        });
-        other.synchronize().expect("synchronize");
-        until(|| {
-            w.cpu(1_000_000);
-            session.snapshot().diagnostics.event_overhead_ns == Some(400)
-        });
-        w.finish(session)
-    };
-    drop(call(1, 0));
-    // As long as without them, with the 400 ns of its own start event.
-    assert_eq!(gpu_times(&call(9_000, 0), "around"), (1, 9_400, 9_400));
-    let profile = call(9_000, 3);
-    assert_eq!(gpu_times(&profile, "lent"), (3, 3 * 5_400, 3 * 5_400));
-    assert_eq!(
-        gpu_times(&profile, "around"),
-        (1, 24_400, 24_400 - 3 * 5_400)
-    );
-    // Never shorter than the spans inside, each with the 400 ns of its own.
-    let profile = call(1, 3);
-    assert_eq!(gpu_times(&profile, "around"), (1, 3 * 5_400, 0));
-    w.sim.set_event_ns(0);
 }
 
 fn with_loaded_events(w: &World) {

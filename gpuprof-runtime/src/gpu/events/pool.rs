@@ -89,8 +89,6 @@ pub(crate) struct Context {
     broken: AtomicBool,
     /// The least that an empty pair has read here, ns; [`NOT_MEASURED`] at first.
     event_overhead_ns: AtomicU64,
-    /// The least time from one empty pair to the next.
-    pair_cost_ns: AtomicU64,
     is_measured: AtomicBool,
 }
 
@@ -128,7 +126,6 @@ impl Context {
             async_share: AsyncShare::new(ASYNC_PAIRS),
             broken: AtomicBool::new(false),
             event_overhead_ns: AtomicU64::new(NOT_MEASURED),
-            pair_cost_ns: AtomicU64::new(NOT_MEASURED),
             is_measured: AtomicBool::new(false),
         })
     }
@@ -227,17 +224,6 @@ impl Context {
     pub(crate) fn event_overhead_ns(&self) -> Option<u64> {
         let least = self.event_overhead_ns.load(Relaxed);
         (least != NOT_MEASURED).then_some(least)
-    }
-
-    /// Pairs one after the other have begun `ns` apart here.
-    pub(in crate::gpu) fn note_pair_cost(&self, ns: u64) {
-        self.pair_cost_ns.fetch_min(ns, Relaxed);
-    }
-
-    /// What a pair adds to the span that it is nested in, ns; 0 before it has been measured.
-    pub(in crate::gpu) fn pair_cost_ns(&self) -> u64 {
-        let least = self.pair_cost_ns.load(Relaxed);
-        if least == NOT_MEASURED { 0 } else { least }
     }
 
     /// Whether no event of it was ever made.

@@ -37,7 +37,7 @@ impl Shared<'_> {
     fn record(&mut self, span: &Span, pair: &EndedPair, held: bool) {
         let recorder = &self.timing.recorder;
         if recorder.takes_gpu_events()
-            && let Ok(ns) = span.between_events_ns
+            && let Ok(ns) = span.ns
             && let SpanPlace::At { clock, start_ns } = self.clocks.place(self.driver, pair, held)
         {
             let times = (clock, start_ns, ns);
@@ -69,8 +69,6 @@ pub(super) struct Span {
     pub(super) start: SpanStart,
     pub(super) end: SpanEnd,
     pub(super) device: u32,
-    pub(super) between_events_ns: Result<u64, Failed>,
-    /// The same without what event pairs nested in it added.
     pub(super) ns: Result<u64, Failed>,
     pub(super) closed: Closed,
 }

@@ -3,8 +3,7 @@
 //!
 //! Work on other streams lengthens that time (H200, driver 580: 1.25 µs on the idle device, 10 to
 //! 14 µs while it trained). It is therefore measured before the first call of a context, and again
-//! at a few later moments, if possible while no call is pending. The least of all counts. So does
-//! the least time from one pair to the next, which is what a pair adds to the span around it.
+//! at a few later moments, if possible while no call is pending. The least of all counts.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -156,13 +155,6 @@ impl Probe {
         let read = |pair: &Pair| driver.elapsed_ns(pair.start, pair.end).ok();
         if let Some(least) = self.pairs.iter().filter_map(read).min() {
             self.context.note_event_overhead(least);
-        }
-        let apart = |pairs: &[Pair]| match pairs {
-            [one, next] => driver.elapsed_ns(one.start, next.start).ok(),
-            _ => None,
-        };
-        if let Some(least) = self.pairs.windows(2).filter_map(apart).min() {
-            self.context.note_pair_cost(least);
         }
     }
 

@@ -52,9 +52,6 @@ struct OpenSpan {
     is_over: bool,
     /// When it became innermost, or another child began or ended.
     since: SharedTime,
-    /// Event pairs of spans that ended inside it, and the time of those right inside.
-    pairs: u64,
-    inside_ns: u64,
     /// The part of its duration in spans around it that it has outlasted.
     left_ns: u64,
     /// The booked spans that are nested in it and in no booked one inside it.
@@ -156,8 +153,6 @@ impl OpenSpans {
             overlaps_before,
             is_over: false,
             since: now,
-            pairs: 0,
-            inside_ns: 0,
             left_ns: 0,
             booked: SummedTimes::default(),
             so_far,
@@ -262,16 +257,6 @@ impl OpenSpans {
         }
     }
 
-    /// The duration of a span without what the event pairs inside it added, each `pair_cost_ns`,
-    /// where `ns` is between its own events. Never less than the spans right inside it took.
-    pub(super) fn without_pairs(&self, key: SpanKey, ns: u64, pair_cost_ns: u64) -> u64 {
-        let Some(span) = self.spans.get(&key) else {
-            return ns;
-        };
-        let added_ns = span.pairs.saturating_mul(pair_cost_ns);
-        ns.saturating_sub(added_ns).max(span.inside_ns.min(ns))
-    }
-
     /// Closes a span of `ns` now. `None` for `ns`: its time is not known. It then counts as part of
     /// its parent, and what is nested in it as nested in its parent. `looks_empty`: by its time, it
     /// may have had no work for the GPU.
@@ -302,11 +287,6 @@ impl OpenSpans {
                 closed.nested_lost_ns
             }
         };
-        if let Some(around) = span.parent.and_then(|key| self.spans.get_mut(&key)) {
-            around.pairs += span.pairs + 1;
-            let inside_ns = ns.unwrap_or(span.inside_ns);
-            around.inside_ns = around.inside_ns.saturating_add(inside_ns);
-        }
         let ns_is_unknown = ns.is_none();
         let nested_ns = closed.nested_ns.saturating_sub(closed.nested_again_ns);
         let ns = ns.map_or(nested_ns, |ns| ns.saturating_sub(span.left_ns));

@@ -291,9 +291,6 @@ impl Timeline {
         }
         let overlaps_untimed = end.has_untimed_between || self.has_untimed_beside(next, &start);
         let looks_empty = ns.is_ok_and(|ns| complete::looks_empty(ns, &end, &stream.context));
-        let between_events_ns = ns;
-        let pair_cost_ns = stream.context.pair_cost_ns();
-        let ns = ns.map(|ns| self.open.without_pairs(end.key, ns, pair_cost_ns));
         let closed = self.open.close(end.key, ns.ok(), looks_empty);
         let Some((start, mut closed, booked)) = closed else {
             return Ok(());
@@ -303,7 +300,6 @@ impl Timeline {
             start,
             end,
             device: stream.context.device,
-            between_events_ns,
             ns,
             closed,
         };
