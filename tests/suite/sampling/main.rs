@@ -3,6 +3,7 @@
 mod automatic_rate;
 mod calls_left_out;
 mod confidence_intervals;
+mod default_rows;
 mod fixed_rate;
 mod rates_over_time;
 mod untimed_neighbours;
@@ -17,5 +18,6 @@ fn main() -> ExitCode {
         rates_over_time::MODULE,
         fixed_rate::MODULE,
         confidence_intervals::MODULE,
+        default_rows::MODULE,
     ])
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use cudarc::driver::{CudaStream, DriverError};
 use gpuprof::{Profile, gpu_profile};
 
-use crate::check::{Row, RunMode};
+use crate::check::{Row, RunMode, Verdict};
 use crate::device::{self, Gpu, failed_in};
 use crate::process;
 use crate::runner::own_command;
@@ -111,12 +111,17 @@ pub(super) fn run(run_mode: &RunMode) -> Result<Vec<Row>, String> {
                 }
             }
         }
-        rows.push(Row::judged(
+        let mut row = Row::judged(
             format!("{what}, {runs} runs, the row that is furthest off"),
             format!("{:.1} % ({})", 100.0 * worst.0, worst.1),
             format!("at most {:.0} % off GPUPROF_SAMPLE=1", 100.0 * FAR),
             worst.0 <= FAR,
-        ));
+        );
+        if run_mode.simulated {
+            // Of host clocks: the machine's noise is in them.
+            row.verdict = Verdict::Info;
+        }
+        rows.push(row);
     }
     Ok(rows)
 }

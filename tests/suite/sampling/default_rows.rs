@@ -1,0 +1,118 @@
+//! Promise: with nothing set, the rows of a program of several paths and labels are right: those of
+//! equal work are equal, exact ones are exact, and those of a small sample say so.
+
+use std::sync::Arc;
+
+use cudarc::driver::CudaStream;
+use gpuprof::profile::{LabelStats, Profile};
+use gpuprof::{Session, gpu_profile};
+use support::suite::Module;
+use support::tests;
+use support::{World, assert_consistent, function, gpu};
+
+use crate::automatic_rate::{settle, with_event_overhead};
+
+pub(crate) const MODULE: Module = Module::new(
+    module_path!(),
+    &[tests![
+        equal_layers_have_equal_rows,
+        a_row_of_few_timed_calls_is_marked_and_has_no_interval,
+        a_row_of_which_all_calls_are_timed_is_exact,
+    ]],
+);
+
+const LAYER_NS: u64 = 41_500;
+const PASSES: u64 = 500;
+
+#[gpu_profile(label = number)]
+fn layer(w: &World, stream: &Arc<CudaStream>, number: u64, ns: u64) {
+    w.gpu.kernel_on(stream, ns);
+}
+
+#[gpu_profile]
+fn forward(w: &World, stream: &Arc<CudaStream>, layers: u64) {
+    (0..layers).for_each(|number| layer(w, stream, number, LAYER_NS));
+}
+
+#[gpu_profile]
+fn request(w: &World, stream: &Arc<CudaStream>, is_rare: bool) {
+    match is_rare {
+        true => layer(w, stream, 1, 10 * LAYER_NS),
+        false => layer(w, stream, 0, LAYER_NS),
+    }
+}
+
+/// A session of which nothing is set, with so many rounds.
+fn run(w: &World, rounds: u64, mut round: impl FnMut(u64)) -> Profile {
+    let session = Session::builder().start().expect("start");
+    for at in 0..rounds {
+        round(at);
+        if at % 16 == 15 {
+            settle(w, &session);
+        }
+    }
+    w.finish(session)
+}
+
+/// The row of a label: its timed calls, average and total.
+fn row(profile: &Profile, label: &str) -> (u64, u64, u64) {
+    let of_label = |row: &&LabelStats| row.label == label;
+    let row = function(profile, "layer").labels.iter().find(of_label);
+    let gpu = row.and_then(|row| row.gpu.as_ref()).expect("a row");
+    (gpu.timed_calls, gpu.mean_ns, gpu.total_ns)
+}
+
+fn equal_layers_have_equal_rows() {
+    let w = with_event_overhead();
+    for _ in 0..5 {
+        let profile = run(&w, PASSES, |_| forward(&w, &w.gpu.stream, 8));
+        assert_consistent(&profile);
+        assert!(
+            function(&profile, "layer").untimed.sampled_out > 0,
+            "it is sampled"
+        );
+        for label in 0..8 {
+            let (timed, mean_ns, total_ns) = row(&profile, &label.to_string());
+            assert!((1..PASSES).contains(&timed), "{timed}");
+            assert_eq!((mean_ns, total_ns), (LAYER_NS, PASSES * LAYER_NS));
+        }
+        assert_eq!(gpu(&profile, "layer").times.total_ns, 8 * PASSES * LAYER_NS);
+        let forward_ns = PASSES * 8 * LAYER_NS;
+        assert_eq!(gpu(&profile, "forward").times.total_ns, forward_ns);
+        assert_eq!(profile.gpu_busy[0].busy_ns, forward_ns);
+    }
+}
+
+fn a_row_of_few_timed_calls_is_marked_and_has_no_interval() {
+    let w = with_event_overhead();
+    // Each 50th request is ten times as long; the first comes late.
+    let is_rare = |at: u64| at % 50 == 49 && at > 2_000;
+    let profile = run(&w, 4_000, |at| request(&w, &w.gpu.stream, is_rare(at)));
+    let rare = profile
+        .tree
+        .iter()
+        .find(|row| row.label.as_deref() == Some("1"));
+    let rare = rare
+        .and_then(|row| row.gpu_estimate.as_ref())
+        .expect("an estimate");
+    assert_eq!(rare.total_ci95_ns, None);
+    assert_eq!(row(&profile, "0").1, LAYER_NS);
+}
+
+fn a_row_of_which_all_calls_are_timed_is_exact() {
+    let w = with_event_overhead();
+    let profile = run(&w, 4_000, |at| match at {
+        // Six calls on a path of their own, before anything is left out.
+        0..6 => layer(&w, &w.gpu.stream, 2, LAYER_NS + at),
+        _ => forward(&w, &w.gpu.stream, 2),
+    });
+    let row = profile
+        .tree
+        .iter()
+        .find(|row| row.label.as_deref() == Some("2"));
+    let row = row.expect("a row");
+    assert_eq!(row.gpu_estimate, None);
+    assert_eq!(row.gpu_total_ns, Some(6 * LAYER_NS + 15));
+    let sampled = profile.tree.iter().filter(|row| row.gpu_estimate.is_some());
+    assert_eq!(sampled.count(), 3, "forward and its two layers");
+}
