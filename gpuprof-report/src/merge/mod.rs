@@ -36,6 +36,7 @@ mod labels;
 mod launch_lines;
 mod memory;
 mod missing_ranks;
+mod repeats;
 mod rows;
 mod spread;
 mod steps;
@@ -55,6 +56,7 @@ use devices::{Devices, Ordinals};
 use diagnostics::{add_cupti, add_diagnostics, add_note};
 use functions::FunctionTotals;
 pub use missing_ranks::JobRanks;
+use repeats::Repeats;
 use rows::{MAX_ROWS, Rows};
 use totals::add;
 use tree::Tree;
@@ -88,6 +90,7 @@ pub struct Merger {
     processes: u32,
     hosts: HashSet<String>,
     ranks: JobRanks,
+    repeats: Repeats,
     windows: Vec<Window>,
     devices: Devices,
     functions: Rows<FunctionTotals>,
@@ -105,7 +108,9 @@ impl Merger {
         if self.hosts.len() < MAX_ROWS {
             self.hosts.insert(profile.host.clone());
         }
-        self.ranks.add_profile(profile);
+        if !self.repeats.add(profile) {
+            self.ranks.add_profile(profile);
+        }
         self.windows.push(Window::of(profile));
         self.add_facts(profile);
         let ordinals = self.devices.add(profile);
@@ -130,6 +135,7 @@ impl Merger {
         let mut merged = self.sums;
         merged.world_size = self.ranks.world_size();
         self.ranks.note(&mut merged.diagnostics.notes);
+        self.repeats.note(&mut merged.diagnostics.notes);
         merged.wall_ns = windows::covered(self.windows).0;
         merged.devices = self.devices.devices();
         merged.gpu_busy = self.devices.busy();
