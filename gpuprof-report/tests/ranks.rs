@@ -129,9 +129,9 @@ fn the_late_rank_of_collectives_is_the_one_with_the_least_time() {
   not run
 Collectives of NCCL come last: a rank waits in them for the late one, which has the least time
 Over ranks                Ranks  Min(ms)  Avg(ms)  Max(ms)  Max/avg                Slowest
-compute (busy)                2    844.0    901.5    959.0     1.06        rank 1 on node7
-step (without NCCL)           2    844.0    901.5    959.0     1.06        rank 1 on node7
-all_reduce_beside (NCCL)      2     46.0    223.0    400.0        –  late: rank 1 on node7"
+compute (busy)                2    844        902      959     1.06        rank 1 on node7
+step (without NCCL)           2    844        902      959     1.06        rank 1 on node7
+all_reduce_beside (NCCL)      2     46.0      223      400        –  late: rank 1 on node7"
     );
 }
 

@@ -165,7 +165,7 @@ pub(super) fn ns(ns: Option<u64>) -> Option<Value> {
 
 /// A sum of durations.
 pub(super) fn total(ns: Option<u64>) -> Option<Value> {
-    Some(Quantity::TotalNs(ns?).into())
+    self::ns(ns)
 }
 
 pub(super) fn share(part: u64, whole: u64) -> Option<Value> {
