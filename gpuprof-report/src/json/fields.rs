@@ -110,6 +110,7 @@ objects! {
 
     Device {
         ordinal, name, uuid, compute_capability, sm_count, memory_bytes, peak_bytes_per_s,
+        peak_link_bytes_per_s: unless_default,
         peak_flops_f32, peak_flops_f64, peak_flops, l2_bytes, l1_bytes_per_sm, threads_per_sm,
         blocks_per_sm, registers_per_sm,
         shared_bytes_per_sm, reserved_shared_bytes_per_block, driver, simulated,
