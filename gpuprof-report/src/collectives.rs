@@ -42,6 +42,13 @@ impl<'a> Collective<'a> {
         let (operation, variant) = rest.split_once('_').unwrap_or((rest, ""));
         Some(Self { operation, variant })
     }
+
+    /// Whether no rank can end it before the last one has begun. The root of a broadcast and the
+    /// sender of a transfer wait for nobody, nor do ranks other than the root in a reduction.
+    #[must_use]
+    pub fn waits_for_all(&self) -> bool {
+        ["AllReduce", "AllGather", "ReduceScatter"].contains(&self.operation)
+    }
 }
 
 /// `NCCL AllReduce Sum_f32_RING_LL`.

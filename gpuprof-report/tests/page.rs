@@ -152,7 +152,7 @@ fn rows_and_headings_are_those_of_the_report() {
             ("Busy(ms)", &json!(25_871_742)),
             ("Idle(%)", &json!(0.83162)),
             ("Calls", &json!(660)),
-            ("Avg(µs)", &json!(39_200)),
+            ("Avg(ms)", &json!(39_200)),
             ("CPU(ms)", &json!(143_702_112)),
         ]
     );
@@ -160,7 +160,7 @@ fn rows_and_headings_are_those_of_the_report() {
     let heading = |at: usize| kernels[at].0;
     assert_eq!(
         [heading(1), heading(4), heading(10)],
-        ["Total(µs)", "Med(µs)", "Block"]
+        ["Total(ms)", "Med(µs)", "Block"]
     );
     assert_eq!(kernels[10].1, &json!("16×16"));
     assert_eq!(tables["api"]["names"][0], json!("cuLaunchKernel"));

@@ -1,4 +1,5 @@
-//! GPU clocks by NVML: whether a device ran below its maximum clock under load, and why.
+//! What NVML reports: whether a device ran below its maximum clock under load, and why; and the
+//! PCIe link of each device.
 //!
 //! NVML is only queried, never asked to change a setting. Its device order differs from CUDA's, so
 //! devices are matched by UUID. If NVML is missing or a query fails, the device is omitted.
@@ -33,6 +34,17 @@ pub(crate) fn throttled(limit: Duration) -> Vec<Throttle> {
     let clocks = CLOCKS.try_lock_for(limit);
     let open = clocks.as_ref().and_then(|clocks| clocks.as_ref()?.as_ref());
     open.map_or_else(Vec::new, Clocks::throttled)
+}
+
+/// Fills in the PCIe links of devices that a poll has seen. Omitted if another thread polls for
+/// longer than `limit`.
+pub(crate) fn add_links(devices: &mut [Device], limit: Duration) {
+    let clocks = CLOCKS.try_lock_for(limit);
+    if let Some(open) = clocks.as_ref().and_then(|clocks| clocks.as_ref()?.as_ref()) {
+        for device in devices {
+            device.peak_link_bytes_per_s = open.link_bytes_per_s(device);
+        }
+    }
 }
 
 /// Starts a new window. A poll that is running now may still add to it.
@@ -79,11 +91,25 @@ mod query {
         (ThrottleReasons::SYNC_BOOST, ThrottleReason::SyncBoost),
     ];
 
+    /// Bytes per second of a PCIe lane in one direction by generation (PCI Express Base
+    /// Specification): transfers per second less the encoding, which is 8b/10b, from generation 3
+    /// on 128b/130b, and in generation 6 units with 242 of 256 bytes.
+    const LANES: [(u32, u64); 6] = [
+        (1, 250_000_000),
+        (2, 500_000_000),
+        (3, 984_615_385),
+        (4, 1_969_230_769),
+        (5, 3_938_461_538),
+        (6, 7_562_500_000),
+    ];
+
     /// NVML, opened, and what it has reported of each device.
     #[derive(Debug)]
     pub struct Clocks {
         nvml: Nvml,
         devices: Vec<SampledDevice>,
+        /// The link of each device by UUID, `None` if NVML does not report it.
+        links: Vec<(String, Option<u64>)>,
         /// The latest sample of all devices, or the beginning of the window.
         sampled_until: Instant,
     }
@@ -108,6 +134,7 @@ mod query {
             Some(Self {
                 nvml,
                 devices: Vec::new(),
+                links: Vec::new(),
                 sampled_until: Instant::now(),
             })
         }
@@ -119,6 +146,10 @@ mod query {
             let time = now.saturating_duration_since(self.sampled_until);
             self.sampled_until = now;
             for device in devices {
+                if !self.links.iter().any(|(uuid, _)| *uuid == device.uuid) {
+                    let link = self.query_link(device);
+                    self.links.push((device.uuid.clone(), link));
+                }
                 if let Some(sample) = self.query(device) {
                     self.add(time, sample);
                 }
@@ -133,6 +164,14 @@ mod query {
             throttled.map(SampledDevice::totals).collect()
         }
 
+        /// The peak of the device's PCIe link in one direction, bytes per second; `None` before its
+        /// first poll.
+        #[must_use]
+        pub fn link_bytes_per_s(&self, device: &Device) -> Option<u64> {
+            let mut links = self.links.iter();
+            links.find(|(uuid, _)| *uuid == device.uuid)?.1
+        }
+
         /// Forgets every sample, for a new window.
         pub fn reset(&mut self) {
             self.devices.clear();
@@ -144,6 +183,14 @@ mod query {
         pub fn sm_clock_mhz(&self, device: &Device) -> Option<u32> {
             let found = self.nvml.device_by_uuid(device.uuid.as_str()).ok()?;
             found.clock_info(Clock::SM).ok()
+        }
+
+        fn query_link(&self, device: &Device) -> Option<u64> {
+            let found = self.nvml.device_by_uuid(device.uuid.as_str()).ok()?;
+            let generation = found.max_pcie_link_gen().ok()?;
+            let lane = LANES.iter().find(|(known, _)| *known == generation);
+            let lanes = u64::from(found.max_pcie_link_width().ok()?);
+            lane?.1.checked_mul(lanes).filter(|rate| *rate > 0)
         }
 
         /// The present state, without reasons if the device is not throttled; `None` if NVML does
@@ -243,6 +290,10 @@ mod unsupported {
         }
 
         pub(super) fn throttled(&self) -> Vec<Throttle> {
+            match *self {}
+        }
+
+        pub(super) fn link_bytes_per_s(&self, _device: &Device) -> Option<u64> {
             match *self {}
         }
 

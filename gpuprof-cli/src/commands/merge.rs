@@ -1,5 +1,6 @@
 //! `gpuprof merge`: the profiles, or the time lines, of several ranks or runs as one.
 
+use std::collections::HashSet;
 use std::convert::Infallible;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -41,13 +42,19 @@ Examples:
 
 /// Runs the command.
 pub(crate) fn run(arguments: &Arguments) -> Exit {
-    let files = match input_files::find(&arguments.files, Some(&arguments.output)) {
+    let mut files = match input_files::find(&arguments.files, Some(&arguments.output)) {
         Ok(files) => files,
         Err(problem) => {
             complain(problem);
             return Exit::BadInput;
         }
     };
+    for repeated in remove_repeated(&mut files) {
+        complain(format_args!(
+            "{} is given more than once; it is merged once",
+            shown(&repeated)
+        ));
+    }
     if let Some(format) = merge_traces::format(&files) {
         return merge_traces::run(&files, format, &arguments.output);
     }
@@ -72,6 +79,19 @@ pub(crate) fn run(arguments: &Arguments) -> Exit {
         }
         failed => failed,
     }
+}
+
+/// Keeps each file where it comes first, whatever paths lead to it. Returns those that came again.
+fn remove_repeated(files: &mut Vec<PathBuf>) -> Vec<PathBuf> {
+    let mut known = HashSet::new();
+    let mut is_new = |file: &PathBuf| {
+        // A file that is not there is named when it is read.
+        let path = file.canonicalize();
+        path.map_or(true, |path| known.insert(path))
+    };
+    let (first, repeated) = files.drain(..).partition(|file| is_new(file));
+    *files = first;
+    repeated
 }
 
 /// The sum of the files that could be read.

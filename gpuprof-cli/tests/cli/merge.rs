@@ -42,15 +42,50 @@ fn ranks_become_one_profile_that_show_reads() {
 }
 
 #[test]
+fn a_file_that_is_given_twice_is_named_and_merged_once() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| {
+        folder
+            .path()
+            .join(name)
+            .to_str()
+            .expect("a path")
+            .to_owned()
+    };
+    for name in ["0.json", "1.json"] {
+        fs::write(path(name), SMALL).expect("a file");
+    }
+    std::os::unix::fs::symlink(path("0.json"), path("link.json")).expect("a link");
+    let job = path("job.json");
+    let profiles = folder.path().to_str().expect("a path");
+    let found = ended(gpuprof(&["merge", profiles, &path("1.json"), "-o", &job]));
+    assert_eq!(found.code, Some(0), "{found:?}");
+    let repeated = |name: &str| {
+        let path = path(name);
+        format!("gpuprof: {path} is given more than once; it is merged once\n")
+    };
+    assert_eq!(found.stderr, repeated("link.json") + &repeated("1.json"));
+    assert_eq!(merged(job.as_ref())["ranks"]["profiles"], 2);
+}
+
+/// A copy of a file in `folder`.
+fn copied(file: &str, folder: &std::path::Path) -> String {
+    let path = folder.join("copy");
+    fs::copy(file, &path).expect("a copy");
+    path.to_str().expect("a path").to_owned()
+}
+
+#[test]
 fn recorded_profiles_merge() {
     let folder = tempfile::tempdir().expect("a folder");
     let job = folder.path().join("job.json");
     let digits = recorded("04_train_digits");
     let digits = digits.to_str().expect("a path");
+    let copy = copied(digits, folder.path());
     let found = ended(gpuprof(&[
         "merge",
         digits,
-        digits,
+        &copy,
         "-o",
         job.to_str().expect("a path"),
     ]));
@@ -121,7 +156,8 @@ fn time_lines_become_one() {
     ] {
         let (file, output) = (corpus(file), folder.path().join(output));
         let output_text = output.to_str().expect("a path");
-        let found = ended(gpuprof(&["merge", &file, &file, "-o", output_text]));
+        let copy = copied(&file, folder.path());
+        let found = ended(gpuprof(&["merge", &file, &copy, "-o", output_text]));
         assert_eq!(
             (found.code, &*found.stderr, &*found.stdout),
             (Some(0), "", "")
@@ -137,7 +173,8 @@ fn time_lines_become_one() {
         Some(0)
     );
     assert!(fs::symlink_metadata(&link).expect("the link").is_symlink());
-    let both = [&*file, &file, "-o", link_text];
+    let copy = copied(&file, folder.path());
+    let both = [&*file, &copy, "-o", link_text];
     assert_eq!(
         ended(gpuprof(&[&["merge"], &both[..]].concat())).code,
         Some(0)

@@ -45,19 +45,36 @@ fn exposed_collectives(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
         return Vec::new();
     }
     let all_ns = sum(collectives.iter(), |(_, kernel, _)| kernel.times.total_ns);
-    let largest = collectives
+    let most = collectives
         .iter()
-        .max_by_key(|(_, kernel, _)| kernel.times.total_ns);
+        .max_by_key(|(_, kernel, _)| facts.alone_ns(kernel));
     let evidence = format!(
         "NCCL {} of GPU time, {} of it beside no other kernel; most in {}",
         wording::percent(all_ns, facts.activity_ns),
         wording::percent(alone_ns, all_ns),
-        largest.map_or("", |(_, _, operation)| operation),
+        most.map_or("", |(_, _, operation)| operation),
     );
     let advice =
         "launch them early on a stream of their own; gpuprof merge shows a rank that is late";
     let indices = collectives.iter().map(|(index, ..)| *index).collect();
-    let home = largest.and_then(|(_, kernel, _)| facts.main_function(kernel));
+    let home = most_exposed(facts, alone_ns);
     let text = (evidence, advice);
     vec![rule.candidate(facts, About::Kernels(indices), home, alone_ns, text)]
+}
+
+/// Index of the function whose own collectives ran alone for the longest; `None` if those that were
+/// launched outside of every function did. `alone_ns`: of all collectives.
+fn most_exposed(facts: &Facts<'_>, alone_ns: u64) -> Option<usize> {
+    let alone = facts.functions().map(|(at, function)| {
+        let kernels = function.activity.kernels.iter();
+        let collectives = kernels.filter(|kernel| Collective::of_kernel(&kernel.symbol).is_some());
+        (
+            at,
+            sum(collectives, |kernel| facts.alone_ns(kernel).unwrap_or(0)),
+        )
+    });
+    let alone: Vec<(usize, u64)> = alone.collect();
+    let outside_ns = alone_ns.saturating_sub(sum(&alone, |(_, ns)| *ns));
+    let (at, ns) = alone.into_iter().max_by_key(|(_, ns)| *ns)?;
+    (ns > outside_ns).then_some(at)
 }

@@ -18,6 +18,7 @@ mod gpu_idle;
 mod host;
 mod host_time;
 mod kernel_thresholds;
+mod late_rank;
 mod launches;
 mod loading;
 mod measured;
@@ -51,16 +52,20 @@ pub use threshold::Threshold;
 #[cfg(feature = "findings-page")]
 pub use threshold::{ThresholdPage, Unit};
 
-use crate::profile::{Finding, Profile};
+use crate::profile::{Finding, FindingRule, Profile};
 use facts::Facts;
 
-/// All findings, largest gain first. Empty without CUPTI: `profile.cupti` is `None`.
+/// All findings, largest gain first. Empty without CUPTI: `profile.cupti` is `None`. In a merged
+/// profile only what its ranks show: all other rules are about one process.
 #[must_use]
 pub fn findings(profile: &Profile) -> Vec<Finding> {
     if profile.cupti.is_none() {
         return Vec::new();
     }
     let facts = Facts::new(profile);
-    let found = RULES.iter().flat_map(|rule| (rule.find)(rule, &facts));
+    let is_of_ranks = |rule: &Rule| rule.id == FindingRule::LateRank;
+    let rules = RULES.iter();
+    let rules = rules.filter(|rule| is_of_ranks(rule) == profile.ranks.is_some());
+    let found = rules.flat_map(|rule| (rule.find)(rule, &facts));
     precedence::choose(&facts, found.collect())
 }

@@ -2,12 +2,12 @@
 
 use super::rule::Rule;
 use super::{
-    below_roofline, collectives, copies, gpu_idle, host, launches, loading, measured_bytes, memory,
-    overlap, shapes, tensor_cores, whole_run,
+    below_roofline, collectives, copies, gpu_idle, host, late_rank, launches, loading,
+    measured_bytes, memory, overlap, shapes, tensor_cores, whole_run,
 };
 
 /// Every rule. Of two findings with the same gain the rule that comes first here is preferred.
-pub const RULES: [&Rule; 23] = [
+pub const RULES: [&Rule; 24] = [
     &host::SYNCHRONIZATION,
     &memory::ALLOCATION_CHURN,
     &loading::MODULE_LOADS,
@@ -31,4 +31,5 @@ pub const RULES: [&Rule; 23] = [
     &whole_run::SPREAD,
     &whole_run::THROTTLED,
     &whole_run::UNATTRIBUTED,
+    &late_rank::LATE_RANK,
 ];

@@ -105,6 +105,24 @@ thresholds! {
     "otherwise it is the host that varies",
     "chosen";
 
+    // Ranks.
+
+    LATE_SHARE = Share 0.05,
+    "mean wait of the other ranks in the wall time",
+    "a smaller share is not worth a change, and a rank that is late by chance has as much",
+    "chosen";
+
+    LATE_CALLS = Count 20.0,
+    "collectives of each rank",
+    "among fewer, one slow start decides which rank is late",
+    "chosen";
+
+    LATE_WORK_SHARE = Share 0.1,
+    "other GPU work of the late rank beyond that of the others in that wait, from which the work \
+     is named as the cause",
+    "with less, something else makes it late",
+    "chosen";
+
     // Host.
 
     HOST_SHARE = Share 0.05,

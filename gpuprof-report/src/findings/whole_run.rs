@@ -13,7 +13,7 @@ use super::thresholds::{
     SPREAD_SHARE, UNATTRIBUTED_COUNT, UNATTRIBUTED_SHARE,
 };
 use super::wording;
-use crate::profile::{FindingRule, Function, Throttle};
+use crate::profile::{FindingRule, Function, GpuSpanStats, Throttle};
 
 pub(super) static SPREAD: Rule = Rule {
     id: FindingRule::WideSpread,
@@ -21,8 +21,8 @@ pub(super) static SPREAD: Rule = Rule {
     #[cfg(feature = "findings-page")]
     page: RulePage {
         title: "Wide spread",
-        when: "The slowest hundredth of a function's calls takes many times the median on the \
-               GPU, and the GPU is mostly busy in its spans.",
+        when: "The slowest hundredth of a function's calls on a device takes many times their \
+               median, and the GPU is mostly busy in its spans.",
         gain: "The time of all its calls beyond the median: as if each took at most that.",
         advice: "Find out which calls these are: other sizes of input, or another program on the \
                  GPU. A label per case (label = EXPR) or a scope! separates them, and the time \
@@ -46,30 +46,45 @@ fn spread(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
 }
 
 fn spread_of(rule: &Rule, facts: &Facts<'_>, at: usize, function: &Function) -> Option<Candidate> {
-    let gpu = function.gpu.as_ref()?;
-    let times = &gpu.times;
     let floor = facts.profile.diagnostics.event_overhead_ns.unwrap_or(0);
-    // The total is that of all calls, even if only a sample was timed.
-    let share = times.mean_ns.saturating_sub(times.p50_ns) as f64 / times.mean_ns.max(1) as f64;
-    let beyond = scaled(times.total_ns, share);
+    // On each device by itself: that one of them is slower says nothing about inputs.
+    let parts = function.gpu_on_each_device().iter().filter(|gpu| {
+        let times = &gpu.times;
+        SPREAD_RATIO.reached_by(times.p99_ns, times.p50_ns)
+            && SPREAD_CALLS.reached(gpu.timed_calls as f64)
+            && times.p50_ns as f64 >= SPREAD_OVER_EVENT_OVERHEAD.value * floor as f64
+    });
+    let parts: Vec<&GpuSpanStats> = parts.collect();
+    let beyond = sum(parts.iter().copied(), beyond_median_ns);
+    let largest = parts.into_iter().max_by_key(|gpu| beyond_median_ns(gpu))?;
+    let total_ns = function.gpu.as_ref()?.times.total_ns;
     let idle_ns = function.activity.idle_ns.unwrap_or(0);
-    let applies = SPREAD_RATIO.reached_by(times.p99_ns, times.p50_ns)
-        && SPREAD_CALLS.reached(gpu.timed_calls as f64)
-        && times.p50_ns as f64 >= SPREAD_OVER_EVENT_OVERHEAD.value * floor as f64
-        && !SPREAD_IDLE.reached_by(idle_ns, times.total_ns)
+    let applies = !SPREAD_IDLE.reached_by(idle_ns, total_ns)
         && SPREAD_SHARE.reached_by(beyond, facts.profile.wall_ns);
     applies.then(|| {
+        let device = match (function.gpu_by_device.len(), largest.device) {
+            (2.., Some(device)) => format!("GPU {device}"),
+            _ => "the GPU".to_owned(),
+        };
         let evidence = format!(
-            "p99 {} on the GPU, median {}, longest {}",
-            wording::ns(times.p99_ns),
-            wording::ns(times.p50_ns),
-            wording::ns(times.max_ns),
+            "p99 {} on {device}, median {}, longest {}",
+            wording::ns(largest.times.p99_ns),
+            wording::ns(largest.times.p50_ns),
+            wording::ns(largest.times.max_ns),
         );
         let advice = "compare its calls by input: label = EXPR in the attribute, or a scope! per \
                       case";
         let text = (evidence, advice);
         rule.candidate(facts, About::SlowCalls, Some(at), beyond, text)
     })
+}
+
+/// The time of all calls beyond the median. The total is that of all calls, even if only a sample
+/// was timed.
+fn beyond_median_ns(gpu: &GpuSpanStats) -> u64 {
+    let times = &gpu.times;
+    let share = times.mean_ns.saturating_sub(times.p50_ns) as f64 / times.mean_ns.max(1) as f64;
+    scaled(times.total_ns, share)
 }
 
 pub(super) static UNATTRIBUTED: Rule = Rule {

@@ -3,14 +3,14 @@
 
 use super::writer::{Fields, Object, Value, Writer};
 use crate::profile::{
-    ApiKind, ApiStats, Benchmark, Bucket, BusyRecords, CapturedRuns, Command, CopyKind, CopyStats,
-    CounterMean, CounterValues, CudaError, Cupti, Device, DeviceCounters, Diagnostics,
-    DurationStats, Estimate, Finding, FindingRule, Function, FunctionMemory, FunctionRanks,
-    GpuActivity, GpuBusy, GpuSpanStats, KernelStats, LabelGpuStats, LabelStats, LaunchLine,
-    LaunchStacks, Memory, MemoryKind, MemorySource, MemoryTotals, MemoryUse, MetaPair, Metric,
-    NodeActivity, Parameter, PeakRate, PoolMemory, Precision, Profile, RankSpread, Ranks,
-    ScheduleSteps, SlowStep, SpanStats, StepTimes, Throttle, ThrottleReason, TreeNode,
-    UntimedReasons,
+    ApiKind, ApiStats, Benchmark, Bucket, BusyRecords, CapturedRuns, CollectiveRanks, Command,
+    CopyKind, CopyStats, CounterMean, CounterValues, CudaError, Cupti, Device, DeviceCounters,
+    Diagnostics, DurationStats, Estimate, Finding, FindingRule, Function, FunctionMemory,
+    FunctionRanks, GpuActivity, GpuBusy, GpuSpanStats, KernelStats, LabelGpuStats, LabelStats,
+    LaunchLine, LaunchStacks, Memory, MemoryKind, MemorySource, MemoryTotals, MemoryUse, MetaPair,
+    Metric, NodeActivity, Parameter, PeakRate, PoolMemory, Precision, Profile, RankProcess,
+    RankSpread, Ranks, ScheduleSteps, SlowStep, SpanStats, StepTimes, Throttle, ThrottleReason,
+    TreeNode, UntimedReasons,
 };
 use crate::schedule::Schedule;
 use crate::settings::Sampling;
@@ -76,11 +76,20 @@ objects! {
     }
 
     Ranks {
-        profiles, hosts, numbers: unless_default, functions,
+        profiles, hosts, numbers: unless_default, collectives: unless_default, functions,
     }
 
     FunctionRanks {
-        function, profiles, cpu, gpu, busy,
+        function, profiles, cpu, gpu, busy, collectives: unless_default,
+    }
+
+    CollectiveRanks {
+        profiles, calls, min_ns, mean_ns, max_ns, least, least_other_ns, most, other,
+        one_sided_mean_ns,
+    }
+
+    RankProcess {
+        rank, host, pid,
     }
 
     RankSpread {
@@ -101,6 +110,7 @@ objects! {
 
     Device {
         ordinal, name, uuid, compute_capability, sm_count, memory_bytes, peak_bytes_per_s,
+        peak_link_bytes_per_s: unless_default,
         peak_flops_f32, peak_flops_f64, peak_flops, l2_bytes, l1_bytes_per_sm, threads_per_sm,
         blocks_per_sm, registers_per_sm,
         shared_bytes_per_sm, reserved_shared_bytes_per_block, driver, simulated,

@@ -1,11 +1,12 @@
 //! One function over several profiles.
 
 use super::activities::Activities;
+use super::collectives::CollectiveWork;
 use super::counters::CounterTotals;
 use super::devices::Ordinals;
+use super::function_spreads::SpreadTotals;
 use super::labels::Labels;
 use super::memory::{add_function_memory, add_pool_memory};
-use super::spread::SpreadTotals;
 use super::totals::{ActivityTotals, SpanTotals, Uncertainty, add, add_amount, add_option};
 use crate::profile::{Function, FunctionRanks, GpuActivity, GpuSpanStats, Profile};
 
@@ -68,6 +69,7 @@ impl FunctionTotals {
         profile: &Profile,
         function: &Function,
         ranks: Option<(u32, &FunctionRanks)>,
+        work: Option<&CollectiveWork>,
         ordinals: &Ordinals,
     ) {
         self.add_counts(function);
@@ -90,7 +92,7 @@ impl FunctionTotals {
         self.add_activity(function, ordinals);
         match ranks {
             Some((processes, ranks)) => self.spread.add_merged(processes, ranks),
-            None if function.has_run() => self.spread.add(profile, function),
+            None if function.has_run() => self.spread.add(profile, function, work),
             None => {}
         }
     }

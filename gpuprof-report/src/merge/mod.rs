@@ -22,20 +22,24 @@
 //!
 //! Allocations and live memory are summed; a peak is that of the process with the most.
 //!
-//! Findings and suggested commands are about one process and are left out.
+//! Findings and suggested commands are about one process and are left out, except the finding about
+//! a late rank, which only a merged profile shows.
 //!
 //! The memory is bounded whatever the profiles hold: a table has at most 65,536 rows, and what is
 //! beyond them is counted as dropped.
 
 mod activities;
+mod collectives;
 mod counters;
 mod devices;
 mod diagnostics;
+mod function_spreads;
 mod functions;
 mod labels;
 mod launch_lines;
 mod memory;
 mod missing_ranks;
+mod repeats;
 mod rows;
 mod spread;
 mod steps;
@@ -48,13 +52,16 @@ mod windows;
 use std::collections::HashMap;
 use std::collections::HashSet;
 
+use crate::findings::findings;
 use crate::profile::{FunctionRanks, Profile, Ranks, SCHEMA};
 use crate::schedule::Schedule;
 use activities::Activities;
+use collectives::{CollectiveTotals, CollectiveWork};
 use devices::{Devices, Ordinals};
 use diagnostics::{add_cupti, add_diagnostics, add_note};
 use functions::FunctionTotals;
 pub use missing_ranks::JobRanks;
+use repeats::Repeats;
 use rows::{MAX_ROWS, Rows};
 use totals::add;
 use tree::Tree;
@@ -88,11 +95,13 @@ pub struct Merger {
     processes: u32,
     hosts: HashSet<String>,
     ranks: JobRanks,
+    repeats: Repeats,
     windows: Vec<Window>,
     devices: Devices,
     functions: Rows<FunctionTotals>,
     tree: Tree,
     activities: Activities,
+    collectives: CollectiveTotals,
     /// The key of the function that is looked up.
     key: String,
 }
@@ -105,7 +114,10 @@ impl Merger {
         if self.hosts.len() < MAX_ROWS {
             self.hosts.insert(profile.host.clone());
         }
-        self.ranks.add_profile(profile);
+        if !self.repeats.add(profile) {
+            self.ranks.add_profile(profile);
+        }
+        self.add_collectives(profile);
         self.windows.push(Window::of(profile));
         self.add_facts(profile);
         let ordinals = self.devices.add(profile);
@@ -130,6 +142,7 @@ impl Merger {
         let mut merged = self.sums;
         merged.world_size = self.ranks.world_size();
         self.ranks.note(&mut merged.diagnostics.notes);
+        self.repeats.note(&mut merged.diagnostics.notes);
         merged.wall_ns = windows::covered(self.windows).0;
         merged.devices = self.devices.devices();
         merged.gpu_busy = self.devices.busy();
@@ -142,6 +155,7 @@ impl Merger {
             profiles: self.processes,
             hosts: u32::try_from(self.hosts.len()).unwrap_or(u32::MAX),
             numbers: self.ranks.numbers(),
+            collectives: self.collectives.finish(),
             functions: spreads.collect(),
         });
         merged.functions = functions.into_iter().map(FunctionTotals::finish).collect();
@@ -149,6 +163,7 @@ impl Merger {
         let (kernels, copies) = (&tables.kernel_places, &tables.copy_places);
         merged.tree = self.tree.finish(&places, kernels, copies);
         (merged.kernels, merged.copies, merged.api) = (tables.kernels, tables.copies, tables.api);
+        merged.findings = findings(&merged);
         merged
     }
 
@@ -202,12 +217,31 @@ impl Merger {
         add_diagnostics(&mut sums.diagnostics, &profile.diagnostics);
     }
 
+    /// Adds the collectives of the whole program.
+    fn add_collectives(&mut self, profile: &Profile) {
+        match &profile.ranks {
+            Some(merged) => {
+                let collectives = merged.collectives.iter();
+                collectives.for_each(|ranks| self.collectives.add_merged(ranks));
+            }
+            None => {
+                let work = CollectiveWork::of_program(profile);
+                work.iter()
+                    .for_each(|work| self.collectives.add(profile, work));
+            }
+        }
+    }
+
     /// Adds the functions of a profile and returns where each now is.
     fn add_functions(&mut self, profile: &Profile, ordinals: &Ordinals) -> Vec<Option<u32>> {
         let processes = spread::processes(profile);
         let ranks = profile.ranks.iter().flat_map(|ranks| &ranks.functions);
         let ranks: HashMap<u32, &FunctionRanks> =
             ranks.map(|ranks| (ranks.function, ranks)).collect();
+        let works = match profile.ranks {
+            Some(_) => HashMap::new(),
+            None => CollectiveWork::of_functions(profile),
+        };
         let functions = profile.functions.iter().enumerate();
         let places = functions.map(|(index, function)| {
             use std::fmt::Write as _;
@@ -222,7 +256,8 @@ impl Merger {
             let totals = self.functions.get_mut(at)?;
             totals.last_profile = self.added;
             let ranks = ranks.get(&(index as u32)).map(|ranks| (processes, *ranks));
-            totals.add(profile, function, ranks, ordinals);
+            let work = works.get(&(index as u32));
+            totals.add(profile, function, ranks, work, ordinals);
             Some(at)
         });
         places.collect()

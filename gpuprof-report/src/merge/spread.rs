@@ -1,21 +1,11 @@
-//! How a function's times differ between the merged processes.
+//! How one time differs between the merged processes.
 
 use super::totals::rounded_mean;
-use crate::profile::{Function, FunctionRanks, Profile, RankSpread};
-
-/// The spreads of one function.
-#[derive(Clone, Debug, Default)]
-pub(super) struct SpreadTotals {
-    /// Processes in which it ran.
-    ran: u32,
-    cpu: Spread,
-    gpu: Option<Spread>,
-    busy: Option<Spread>,
-}
+use crate::profile::{Profile, RankSpread};
 
 /// One figure over the processes that have it.
 #[derive(Clone, Debug, Default)]
-struct Spread {
+pub(super) struct Spread {
     processes: u32,
     sum_ns: u128,
     /// Minimum, and the figure and process of the maximum.
@@ -28,46 +18,8 @@ pub(super) fn processes(profile: &Profile) -> u32 {
     merged.unwrap_or(1).max(1)
 }
 
-impl SpreadTotals {
-    /// Adds a function of the profile of one process.
-    pub(super) fn add(&mut self, profile: &Profile, function: &Function) {
-        self.ran = self.ran.saturating_add(1);
-        self.cpu.add(profile, function.cpu.total_ns);
-        if let Some(gpu) = &function.gpu {
-            let spread = self.gpu.get_or_insert_default();
-            spread.add(profile, gpu.times.total_ns);
-        }
-        if let Some(busy_ns) = function.activity.busy_ns {
-            self.busy.get_or_insert_default().add(profile, busy_ns);
-        }
-    }
-
-    /// Adds a function of a merged profile of `processes` processes.
-    pub(super) fn add_merged(&mut self, processes: u32, ranks: &FunctionRanks) {
-        self.ran = self.ran.saturating_add(ranks.profiles);
-        self.cpu.add_merged(processes, &ranks.cpu);
-        for (sum, more) in [(&mut self.gpu, &ranks.gpu), (&mut self.busy, &ranks.busy)] {
-            if let Some(more) = more {
-                sum.get_or_insert_default().add_merged(processes, more);
-            }
-        }
-    }
-
-    /// Over `processes` processes. `None` if the function ran in none.
-    pub(super) fn finish(&self, function: u32, processes: u32) -> Option<FunctionRanks> {
-        let finish = |spread: &Spread| spread.finish(processes);
-        (self.ran > 0).then(|| FunctionRanks {
-            function,
-            profiles: self.ran,
-            cpu: self.cpu.finish(processes),
-            gpu: self.gpu.as_ref().map(finish),
-            busy: self.busy.as_ref().map(finish),
-        })
-    }
-}
-
 impl Spread {
-    fn add(&mut self, profile: &Profile, ns: u64) {
+    pub(super) fn add(&mut self, profile: &Profile, ns: u64) {
         self.widen(1, u128::from(ns), (ns, ns), || RankSpread {
             max_ns: ns,
             slowest_rank: profile.rank,
@@ -77,7 +29,7 @@ impl Spread {
         });
     }
 
-    fn add_merged(&mut self, processes: u32, spread: &RankSpread) {
+    pub(super) fn add_merged(&mut self, processes: u32, spread: &RankSpread) {
         let sum = u128::from(spread.mean_ns) * u128::from(processes);
         let range = (spread.min_ns, spread.max_ns);
         self.widen(processes, sum, range, || spread.clone());
@@ -103,7 +55,7 @@ impl Spread {
         }
     }
 
-    fn finish(&self, processes: u32) -> RankSpread {
+    pub(super) fn finish(&self, processes: u32) -> RankSpread {
         let Some((min_ns, slowest)) = &self.range else {
             return RankSpread::default();
         };

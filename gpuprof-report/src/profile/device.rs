@@ -32,6 +32,10 @@ pub struct Device {
     pub memory_bytes: Option<u64>,
     /// Peak memory bandwidth, bytes per second; `None` if it cannot be computed.
     pub peak_bytes_per_s: Option<u64>,
+    /// Peak bandwidth of the PCIe link in one direction, bytes per second; `None` without CUPTI, or
+    /// if NVML does not report the link. JSON omits it then.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub peak_link_bytes_per_s: Option<u64>,
     /// Peak single-precision rate, FLOP/s, a fused multiply-add counted as two; `None` if it
     /// cannot be computed.
     pub peak_flops_f32: Option<u64>,

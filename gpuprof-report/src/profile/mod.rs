@@ -115,7 +115,7 @@ pub use launch_lines::{
 };
 pub use memory::{FunctionMemory, Memory, MemoryTotals, MemoryUse, PoolMemory};
 pub use meta::{MAX_META_BYTES, MAX_META_PAIRS, MetaPair, limit_meta, parse_meta, set_meta};
-pub use ranks::{FunctionRanks, RankSpread, Ranks};
+pub use ranks::{CollectiveRanks, FunctionRanks, RankProcess, RankSpread, Ranks};
 pub use span_stats::{Bucket, Estimate, GpuSpanStats, SpanStats};
 pub use step_times::{MAX_SLOWEST_STEPS, MAX_STEP_SERIES, SlowStep, StepTimes};
 pub use word_enums::{

@@ -17,6 +17,10 @@ pub struct Ranks {
     /// or the number of ranks is not known.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Vec::is_empty"))]
     pub numbers: Vec<u32>,
+    /// The collectives of the program; `None` without CUPTI or without a collective of NCCL. JSON
+    /// omits it then.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub collectives: Option<CollectiveRanks>,
     /// The functions that ran, in the order of `functions`.
     pub functions: Vec<FunctionRanks>,
 }
@@ -37,6 +41,10 @@ pub struct FunctionRanks {
     pub gpu: Option<RankSpread>,
     /// Its `busy_ns`; `None` without CUPTI.
     pub busy: Option<RankSpread>,
+    /// The collectives of its calls and their nested spans; `None` without CUPTI or without a
+    /// collective of NCCL. JSON omits it then.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub collectives: Option<Box<CollectiveRanks>>,
 }
 
 /// A time over the merged processes. A process in which the function did not run, or that lacks
@@ -62,4 +70,70 @@ pub struct RankSpread {
     pub slowest_host: String,
     /// Its process id.
     pub slowest_pid: u32,
+}
+
+/// The collectives of NCCL over the merged processes that ran any.
+///
+/// The times are of those that end when the last rank has come: AllReduce, AllGather and
+/// ReduceScatter. Each rank waits in them for the last one, which therefore has the least time.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(default))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct CollectiveRanks {
+    /// Processes that ran a kernel of NCCL.
+    pub profiles: u32,
+    /// Calls of each of them; `None` if their numbers differ.
+    pub calls: Option<u64>,
+    /// Minimum of their times, ns.
+    pub min_ns: u64,
+    /// Mean, ns.
+    pub mean_ns: u64,
+    /// Maximum, ns.
+    pub max_ns: u64,
+    /// The process with the minimum.
+    pub least: RankProcess,
+    /// Time of its other work, ns: all kernels, copies and memsets that are not NCCL's.
+    pub least_other_ns: u64,
+    /// The process with the maximum.
+    pub most: RankProcess,
+    /// The time of the other work.
+    pub other: RankSpread,
+    /// Mean time of NCCL's other kernels, ns: in a broadcast, a reduction to one rank or a transfer
+    /// between two, only some ranks wait for others.
+    pub one_sided_mean_ns: u64,
+}
+
+/// A process of a job.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(default))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct RankProcess {
+    /// Its rank; `None` if it has none.
+    pub rank: Option<u32>,
+    /// Its host.
+    pub host: String,
+    /// Its process id.
+    pub pid: u32,
+}
+
+impl CollectiveRanks {
+    /// The rank that the others wait for: the one with the least time. `None` if the ranks did not
+    /// run the same number of collectives, or if they all took the same time.
+    #[must_use]
+    pub fn late(&self) -> Option<&RankProcess> {
+        let is_known = self.profiles > 1 && self.calls.is_some() && self.max_ns > self.min_ns;
+        is_known.then_some(&self.least)
+    }
+}
+
+impl std::fmt::Display for RankProcess {
+    /// `rank 3`, or `process 4711` without a rank.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.rank {
+            Some(rank) => write!(f, "rank {rank}"),
+            None => write!(f, "process {}", self.pid),
+        }
+    }
 }

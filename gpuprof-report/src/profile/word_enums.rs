@@ -264,6 +264,8 @@ words! {
         Outside = "outside",
         /// A device that ran below its clocks.
         ClocksThrottled = "clocks-throttled",
+        /// A rank for which the others wait in collectives.
+        LateRank = "late-rank",
     }
 }
 

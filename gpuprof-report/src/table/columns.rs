@@ -3,9 +3,10 @@
 use super::counters;
 use super::grid::{Grid, Label};
 use super::legend;
+use super::peak::Limit;
 use super::qualifiers::{self, Doubt};
 use super::quantity::{self, Quantity, Value};
-use super::row::{Figures, Limit};
+use super::row::Figures;
 
 /// What shares are of.
 #[derive(Clone, Copy, Debug, Default)]
@@ -126,6 +127,7 @@ const PEAK: Spec = ("Peak", 75, |row, _| {
     let (share, limit) = row.peak?;
     let suffix = match limit {
         Limit::Memory => "mem",
+        Limit::Link => "link",
         Limit::Arithmetic(precision) => precision.as_str(),
     };
     Some(Value::from(Quantity::Share(share)).with_suffix(suffix))
@@ -183,7 +185,7 @@ fn longest(time: Option<u64>, doubt: Doubt) -> Option<Value> {
 
 /// A sum of durations.
 pub(super) fn total(ns: Option<u64>) -> Option<Value> {
-    Some(Quantity::TotalNs(ns?).into())
+    self::ns(ns)
 }
 
 pub(super) fn share(part: u64, whole: u64) -> Option<Value> {

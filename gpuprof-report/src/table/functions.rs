@@ -8,6 +8,7 @@ use super::hidden::Hidden;
 use super::label_rows;
 use super::legend::Marks;
 use super::options::TableOptions;
+use super::peak;
 use super::qualifiers::{Doubt, RowMark};
 use super::row::{self, Figures};
 use crate::profile::{Function, Profile};
@@ -85,12 +86,11 @@ impl Rows {
             let name = part
                 .device
                 .map_or_else(String::new, |ordinal| format!("GPU {ordinal}"));
-            let figures = Figures::of_device(
-                part,
-                Doubt::of(function),
-                &profile.devices,
-                function.precision,
-            );
+            let devices = &profile.devices;
+            let mut figures =
+                Figures::of_device(part, Doubt::of(function), devices, function.precision);
+            let parts = std::slice::from_ref(part);
+            figures.peak = peak::shown(figures.peak, function, parts, devices);
             (name, figures)
         });
         let labels = label_rows::rows(function, options.sort, options.row_limit());

@@ -33,6 +33,7 @@ mod number;
 mod options;
 #[cfg(feature = "html")]
 pub(crate) mod page_parts;
+mod peak;
 mod qualifiers;
 mod quantity;
 mod ranks;

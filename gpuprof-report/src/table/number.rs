@@ -148,23 +148,33 @@ pub(crate) fn prefixed_rate(per_s: f64) -> Option<Number> {
     Some(Number::new(significant(value), unit))
 }
 
-/// Three significant digits; never fewer digits before the point than there are.
+/// Three significant digits, of which at most two are after the decimal point.
 fn significant(value: f64) -> (String, String) {
-    let hundredths = (value * 100.0).round() as u128;
-    if hundredths == 0 && value > 0.0 {
-        return ("<0".into(), ".01".into());
+    significant_digits(value, 2)
+}
+
+/// A number of three significant digits, of which at most `digits` are after the decimal point.
+pub(super) fn three_digits(value: f64, digits: usize) -> Number {
+    Number::new(significant_digits(value, digits), "")
+}
+
+/// Never fewer digits before the point than there are.
+fn significant_digits(value: f64, most: usize) -> (String, String) {
+    if value == 0.0 {
+        return ("0".to_owned(), String::new());
     }
-    if hundredths < 1_000 {
-        return (
-            (hundredths / 100).to_string(),
-            format!(".{:02}", hundredths % 100),
-        );
+    let scaled = |digits: i32| (value * 10_f64.powi(digits)).round();
+    let digits = 2 - value.log10().floor() as i32;
+    // Held against the rounded value: 9.996 is 10.0.
+    let digits = digits - i32::from(scaled(digits) >= 1e3);
+    let digits = digits.clamp(0, most as i32);
+    if digits == 0 && value >= 0.5 {
+        return (thousands(value.round() as u128), String::new());
     }
-    let tenths = (value * 10.0).round() as u128;
-    if tenths < 1_000 {
-        return ((tenths / 10).to_string(), format!(".{}", tenths % 10));
-    }
-    (thousands(value.round() as u128), String::new())
+    let rounded = scaled(digits) / 10_f64.powi(digits);
+    let shown = if rounded == 0.0 { value } else { rounded };
+    let number = decimal(shown, digits as usize);
+    (number.whole, number.fraction)
 }
 
 fn thousands(n: u128) -> String {

@@ -42,7 +42,7 @@ pub(crate) enum Format {
     Share,
     /// Text that is no number.
     Text,
-    /// Divided by the scale, with so many digits after the decimal point.
+    /// Divided by the scale, three significant digits, at most so many after the decimal point.
     Decimal { scale: f64, digits: usize },
 }
 
@@ -239,9 +239,9 @@ fn page_column(column: Headed) -> PageColumn {
     let format = match (first.map(|value| &value.quantity), column.unit) {
         (Some(Quantity::Share(_)), _) => Format::Share,
         (Some(Quantity::Text(_)), _) => Format::Text,
-        (_, Some((unit, digits))) => Format::Decimal {
+        (_, Some(unit)) => Format::Decimal {
             scale: unit.scale,
-            digits,
+            digits: unit.digits,
         },
         _ => Format::Count,
     };

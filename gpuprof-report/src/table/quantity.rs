@@ -8,10 +8,8 @@ use super::number::{self, Number};
 pub(super) enum Quantity {
     /// A number of things.
     Count(u64),
-    /// The duration of one call or run, ns.
+    /// A duration, ns.
     Ns(u64),
-    /// A sum of durations, ns.
-    TotalNs(u64),
     /// A share, 1 being the whole.
     Share(f64),
     /// A size, bytes.
@@ -63,109 +61,66 @@ impl Value {
 pub(super) struct Unit {
     name: &'static str,
     pub(super) scale: f64,
-    /// Digits after the decimal point of small values, and of others.
-    digits: [usize; 2],
+    /// Most digits after the decimal point: those down to the base unit, or to a byte per second.
+    pub(super) digits: usize,
 }
 
-/// If a value is below this, the column has two digits after the decimal point.
-const SMALL: f64 = 10.0;
-
-impl Unit {
-    /// The unit and the digits of a column with this smallest value above 0, in the base unit.
-    fn with_digits(self, smallest: f64) -> (Self, usize) {
-        let [small, large] = self.digits;
-        let is_small = (smallest / self.scale * 10.0).round() < SMALL * 10.0;
-        (self, if is_small { small } else { large })
-    }
-}
-
-const fn unit(name: &'static str, scale: f64) -> Unit {
+const fn unit(name: &'static str, scale: f64, digits: usize) -> Unit {
     Unit {
         name,
         scale,
-        digits: [2, 1],
-    }
-}
-
-const fn whole(name: &'static str) -> Unit {
-    Unit {
-        name,
-        scale: 1.0,
-        digits: [0, 0],
+        digits,
     }
 }
 
 const DURATIONS: &[Unit] = &[
-    whole("ns"),
-    unit("µs", 1e3),
-    unit("ms", 1e6),
-    unit("s", 1e9),
-    unit("h", 3.6e12),
+    unit("ns", 1.0, 0),
+    unit("µs", 1e3, 3),
+    unit("ms", 1e6, 6),
+    unit("s", 1e9, 9),
+    unit("h", 3.6e12, 12),
 ];
 const SIZES: &[Unit] = &[
-    whole("B"),
-    unit("kB", 1e3),
-    unit("MB", 1e6),
-    unit("GB", 1e9),
-    unit("TB", 1e12),
+    unit("B", 1.0, 0),
+    unit("kB", 1e3, 3),
+    unit("MB", 1e6, 6),
+    unit("GB", 1e9, 9),
+    unit("TB", 1e12, 12),
 ];
-const BYTES_PER_S: &[Unit] = &[unit("MB/s", 1e6), unit("GB/s", 1e9)];
-const FLOPS_PER_S: &[Unit] = &[unit("GFLOP/s", 1e9), unit("TFLOP/s", 1e12)];
+const BYTES_PER_S: &[Unit] = &[unit("MB/s", 1e6, 6), unit("GB/s", 1e9, 9)];
+const FLOPS_PER_S: &[Unit] = &[unit("GFLOP/s", 1e9, 9), unit("TFLOP/s", 1e12, 12)];
 const ITEMS_PER_S: &[Unit] = &[
-    unit("items/s", 1.0),
-    unit("k items/s", 1e3),
-    unit("M items/s", 1e6),
-    unit("G items/s", 1e9),
+    unit("items/s", 1.0, 3),
+    unit("k items/s", 1e3, 6),
+    unit("M items/s", 1e6, 9),
+    unit("G items/s", 1e9, 12),
 ];
 
-/// A column has at most so many digits before the point.
-const MAX_VALUE: f64 = 1e6;
-
-/// Totals have at most so much before the point.
-const MAX_TOTAL: f64 = 1e4;
-
-/// The unit of a column with these values, and the digits after the decimal point. `None` if it
-/// needs none. Of totals the largest decides, of other values the one in the middle: half of them
-/// are at least 1.
-fn unit_of(quantities: &[&Quantity]) -> Option<(Unit, usize)> {
+/// The unit of a column with these values: the largest in which the largest value is at least 1.
+/// `None` if it needs none.
+fn unit_of(quantities: &[&Quantity]) -> Option<Unit> {
     let units = match quantities.first()? {
-        Quantity::Ns(_) | Quantity::TotalNs(_) => DURATIONS,
+        Quantity::Ns(_) => DURATIONS,
         Quantity::Bytes(_) | Quantity::TotalBytes(_) => SIZES,
         Quantity::BytesPerS(_) => BYTES_PER_S,
         Quantity::FlopsPerS(_) => FLOPS_PER_S,
         Quantity::ItemsPerS(_) => ITEMS_PER_S,
         Quantity::Count(_) | Quantity::Share(_) | Quantity::Text(_) => return None,
     };
-    let values = quantities.iter().copied();
-    let mut sorted: Vec<f64> = values.filter_map(base_value).collect();
-    sorted.sort_by(f64::total_cmp);
-    let largest = sorted.last().copied().unwrap_or(0.0);
-    let mut positive = sorted.iter().filter(|value| **value > 0.0);
-    let smallest = positive.next().copied().unwrap_or(0.0);
-    let is_total = |q: &&Quantity| matches!(q, Quantity::TotalNs(_) | Quantity::TotalBytes(_));
-    if quantities.first().is_some_and(is_total) {
-        let fits = |unit: &&Unit| (largest / unit.scale * 10.0).round() < MAX_TOTAL * 10.0;
-        let unit = units.iter().find(fits).or(units.last()).copied()?;
-        return Some(unit.with_digits(smallest));
-    }
-    let median = sorted.get(sorted.len() / 2).copied().unwrap_or(0.0);
-    // Held against what is shown: 999.999 µs is 1.00 ms.
-    let is_large = |unit: &&Unit| median / unit.scale >= 0.995;
-    let chosen = units.iter().rposition(|unit| is_large(&unit)).unwrap_or(0);
-    let fitting = units.iter().skip(chosen);
-    let mut fitting = fitting.filter(|unit| largest / unit.scale < MAX_VALUE);
-    let unit = fitting.next().or(units.last()).copied()?;
-    Some(unit.with_digits(smallest))
+    let values = quantities.iter().copied().filter_map(base_value);
+    let largest = values.fold(0.0, f64::max);
+    // Held against what is shown: 999.95 µs is 1.00 ms.
+    let is_large = |unit: &&Unit| largest / unit.scale >= 0.9995;
+    let chosen = units.iter().rev().find(is_large);
+    chosen.or(units.first()).copied()
 }
 
 /// The value in the base unit of its kind.
 pub(super) fn base_value(quantity: &Quantity) -> Option<f64> {
     match quantity {
-        Quantity::Ns(n)
-        | Quantity::TotalNs(n)
-        | Quantity::Bytes(n)
-        | Quantity::TotalBytes(n)
-        | Quantity::Count(n) => Some(*n as f64),
+        Quantity::Ns(n) | Quantity::Bytes(n) | Quantity::TotalBytes(n) | Quantity::Count(n) => {
+            Some(*n as f64)
+        }
         Quantity::BytesPerS(x)
         | Quantity::FlopsPerS(x)
         | Quantity::ItemsPerS(x)
@@ -178,34 +133,29 @@ pub(super) fn base_value(quantity: &Quantity) -> Option<f64> {
 pub(super) struct Headed {
     pub(super) heading: String,
     rank: u8,
-    pub(super) unit: Option<(Unit, usize)>,
+    pub(super) unit: Option<Unit>,
     pub(super) values: Vec<Option<Value>>,
 }
 
-/// The columns of a table from their headings, ranks and values. Durations of single calls have one
-/// unit in all of them, so that averages, medians and extremes can be compared.
+/// The columns of a table from their headings, ranks and values.
 pub(super) fn headed<'a>(
     specs: impl IntoIterator<Item = (&'a str, u8, Vec<Option<Value>>)>,
 ) -> Vec<Headed> {
     let specs: Vec<_> = specs.into_iter().collect();
-    let unit_of_all = |is_one: fn(&Quantity) -> bool| {
-        let all = specs.iter().flat_map(|(_, _, values)| quantities(values));
-        unit_of(&all.filter(|q| is_one(q)).collect::<Vec<_>>())
-    };
-    let of_calls = unit_of_all(|q| matches!(q, Quantity::Ns(_)));
-    let of_totals = unit_of_all(|q| matches!(q, Quantity::TotalBytes(_)));
+    let all = specs.iter().flat_map(|(_, _, values)| quantities(values));
+    let of_totals = all.filter(|q| matches!(q, Quantity::TotalBytes(_)));
+    let of_totals = unit_of(&of_totals.collect::<Vec<_>>());
     let columns = specs.into_iter().map(|(heading, rank, values)| {
         let own: Vec<&Quantity> = quantities(&values).collect();
         let unit = match own.first() {
-            Some(Quantity::Ns(_)) => of_calls,
             Some(Quantity::TotalBytes(_)) => of_totals,
             _ => unit_of(&own),
         };
         let is_share = own.iter().any(|q| matches!(q, Quantity::Share(_)));
         let heading = match unit {
             // Rates are headed by their unit alone.
-            Some((unit, _)) if heading.is_empty() => unit.name.to_owned(),
-            Some((unit, _)) => format!("{heading}({})", unit.name),
+            Some(unit) if heading.is_empty() => unit.name.to_owned(),
+            Some(unit) => format!("{heading}({})", unit.name),
             None if is_share => format!("{heading}(%)"),
             None => heading.to_owned(),
         };
@@ -237,13 +187,13 @@ fn quantities(values: &[Option<Value>]) -> impl Iterator<Item = &Quantity> {
     values.iter().flatten().map(|value| &value.quantity)
 }
 
-fn cell(value: &Value, unit: Option<(Unit, usize)>) -> Option<Number> {
+fn cell(value: &Value, unit: Option<Unit>) -> Option<Number> {
     let number = match (&value.quantity, unit) {
         (Quantity::Count(n), _) => number::count(*n),
         (Quantity::Share(share), _) => number::percent(*share)?,
         (Quantity::Text(text), _) => Number::text_of(text),
-        (quantity, Some((unit, digits))) => {
-            number::decimal(base_value(quantity)? / unit.scale, digits)
+        (quantity, Some(unit)) => {
+            number::three_digits(base_value(quantity)? / unit.scale, unit.digits)
         }
         (_, None) => return None,
     };
@@ -271,33 +221,29 @@ mod tests {
     }
 
     #[test]
-    fn all_durations_of_a_column_have_one_unit_and_as_many_digits() {
+    fn a_column_has_the_unit_of_its_largest_row_and_cells_three_digits() {
         for (ns, heading, cells) in [
             (&[0, 800][..], "Avg(ns)", &["0", "800"][..]),
-            (&[1_000, 999], "Avg(µs)", &["1.00", "1.00"]),
+            (&[1_000, 999], "Avg(µs)", &["1.00", "0.999"]),
             (
                 &[1_813_300, 39_700, 1_000],
-                "Avg(µs)",
-                &["1813.30", "39.70", "1.00"],
-            ),
-            (
-                &[27_200_000, 10_000, 1],
-                "Avg(µs)",
-                &["27200.00", "10.00", "<0.01"],
-            ),
-            (
-                &[27_200_000, 8_880_000, 9_600],
                 "Avg(ms)",
-                &["27.20", "8.88", "0.01"],
+                &["1.81", "0.0397", "0.00100"],
             ),
             (
-                &[2_000_000_000_000, 1_000, 1_000],
-                "Avg(s)",
-                &["2000.00", "<0.01", "<0.01"],
+                &[535_800_000, 9_996_000, 18_700, 1],
+                "Avg(ms)",
+                &["536", "10.0", "0.0187", "0.000001"],
             ),
-            (&[999_999], "Avg(ms)", &["1.00"]),
+            (
+                &[2_000_000_000_000, 1_360],
+                "Avg(s)",
+                &["2,000", "0.00000136"],
+            ),
+            (&[999_499], "Avg(µs)", &["999"]),
+            (&[999_500], "Avg(ms)", &["1.00"]),
             (&[12_000_000_000], "Avg(s)", &["12.0"]),
-            (&[u64::MAX], "Avg(h)", &["5124095.6"]),
+            (&[u64::MAX], "Avg(h)", &["5,124,096"]),
             (&[40_000_000_000_000], "Avg(h)", &["11.1"]),
         ] {
             let expected: Vec<String> = cells.iter().map(|cell| (*cell).to_owned()).collect();
@@ -306,26 +252,23 @@ mod tests {
     }
 
     #[test]
-    fn averages_and_extremes_of_a_table_have_one_unit() {
-        let value = |ns| Some(Quantity::Ns(ns).into());
-        let specs = [
-            ("Avg", 0, vec![value(2_000), value(9_000)]),
-            ("Max", 0, vec![value(5_000_000), None]),
-        ];
-        let headings = columns(specs).into_iter().map(|column| column.heading);
-        assert_eq!(headings.collect::<Vec<_>>(), ["Avg(µs)", "Max(µs)"]);
-    }
-
-    #[test]
-    fn the_largest_total_decides() {
-        let total = |ns| texts("Busy", &[Quantity::TotalNs(ns), Quantity::TotalNs(9_600)]);
-        let shown = |heading: &str, cells: [&str; 2]| {
-            (heading.to_owned(), cells.map(str::to_owned).to_vec())
+    fn each_column_has_a_unit_of_its_own_but_sizes_that_are_subtracted() {
+        let headings = |specs: [(&'static str, u8, Vec<Option<Value>>); 2]| -> Vec<String> {
+            let columns = columns(specs).into_iter();
+            columns.map(|column| column.heading).collect()
         };
-        assert_eq!(total(27_200_000), shown("Busy(ms)", ["27.20", "0.01"]));
-        assert_eq!(total(2_720_000), shown("Busy(µs)", ["2720.00", "9.60"]));
-        assert_eq!(total(618_000_000), shown("Busy(ms)", ["618.00", "0.01"]));
-        assert_eq!(total(9_999_990_000), shown("Busy(s)", ["10.00", "<0.01"]));
+        let ns = |ns| Some(Quantity::Ns(ns).into());
+        let specs = [
+            ("Avg", 0, vec![ns(2_000), ns(9_000)]),
+            ("Max", 0, vec![ns(5_000_000), None]),
+        ];
+        assert_eq!(headings(specs), ["Avg(µs)", "Max(ms)"]);
+        let bytes = |bytes| Some(Quantity::TotalBytes(bytes).into());
+        let specs = [
+            ("Allocated", 0, vec![bytes(5_000_000)]),
+            ("Freed", 0, vec![bytes(2_000)]),
+        ];
+        assert_eq!(headings(specs), ["Allocated(MB)", "Freed(MB)"]);
     }
 
     #[test]
@@ -336,15 +279,12 @@ mod tests {
         );
         assert_eq!(
             (heading.as_str(), cells),
-            ("GB/s", vec!["3210.00".into(), "2.00".into()])
+            ("GB/s", vec!["3,210".into(), "2.00".into()])
         );
         let (heading, cells) = texts("", &[Quantity::FlopsPerS(2.5e10)]);
         assert_eq!((heading.as_str(), cells), ("GFLOP/s", vec!["25.0".into()]));
         let (heading, cells) = texts("", &[Quantity::ItemsPerS(819_000.0)]);
-        assert_eq!(
-            (heading.as_str(), cells),
-            ("k items/s", vec!["819.0".into()])
-        );
+        assert_eq!((heading.as_str(), cells), ("k items/s", vec!["819".into()]));
         let (heading, cells) = texts("Busy", &[Quantity::Share(0.996), Quantity::Share(0.0001)]);
         assert_eq!(
             (heading.as_str(), cells),

@@ -10,31 +10,97 @@ use super::number;
 use super::options::TableOptions;
 use super::quantity::{self, Quantity, Value};
 use super::words::{DIM, Words};
-use crate::profile::{FunctionRanks, Profile, RankSpread};
+use crate::profile::{FunctionRanks, Profile, RankProcess, RankSpread, Ranks};
 use crate::sanitize;
 
 /// The time of one function over the ranks.
-struct Row<'a> {
+struct Row {
     label: Label,
-    ranks: &'a FunctionRanks,
-    spread: &'a RankSpread,
+    /// Ranks that the times are of.
+    profiles: u32,
+    min_ns: u64,
+    mean_ns: u64,
+    max_ns: u64,
+    /// `None` of collectives, whose time is no work that could be spread evenly.
+    imbalance: Option<f64>,
+    /// The slowest rank; of collectives, the late one.
+    process: Option<String>,
+    is_collective: bool,
 }
 
-impl Row<'_> {
-    /// What the slowest rank takes longer than the mean, ns.
-    fn excess_ns(&self) -> u64 {
-        self.spread.max_ns.saturating_sub(self.spread.mean_ns)
+impl Row {
+    /// `None` if the function is not there.
+    fn new(of: &FunctionRanks, profile: &Profile, names: &RepeatedNames<'_>) -> Option<Self> {
+        let name = names.shown(profile.functions.get(of.function as usize)?);
+        let is_timed = |spread: &&RankSpread| spread.max_ns > 0;
+        let (spread, what) = match (&of.busy, &of.gpu) {
+            (Some(busy), _) if is_timed(&busy) => (busy, "busy"),
+            (_, Some(gpu)) if is_timed(&gpu) => (gpu, "span"),
+            _ => (&of.cpu, "CPU"),
+        };
+        let row = |what: &str, spread: &RankSpread| Self {
+            label: Label {
+                name: format!("{name} ({what})"),
+                ..Label::default()
+            },
+            profiles: of.profiles,
+            min_ns: spread.min_ns,
+            mean_ns: spread.mean_ns,
+            max_ns: spread.max_ns,
+            imbalance: spread.imbalance,
+            process: Some(process(
+                spread.slowest_rank,
+                &spread.slowest_host,
+                spread.slowest_pid,
+            )),
+            is_collective: false,
+        };
+        // Ranks that ran the function without a collective have nothing to compare.
+        let collectives = of.collectives.as_deref();
+        let Some(ranks) = collectives.filter(|ranks| ranks.profiles == of.profiles) else {
+            return Some(row(what, spread));
+        };
+        let waiting_ns = ranks.mean_ns.saturating_add(ranks.one_sided_mean_ns);
+        if ranks.other.mean_ns >= waiting_ns {
+            // The busy time has the wait for the late rank, which is short there.
+            return Some(row("without NCCL", &ranks.other));
+        }
+        let busy = Self {
+            imbalance: None,
+            process: None,
+            is_collective: true,
+            ..row("NCCL", spread)
+        };
+        if ranks.one_sided_mean_ns > ranks.mean_ns {
+            return Some(busy);
+        }
+        let late = ranks.late();
+        Some(Self {
+            min_ns: ranks.min_ns,
+            mean_ns: ranks.mean_ns,
+            max_ns: ranks.max_ns,
+            process: late.map(|late| format!("late: {}", process(late.rank, &late.host, late.pid))),
+            ..busy
+        })
     }
 
-    fn slowest(&self) -> String {
-        let process = match self.spread.slowest_rank {
-            Some(rank) => format!("rank {rank}"),
-            None => format!("process {}", self.spread.slowest_pid),
-        };
-        match self.spread.slowest_host.as_str() {
-            "" => process,
-            host => format!("{process} on {}", sanitize::short(host, MAX_HOST)),
-        }
+    /// What the slowest rank takes longer than the mean, ns; collectives come after all others.
+    fn order(&self) -> (bool, Reverse<u64>) {
+        let excess_ns = self.max_ns.saturating_sub(self.mean_ns);
+        (self.is_collective, Reverse(excess_ns))
+    }
+}
+
+/// `rank 3 on node7`, or the process id where the rank is not known.
+fn process(rank: Option<u32>, host: &str, pid: u32) -> String {
+    let process = RankProcess {
+        rank,
+        pid,
+        ..RankProcess::default()
+    };
+    match host {
+        "" => process.to_string(),
+        host => format!("{process} on {}", sanitize::short(host, MAX_HOST)),
     }
 }
 
@@ -42,21 +108,21 @@ impl Row<'_> {
 const MAX_HOST: usize = 30;
 
 /// Heading, rank of the column and its cell.
-type Spec = (&'static str, u8, fn(&Row<'_>) -> Option<Value>);
+type Spec = (&'static str, u8, fn(&Row) -> Option<Value>);
 
 const COLUMNS: &[Spec] = &[
     ("Ranks", 60, |row| {
-        Some(Quantity::Count(u64::from(row.ranks.profiles)).into())
+        Some(Quantity::Count(u64::from(row.profiles)).into())
     }),
-    ("Min", 70, |row| columns::ns(Some(row.spread.min_ns))),
-    ("Avg", 80, |row| columns::ns(Some(row.spread.mean_ns))),
-    ("Max", 90, |row| columns::ns(Some(row.spread.max_ns))),
+    ("Min", 70, |row| columns::ns(Some(row.min_ns))),
+    ("Avg", 80, |row| columns::ns(Some(row.mean_ns))),
+    ("Max", 90, |row| columns::ns(Some(row.max_ns))),
     ("Max/avg", 100, |row| {
-        let text = number::decimal(row.spread.imbalance?, 2).text();
+        let text = number::decimal(row.imbalance?, 2).text();
         Some(Quantity::Text(text).into())
     }),
     ("Slowest", 95, |row| {
-        Some(Quantity::Text(row.slowest()).into())
+        Some(Quantity::Text(row.process.clone()?).into())
     }),
 ];
 
@@ -71,43 +137,17 @@ pub(super) fn write(
         return;
     };
     let names = RepeatedNames::of(profile);
-    let rows = ranks.functions.iter().filter_map(|of| {
-        let function = profile.functions.get(of.function as usize)?;
-        let is_timed = |spread: &&RankSpread| spread.max_ns > 0;
-        let (spread, what) = match (&of.busy, &of.gpu) {
-            (Some(busy), _) if is_timed(&busy) => (busy, "busy"),
-            (_, Some(gpu)) if is_timed(&gpu) => (gpu, "span"),
-            _ => (&of.cpu, "CPU"),
-        };
-        let name = names.shown(function);
-        Some(Row {
-            label: Label {
-                name: format!("{name} ({what})"),
-                ..Label::default()
-            },
-            ranks: of,
-            spread,
-        })
-    });
-    let mut rows: Vec<Row<'_>> = rows.collect();
-    rows.sort_by_key(|row| Reverse(row.excess_ns()));
+    let rows = ranks.functions.iter();
+    let mut rows: Vec<Row> = rows
+        .filter_map(|of| Row::new(of, profile, &names))
+        .collect();
+    rows.sort_by_key(Row::order);
     let limit = options.activity_limit();
     hidden.rows += rows.len().saturating_sub(limit);
     rows.truncate(limit);
-    let mut words = Words::default();
-    let hosts = match ranks.hosts {
-        1 => "1 host".to_owned(),
-        hosts => format!("{hosts} hosts"),
-    };
-    words.add(
-        DIM,
-        &format!(
-            "{} profiles of {hosts}, the largest imbalance first: total time of each rank, 0 \
-             where a function did not run",
-            ranks.profiles
-        ),
-    );
-    words.write(out, options.color, options.width, 2);
+    for line in introduction(profile, ranks, &rows) {
+        line.write(out, options.color, options.width, 2);
+    }
     let columns = COLUMNS.iter().map(|(heading, rank, cell)| {
         let values = rows.iter().map(cell);
         (*heading, *rank, values.collect())
@@ -121,10 +161,44 @@ pub(super) fn write(
     out.push('\n');
 }
 
+/// What the rows are, and which of them need care.
+fn introduction(profile: &Profile, ranks: &Ranks, rows: &[Row]) -> Vec<Words> {
+    let hosts = match ranks.hosts {
+        1 => "1 host".to_owned(),
+        hosts => format!("{hosts} hosts"),
+    };
+    let mut lines = vec![format!(
+        "{} profiles of {hosts}, the largest imbalance first: total time of each rank, 0 where a \
+         function did not run",
+        ranks.profiles
+    )];
+    if rows.iter().any(|row| row.is_collective) {
+        lines.push(
+            "Collectives of NCCL come last: a rank waits in them for the late one, which has the \
+             least time"
+                .to_owned(),
+        );
+    }
+    let is_job = |of: &FunctionRanks| of.cpu.slowest_rank.is_some();
+    if profile.cupti.is_none() && ranks.functions.iter().all(is_job) {
+        lines.push(
+            "Without GPUPROF_CUPTI=on collectives are not told apart: a rank that waits in one \
+             looks slow"
+                .to_owned(),
+        );
+    }
+    let words = lines.iter().map(|line| {
+        let mut words = Words::default();
+        words.add(DIM, line);
+        words
+    });
+    words.collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::{Function, Ranks};
+    use crate::profile::Function;
 
     fn profile() -> Profile {
         let spread = |min_ns, mean_ns, max_ns, rank| RankSpread {

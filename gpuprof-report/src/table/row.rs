@@ -3,18 +3,10 @@
 use std::cmp::{Ordering, Reverse};
 
 use super::counters;
+use super::peak::{self, Limit, share};
 use super::qualifiers::Doubt;
 use crate::profile::{CounterValues, Device, Function, GpuSpanStats, Precision, Profile, TreeNode};
 use crate::settings::Sort;
-
-/// Which of a device's peaks a share is of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Limit {
-    /// Memory bandwidth.
-    Memory,
-    /// Arithmetic of this precision.
-    Arithmetic(Precision),
-}
 
 /// One row. `None` is a figure that does not exist or does not add up. Times in ns, rates per
 /// second.
@@ -49,7 +41,8 @@ pub(super) struct Figures {
     pub(super) bytes_per_s: Option<f64>,
     pub(super) flops_per_s: Option<f64>,
     pub(super) items_per_s: Option<f64>,
-    /// The larger of the bandwidth share and the arithmetic share, 1 being the peak.
+    /// The larger of the bandwidth share and the arithmetic share, 1 being the peak. Of copies
+    /// between host and device, the share of the link.
     pub(super) peak: Option<(f64, Limit)>,
     /// What the hardware counters measured while its kernels ran.
     pub(super) counters: Option<CounterValues>,
@@ -69,6 +62,8 @@ impl Figures {
                 function.precision,
             )
         });
+        let parts = function.gpu_on_each_device();
+        row.peak = peak::shown(row.peak, function, parts, devices);
         row.calls = function.calls;
         row.open_calls = (function.open_calls > 0).then_some(function.open_calls);
         row.open_ns = row.open_calls.map(|_| function.open_ns);
@@ -256,28 +251,6 @@ pub(super) fn gpu_inclusive(node: &TreeNode) -> u64 {
 pub(super) fn per_second(work: Option<f64>, ns: u64) -> Option<f64> {
     work.map(|work| work / (ns as f64 / 1e9))
         .filter(|rate| rate.is_finite())
-}
-
-/// Stated work over what the devices could have done in the same time, each weighted by the time it
-/// ran.
-///
-/// `None` where no work is stated or the peak of a device that ran is not known.
-fn share(
-    work: Option<f64>,
-    parts: &[GpuSpanStats],
-    devices: &[Device],
-    peak: impl Fn(&Device) -> Option<u64>,
-) -> Option<f64> {
-    let work = work?;
-    let mut possible = 0.0;
-    for part in parts {
-        let device = devices
-            .iter()
-            .find(|device| Some(device.ordinal) == part.device)?;
-        possible += peak(device)? as f64 * (part.timed_ns as f64 / 1e9);
-    }
-    let share = work / possible;
-    share.is_finite().then_some(share)
 }
 
 /// The functions that ran or are running, in the order wanted.

@@ -112,13 +112,13 @@ test('the first screen says how busy the GPU was and what to do first', () =>
 test('the call tree has the rows and figures of the text report', () =>
   withPage('04_train_digits', async (page) => {
     assert.deepEqual(await page.locator('#table thead th').allTextContents(), [
-      'Function / kernel', 'Busy(%)', 'Busy(ms)', 'Idle(%)', 'Calls', 'Avg(µs)', 'CPU(ms)',
-      'Peak(%)', 'MB/s', 'k items/s', 'CPU self(ms)', 'Span(ms)']);
-    assert.deepEqual(await cells(page, 0), ['train', '99.5', '26.82', '82.5', '15', '1787.82',
-      '153.61', '–', '–', '140.3', '9.91', '153.65']);
-    assert.deepEqual(await cells(page, 1), ['[CUDA memcpy DtoH]', '3.5', '0.95', '–', '660',
-      '1.43', '–', '–', '–', '–', '–', '–']);
-    assert.deepEqual((await cells(page, 2)).slice(0, 4), ['step', '96.0', '25.87', '~83.2']);
+      'Function / kernel', 'Busy(%)', 'Busy(ms)', 'Idle(%)', 'Calls', 'Avg(ms)', 'CPU(ms)',
+      'Peak(%)', 'GB/s', 'k items/s', 'CPU self(ms)', 'Span(ms)']);
+    assert.deepEqual(await cells(page, 0), ['train', '99.5', '26.8', '82.5', '15', '1.79',
+      '154', '–', '–', '140', '9.91', '154']);
+    assert.deepEqual(await cells(page, 1), ['[CUDA memcpy DtoH]', '3.5', '0.946', '–', '660',
+      '0.00143', '–', '–', '–', '–', '–', '–']);
+    assert.deepEqual((await cells(page, 2)).slice(0, 4), ['step', '96.0', '25.9', '~83.2']);
     assert.equal((await cells(page, 7))[7], '<0.1 mem');
     assert.deepEqual((await names(page)).slice(2, 7),
       ['step', 'backward', 'gpu::Gpu::product', 'matmul_tiled', '[CUDA memset]']);

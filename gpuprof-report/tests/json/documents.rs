@@ -4,8 +4,8 @@ use std::num::NonZeroU32;
 
 use gpuprof_report::json;
 use gpuprof_report::profile::{
-    Command, Function, FunctionRanks, MetaPair, Profile, RankSpread, Ranks, ScheduleSteps,
-    SpanStats, Throttle, UntimedReasons,
+    CollectiveRanks, Command, Function, FunctionRanks, MetaPair, Profile, RankSpread, Ranks,
+    ScheduleSteps, SpanStats, Throttle, UntimedReasons,
 };
 use gpuprof_report::settings::Sampling;
 use serde_json::{Map, Value, json};
@@ -81,7 +81,7 @@ pub(crate) fn add_kernel_tier(profile: &mut Profile) {
 }
 
 /// One object of every kind that a document may hold, of [`everything`].
-pub(crate) const OBJECTS: [&str; 34] = [
+pub(crate) const OBJECTS: [&str; 37] = [
     "",
     "/devices/0",
     "/cupti",
@@ -95,6 +95,9 @@ pub(crate) const OBJECTS: [&str; 34] = [
     "/ranks",
     "/ranks/functions/0",
     "/ranks/functions/0/gpu",
+    "/ranks/collectives",
+    "/ranks/collectives/least",
+    "/ranks/collectives/other",
     "/commands/0",
     "/findings/0",
     "/functions/0/kernels/0",
@@ -162,8 +165,15 @@ fn ranks() -> Ranks {
     (spread.imbalance, spread.slowest_rank) = (Some(1.5), Some(7));
     spread.slowest_host = "node7".into();
     let mut function = FunctionRanks::default();
-    (function.gpu, function.busy) = (Some(spread.clone()), Some(spread));
+    (function.gpu, function.busy) = (Some(spread.clone()), Some(spread.clone()));
+    let mut collectives = CollectiveRanks::default();
+    (collectives.profiles, collectives.calls) = (2, Some(100));
+    (collectives.min_ns, collectives.mean_ns, collectives.max_ns) = (46, 223, 400);
+    (collectives.least.rank, collectives.most.rank) = (Some(1), Some(0));
+    collectives.other = spread;
+    function.collectives = Some(Box::new(collectives.clone()));
     let mut ranks = Ranks::default();
+    ranks.collectives = Some(collectives);
     ranks.functions = vec![function];
     ranks
 }

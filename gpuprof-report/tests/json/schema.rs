@@ -96,6 +96,8 @@ fn may_be_omitted(pointer: &str, key: &str) -> bool {
     let optional = [
         ("", "ranks"),
         ("", "steps"),
+        ("/ranks", "collectives"),
+        ("/ranks/functions/0", "collectives"),
         ("/steps/slowest/0", "rank"),
         ("/kernels/0", "histogram"),
     ];

@@ -233,6 +233,7 @@ impl Collector {
         }
         if profile.cupti.is_some() {
             profile.throttled = nvml::throttled(limit);
+            nvml::add_links(&mut profile.devices, limit);
         }
         profile.diagnostics.notes.extend(note.map(str::to_owned));
         profile.findings = findings::findings(&profile);

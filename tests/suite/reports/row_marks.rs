@@ -290,7 +290,7 @@ fn tasks_that_share_a_stream_are_marked_and_add_up_to_its_time() {
     assert_eq!(function(&profile, "serve").gpu_nested_ns, 4_800 * US);
     let text = full_report(&profile);
     let row = |name| cells(&text, "Function, all paths", name);
-    assert!(row("request").contains(&"÷4800.0"), "{text}");
+    assert!(row("request").contains(&"÷4.80"), "{text}");
     assert!(row("serve").contains(&"Σ÷4.80"), "{text}");
     assert!(profile.wall_ns >= 4_800 * US);
     assert!(

@@ -242,7 +242,7 @@ fn cut_rows_are_summed_in_one() {
     let others: Vec<&str> = tree_rows(&ended)[1].split_whitespace().collect();
     assert_eq!(
         others[..8],
-        ["…", "3", "others", "55.6", "75.0", "13", "–", "52.00"],
+        ["…", "3", "others", "55.6", "75.0", "13", "–", "52.0"],
         "{}",
         ended.stderr
     );

@@ -1,10 +1,11 @@
 //! Promise: if NVML reports that a device ran below its clocks, the profile and a finding say so,
-//! with the reason; otherwise they are silent.
+//! with the reason; otherwise they are silent. And the link that NVML reports is what host copies
+//! are compared with.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use cudarc::driver::CudaStream;
+use cudarc::driver::{CudaSlice, CudaStream};
 use gpuprof::profile::{FindingRule, ThrottleReason};
 use gpuprof::{Profile, gpu_profile};
 use simnvml::{Simulated, State};
@@ -17,6 +18,7 @@ pub(crate) const MODULE: Module = Module::new(
     &[tests![
         a_hot_device_is_told_and_an_idle_one_is_not,
         a_sample_weighs_as_much_as_the_time_it_covers,
+        host_copies_are_a_share_of_the_link_that_nvml_reports,
     ]],
 );
 
@@ -93,4 +95,27 @@ fn a_hot_device_is_told_and_an_idle_one_is_not() {
     nvml.set(state(IDLE, 345));
     let cool_again = profile(&t);
     assert!(cool_again.throttled.is_empty(), "a session begins anew");
+}
+
+#[gpu_profile(bytes = 4 * host.len())]
+fn upload(stream: &Arc<CudaStream>, host: &[f32]) -> CudaSlice<f32> {
+    stream.clone_htod(host).expect("a copy")
+}
+
+fn host_copies_are_a_share_of_the_link_that_nvml_reports() {
+    let _nvml = simnvml::install();
+    let t = tier();
+    t.sim.set_kernel_ns("memcpy", MS);
+    let session = t.session();
+    // 3.94 MB in 1 ms, a quarter of 16 lanes of generation 3.
+    drop(upload(&t.gpu.stream, &vec![1.0; 984_615]));
+    let profile = t.finish(session);
+    let link = profile.devices[0].peak_link_bytes_per_s;
+    assert_eq!(link, Some(16 * 984_615_385));
+    let table = profile.to_string();
+    let row = table
+        .lines()
+        .find(|line| line.starts_with("throttling::upload  "));
+    let row = row.unwrap_or_else(|| panic!("{table}"));
+    assert!(row.contains("25.0 link"), "{row}");
 }

@@ -104,7 +104,7 @@ fn a_call_beside_an_untimed_one_is_marked() {
     assert_eq!(function(&profile, "untimed").untimed.sampled_out, 1);
     assert!(function(&profile, "timed").gpu_overlaps);
     assert_eq!(gpu(&profile, "timed").times.self_ns, 20 * MS);
-    assert!(profile.to_string().contains("≤20.00"), "{profile}");
+    assert!(profile.to_string().contains("≤20.0"), "{profile}");
 }
 
 fn a_call_beside_one_that_automatic_sampling_leaves_out_is_marked() {

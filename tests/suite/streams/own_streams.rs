@@ -244,7 +244,7 @@ fn a_sum_of_what_is_inside_says_that_it_lacks_calls() {
     let sum = function(&profile, "has_none");
     assert_eq!((sum.gpu_nested_ns, sum.gpu_nested_partial), (1_000, true));
     let report = profile.to_string();
-    assert!(report.contains("Σ≥1000 "), "{report}");
+    assert!(report.contains("Σ≥1.00 "), "{report}");
 
     // An untimed span nested in a timed span of the same stream is part of that span's time, so the
     // sum lacks nothing.

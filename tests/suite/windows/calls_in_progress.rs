@@ -241,7 +241,7 @@ fn a_function_that_runs_is_not_listed_as_never_called() {
             "{table}"
         );
         assert!(!line("never called:").contains("serve"), "{table}");
-        assert!(table.contains("Open(ns)"), "{table}");
+        assert!(table.contains("Open(µs)"), "{table}");
     });
     assert!(!w.finish(session).to_string().contains("in progress"));
 }

@@ -46,3 +46,26 @@ fn collectives_need_no_more_blocks() {
     assert!(speaks("all_reduce"));
     assert!(!speaks(ALL_REDUCE));
 }
+
+#[test]
+fn the_function_whose_collective_is_exposed_is_named() {
+    let all_reduce = |each_ns, beside_ns| {
+        let mut collective = kernel(ALL_REDUCE, 10, each_ns);
+        collective.concurrent_ns = Some(beside_ns);
+        collective
+    };
+    // The hidden one takes longer, and the program's row is the sum of both.
+    let hidden = function("hidden", 10, 4 * MS).kernels([all_reduce(4 * MS, 38 * MS)]);
+    let exposed = function("exposed", 10, 2 * MS).kernels([all_reduce(2 * MS, MS)]);
+    let mut profile = program(h200(), [hidden, exposed, beside(MS)], &[]);
+    let is_other = |k: &KernelStats| k.symbol != ALL_REDUCE;
+    profile.kernels.retain(is_other);
+    profile.kernels.push(all_reduce(6 * MS, 39 * MS));
+    let finding = the("exposed-collectives", &profile);
+    assert_eq!(finding.function.as_deref(), Some("exposed"));
+    assert_eq!(finding.gain_ns, 21 * MS);
+    // As much again was launched outside of every function.
+    profile.kernels.push(all_reduce(3 * MS, 0));
+    let finding = the("exposed-collectives", &profile);
+    assert_eq!(finding.function, None);
+}

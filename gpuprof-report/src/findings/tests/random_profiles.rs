@@ -4,7 +4,8 @@ use fastrand::Rng;
 
 use super::*;
 use crate::profile::{
-    ApiKind, CopyKind, CounterMean, CounterValues, Metric, Throttle, ThrottleReason,
+    ApiKind, CollectiveRanks, CopyKind, CounterMean, CounterValues, Metric, RankSpread, Ranks,
+    Throttle, ThrottleReason,
 };
 
 /// Mostly small, sometimes 0, sometimes as large as it gets.
@@ -180,7 +181,29 @@ fn random_profile(rng: &mut Rng) -> Profile {
         sampled_ns: number(rng),
         ..Throttle::default()
     }];
+    profile.ranks = maybe(rng, random_ranks);
     profile
+}
+
+fn random_ranks(rng: &mut Rng) -> Ranks {
+    let collectives = maybe(rng, |rng| CollectiveRanks {
+        profiles: rng.u32(..9),
+        calls: maybe(rng, number),
+        min_ns: number(rng),
+        mean_ns: number(rng),
+        max_ns: number(rng),
+        least_other_ns: number(rng),
+        other: RankSpread {
+            mean_ns: number(rng),
+            ..RankSpread::default()
+        },
+        ..CollectiveRanks::default()
+    });
+    Ranks {
+        profiles: rng.u32(..9),
+        collectives,
+        ..Ranks::default()
+    }
 }
 
 #[test]

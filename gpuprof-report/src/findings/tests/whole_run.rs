@@ -1,7 +1,7 @@
 //! Rules about the program as a whole.
 
 use super::*;
-use crate::profile::{LaunchLine, LaunchStacks, Throttle};
+use crate::profile::{GpuSpanStats, LaunchLine, LaunchStacks, Throttle};
 
 fn spread(change: impl FnOnce(&mut SpanStats)) -> Profile {
     let varied = |f: &mut Function| {
@@ -42,6 +42,37 @@ fn a_wide_spread_is_reported() {
     let mut floor = spread(|_| ());
     floor.diagnostics.event_overhead_ns = Some(8_100);
     assert!(!speaks("wide-spread", &floor), "near the event overhead");
+}
+
+#[test]
+fn the_difference_of_two_devices_is_no_spread() {
+    let mut two = spread(|_| ());
+    let gpu = two.functions[0].gpu.as_mut().unwrap();
+    gpu.timed_calls = 200;
+    let part = |device, each_ns| GpuSpanStats {
+        device: Some(device),
+        timed_calls: 100,
+        times: SpanStats {
+            total_ns: 100 * each_ns,
+            mean_ns: each_ns,
+            p50_ns: each_ns,
+            p99_ns: each_ns,
+            max_ns: each_ns,
+            ..SpanStats::default()
+        },
+        ..GpuSpanStats::default()
+    };
+    two.functions[0].gpu_by_device = vec![part(0, 80 * US), part(1, 500 * US)];
+    assert!(!speaks("wide-spread", &two), "one device is slower");
+    // The second device has a spread of its own: 20 of 100 µs in 100 calls.
+    let times = &mut two.functions[0].gpu_by_device[1].times;
+    (times.total_ns, times.mean_ns, times.p50_ns) = (10 * MS, 100 * US, 80 * US);
+    let finding = the("wide-spread", &two);
+    assert_eq!(
+        finding.evidence,
+        "p99 500 µs on GPU 1, median 80.0 µs, longest 500 µs"
+    );
+    assert_eq!(finding.gain_ns, 2 * MS);
 }
 
 #[test]

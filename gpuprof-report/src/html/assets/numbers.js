@@ -25,11 +25,16 @@ function percent(share) {
   return value.toFixed(1);
 }
 
-// Three significant digits.
-function significant(value) {
-  if (Math.round(value * 100) < 1000) return decimal(value, 2);
-  if (Math.round(value * 10) < 1000) return value.toFixed(1);
-  return count(value);
+// Three significant digits, of which at most so many are after the decimal point.
+function significant(value, most = 2) {
+  if (value === 0) return '0';
+  const scaled = digits => Math.round(value * 10 ** digits);
+  let digits = 2 - Math.floor(Math.log10(value));
+  // Held against the rounded value: 9.996 is 10.0.
+  if (scaled(digits) >= 1000) digits -= 1;
+  digits = Math.min(Math.max(digits, 0), most);
+  if (digits === 0 && value >= 0.5) return count(value);
+  return decimal(scaled(digits) / 10 ** digits || value, digits);
 }
 
 function duration(ns) {
@@ -65,6 +70,6 @@ function digits(column, value) {
     case 'count': return count(value);
     case 'share': return percent(value);
     case 'text': return value;
-    default: return decimal(value / column.scale, column.digits);
+    default: return significant(value / column.scale, column.digits);
   }
 }

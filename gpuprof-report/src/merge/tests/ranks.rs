@@ -286,3 +286,42 @@ fn parts_of_a_job_that_are_merged_again_are_the_job() {
     let other = whole(&[&low, &of_job(None, None)]);
     assert_eq!(other.diagnostics.notes, low.diagnostics.notes);
 }
+
+#[test]
+fn a_profile_that_is_merged_twice_is_noted_and_its_rank_is_one() {
+    let of_four = |number| Profile {
+        world_size: Some(4),
+        ..rank(number, 10)
+    };
+    let mut checkpoint = of_four(1);
+    checkpoint.wall_ns /= 2;
+    let merged = merge(&[of_four(0), of_four(1), checkpoint, of_four(2), of_four(3)]);
+    assert_eq!(
+        merged.diagnostics.notes,
+        [
+            "1 merged profile repeats another one of the same process and start, and counts twice: \
+          rank 1"
+        ]
+    );
+    let parts = [&[0, 1][..], &[2, 3]].map(|part| {
+        let ranks: Vec<Profile> = part.iter().map(|number| of_four(*number)).collect();
+        merge(&ranks)
+    });
+    let [low, high] = &parts;
+    let job = merge(&[low.clone(), high.clone()]);
+    assert_eq!(job.diagnostics.notes, [""; 0]);
+    let twice = merge(&[low.clone(), high.clone(), low.clone()]);
+    assert_eq!(
+        twice.diagnostics.notes,
+        [
+            "1 merged profile repeats another one of the same process and start, and counts twice: \
+          a merged profile of 2"
+        ]
+    );
+    // A later window of the same process.
+    let mut later = of_four(1);
+    later.started_at = "2026-11-22T17:59:30Z".into();
+    let windows = merge(&[of_four(1), later]);
+    let of_repeats = |note: &&String| note.contains("repeat");
+    assert_eq!(windows.diagnostics.notes.iter().find(of_repeats), None);
+}

@@ -96,6 +96,21 @@ unsafe extern "C" fn nvmlDeviceGetMaxClockInfo(
     unsafe { write_value(device, clock, crate::Simulated::MAX_CLOCK) }
 }
 
+#[unsafe(no_mangle)]
+unsafe extern "C" fn nvmlDeviceGetMaxPcieLinkGeneration(
+    device: *const c_void,
+    generation: *mut u32,
+) -> u32 {
+    // SAFETY: the caller passes a valid place for the value.
+    unsafe { write_value(device, generation, crate::Simulated::LINK[0]) }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn nvmlDeviceGetMaxPcieLinkWidth(device: *const c_void, lanes: *mut u32) -> u32 {
+    // SAFETY: the caller passes a valid place for the value.
+    unsafe { write_value(device, lanes, crate::Simulated::LINK[1]) }
+}
+
 /// Writes `value` if the device is the simulated one and no failure was set.
 ///
 /// # Safety

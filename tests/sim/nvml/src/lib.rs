@@ -58,6 +58,8 @@ impl Simulated {
     pub const UUID: &str = "GPU-73696d75-6c61-7465-642d-6465762d3030";
     /// The device's maximum SM clock, MHz.
     pub const MAX_CLOCK: u32 = 1_980;
+    /// Generation and lanes of the device's PCIe link.
+    pub const LINK: [u32; 2] = [3, 16];
 
     /// Sets the device's answers.
     ///
