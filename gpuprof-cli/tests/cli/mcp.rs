@@ -2,7 +2,6 @@
 //! comes out.
 
 mod agent;
-mod program;
 
 use std::fs;
 use std::path::Path;
@@ -13,7 +12,7 @@ use gpuprof_report::profile::Profile;
 use gpuprof_report::table::{self, TableOptions};
 use serde_json::{Value, json};
 
-use super::{SMALL, ended, gpuprof, recorded};
+use super::{SMALL, ended, gpuprof, live_program, recorded};
 use agent::Agent;
 
 fn digits() -> (String, Profile) {
@@ -294,7 +293,7 @@ fn each_answer_is_of_the_profile_as_it_is_then() {
 #[test]
 fn a_running_program_is_asked_for_each_answer() {
     let folder = tempfile::tempdir().expect("a folder");
-    program::serve(folder.path(), 41, SMALL);
+    live_program::serve(folder.path(), 41, SMALL);
     let mut agent = Agent::with_runtime_folder("41", folder.path());
     for _ in 0..2 {
         let answer = agent.call("function", json!({"name": "model::step"}));
