@@ -117,8 +117,7 @@ fn it_ends_and_gives_the_screen_back_if_no_key_can_come_any_more() {
     let (keys, mut screen) = (Terminal::new(), Terminal::new());
     let (mut child, _folder) = watching(&keys, &mut screen);
     drop(keys);
-    let status = end_of(&mut child).expect("it ends");
-    assert_eq!(status.code(), Some(1));
+    assert!(end_of(&mut child).is_some(), "it went on");
     screen.wait_for("\u{1b}[?1049l");
 }
 
