@@ -1,4 +1,4 @@
-//! Addresses and methods that are accepted.
+//! Addresses and methods that are accepted, and what a forked child keeps of a connection.
 
 use support::program::Program;
 use support::suite::Test;
@@ -10,6 +10,7 @@ use super::{calls, free_port, serve};
 pub(super) const TESTS: &[Test] = tests![
     each_form_of_the_loopback_address_is_of_this_machine_alone,
     the_head_of_a_page_has_its_length_and_no_text,
+    a_forked_child_keeps_no_descriptor,
 ];
 
 /// Also of IPv4 in the form of IPv6, which is no loopback address by itself.
@@ -41,4 +42,11 @@ fn the_head_of_a_page_has_its_length_and_no_text() {
         .and_then(|length| length.parse().ok())
         .expect("a length");
     assert!(length > 100, "{head:?}");
+}
+
+fn a_forked_child_keeps_no_descriptor() {
+    let program = Program::new("forking with a client");
+    let program = program.env("GPUPROF_METRICS", format!("listen={}", free_port()));
+    let ended = program.run();
+    assert_eq!(String::from_utf8_lossy(&ended.stdout), "{}\n", "{ended:?}");
 }
