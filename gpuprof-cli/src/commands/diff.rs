@@ -14,8 +14,8 @@ use crate::output::{self, Exit, complain};
 
 /// Compares the runs of two versions: which functions and kernels became faster or slower
 ///
-/// Each file is a run. Two paths without --vs are the old and the new version. Exit code 0: no regression is shown; 1: a regression; 2: bad input; 3, with
-/// --strict: the runs do not decide it.
+/// Each file is a run. Two paths without --vs are the old and the new version. Exit code 0: no
+/// regression is shown; 1: a regression; 2: bad input; 3, with --strict: the runs do not decide it.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {

@@ -13,7 +13,7 @@ pub(crate) fn effective() -> u32 {
 /// Whether the process has rights that whoever started it lacks: of a set-user-id or set-group-id
 /// program, or of file capabilities.
 pub(crate) fn has_foreign_rights() -> bool {
-    // SAFETY: the call has no preconditions; it returns 0 for a value that the system does not have.
+    // SAFETY: the call has no preconditions, and returns 0 for what the system does not have.
     unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
 }
 

@@ -1,5 +1,5 @@
-//! Ends the screen on a signal, and if its terminal is gone. The loop that reads keys is crossterm's
-//! and never returns from the end of its input.
+//! Ends the screen on a signal, and if its terminal is gone. The loop that reads keys is
+//! crossterm's and never returns from the end of its input.
 
 use std::fs::File;
 use std::io::{self, IsTerminal};

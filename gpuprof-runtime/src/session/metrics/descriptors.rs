@@ -6,8 +6,10 @@ use std::os::fd::{AsRawFd, RawFd};
 
 use tokio::net::TcpStream;
 
-use super::server::MAX_CONNECTIONS;
 use crate::os::noted_descriptor::NotedDescriptor;
+
+/// Clients at once. One more takes the place of the one that has not sent its request for longest.
+pub(super) const MAX_CONNECTIONS: usize = 16;
 
 static LISTENER: NotedDescriptor = NotedDescriptor::new();
 /// What the thread waits on: tokio has two epoll descriptors, one of what wakes it, and with its
