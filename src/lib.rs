@@ -148,7 +148,7 @@
 //! - `GPUPROF_METRICS`: with the feature metrics, serve metrics for Prometheus on ADDRESS, and
 //!   write them into the text file PATH at exit and at each checkpoint; both take `{pid}` and
 //!   `{rank}`. Takes off, or a comma list of `listen=ADDRESS` and `prometheus=PATH`; ADDRESS is a
-//!   port of 127.0.0.1 or `IP:PORT`; default: `off`.
+//!   port of 127.0.0.1, `IP:PORT` or `localhost:PORT`; default: `off`.
 //! - `GPUPROF_LIVE`: let gpuprof top, snapshot and trace connect. Takes off or on; default: `off`.
 
 #[cfg(not(feature = "enable"))]

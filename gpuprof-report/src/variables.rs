@@ -210,7 +210,7 @@ pub const VARIABLES: [Variable; 19] = [
         name: "GPUPROF_METRICS",
         default: "off",
         accepts: "off, or a comma list of listen=ADDRESS and prometheus=PATH; ADDRESS is a port of \
-                  127.0.0.1 or IP:PORT",
+                  127.0.0.1, IP:PORT or localhost:PORT",
         meaning: "with the feature metrics, serve metrics for Prometheus on ADDRESS, and write \
                   them into the text file PATH at exit and at each checkpoint; both take {pid} and \
                   {rank}",

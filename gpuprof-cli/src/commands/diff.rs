@@ -14,8 +14,8 @@ use crate::output::{self, Exit, complain};
 
 /// Compares the runs of two versions: which functions and kernels became faster or slower
 ///
-/// Each file is a run. Exit code 0: no regression is shown; 1: a regression; 2: bad input; 3, with
-/// --strict: the runs do not decide it.
+/// Each file is a run. Two paths without --vs are the old and the new version. Exit code 0: no
+/// regression is shown; 1: a regression; 2: bad input; 3, with --strict: the runs do not decide it.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
@@ -23,8 +23,8 @@ pub(crate) struct Arguments {
     #[arg(required = true, value_name = "OLD")]
     old: Vec<PathBuf>,
 
-    /// Runs of the new version
-    #[arg(long, required = true, num_args = 1.., value_name = "NEW")]
+    /// Runs of the new version [default: the second of two paths]
+    #[arg(long, num_args = 1.., value_name = "NEW")]
     vs: Vec<PathBuf>,
 
     /// Fail only on functions and kernels whose name matches, and which take at least PERCENT
@@ -60,6 +60,7 @@ pub(crate) struct Arguments {
 
 const EXAMPLES: &str = "\
 Examples:
+  gpuprof diff old.json new.json
   gpuprof diff old/ --vs new/
   gpuprof diff old/*.json --vs new/*.json --fail-on '^model:::5' --strict
   gpuprof diff old/ --vs new/ --format markdown -o comment.md
@@ -111,7 +112,11 @@ fn percent(text: &str) -> Result<f64, String> {
 
 /// Runs the command.
 pub(crate) fn run(arguments: &Arguments) -> Exit {
-    let (Some(old), Some(new)) = (read(&arguments.old), read(&arguments.vs)) else {
+    let Some((old, new)) = sides(arguments) else {
+        complain("name the runs of the new version after --vs: only two paths do without it");
+        return Exit::BadInput;
+    };
+    let (Some(old), Some(new)) = (read(old), read(new)) else {
         return Exit::BadInput;
     };
     let mut options = Options::default();
@@ -132,6 +137,15 @@ pub(crate) fn run(arguments: &Arguments) -> Exit {
     match output::write(result.as_bytes(), arguments.output.as_deref()) {
         Exit::Success => answer(arguments, &comparison, &gate),
         failed => failed,
+    }
+}
+
+/// The runs of the old and of the new version; `None` if nothing says which are which.
+fn sides(arguments: &Arguments) -> Option<(&[PathBuf], &[PathBuf])> {
+    match (arguments.old.as_slice(), arguments.vs.as_slice()) {
+        (paths @ [_, _], []) => Some(paths.split_at(1)),
+        (_, []) => None,
+        sides => Some(sides),
     }
 }
 

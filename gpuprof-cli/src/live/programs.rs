@@ -15,6 +15,9 @@ const MAX_NAME: usize = 100;
 /// Programs that a message lists.
 const MAX_LISTED: usize = 20;
 
+/// A program of another user refuses root too, so that root looks for its own alone.
+const ROOT: u32 = 0;
+
 const START_IT: &str = "start it with GPUPROF_LIVE=1; the socket opens at its first profiled call";
 
 /// Connects to the program with this process id or, if it is no number, file name.
@@ -26,9 +29,13 @@ pub(crate) fn connect(target: &str) -> Result<Connection, String> {
     let folder = folder_path(std::env::var_os("XDG_RUNTIME_DIR").as_deref(), user);
     // That of a program which was started without the variable, by a service for example.
     let other = folder_path(None, user);
-    connect_in(&folder, user, target).or_else(|problem| match folder == other {
+    let found = connect_in(&folder, user, target).or_else(|problem| match folder == other {
         true => Err(problem),
         false => connect_in(&other, user, target).map_err(|_| problem),
+    });
+    found.map_err(|problem| match user {
+        ROOT => format!("{problem} (this command runs as root and sees programs of root alone)"),
+        _ => problem,
     })
 }
 

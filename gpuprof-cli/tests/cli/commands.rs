@@ -100,3 +100,18 @@ fn doctor_exits_as_the_driver_is() {
         );
     }
 }
+
+#[test]
+fn a_program_that_root_does_not_see_is_said_to_be_looked_for_as_root() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for command in ["snapshot", "top"] {
+        let mut asked = gpuprof(&[command, "no-such-program"]);
+        asked.env("XDG_RUNTIME_DIR", folder.path());
+        let found = ended(asked);
+        assert_eq!(found.code, Some(2), "{found:?}");
+        let said = "(this command runs as root and sees programs of root alone)\n";
+        let is_root = rustix::process::geteuid().is_root();
+        assert_eq!(found.stderr.ends_with(said), is_root, "{found:?}");
+        assert_eq!(found.stderr.lines().count(), 1, "{found:?}");
+    }
+}

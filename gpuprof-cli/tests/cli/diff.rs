@@ -163,8 +163,27 @@ fn bad_input_is_named_and_ends_with_2() {
     ] {
         assert_eq!(diff(folder.path(), wrong).code, Some(2), "{wrong:?}");
     }
-    let found = ended(gpuprof(&["diff", "/nothing/here.json"]));
-    assert_eq!(found.code, Some(2), "without --vs");
+}
+
+#[test]
+fn two_paths_are_the_old_and_the_new_version() {
+    let folder = noisy(0.3, 1);
+    let run = |arguments: &[&str]| {
+        let mut command = gpuprof(&["diff"]);
+        command.args(arguments).current_dir(folder.path());
+        ended(command)
+    };
+    let stated = run(&["old/0.json", "--vs", "new/0.json"]);
+    assert!(stated.stdout.contains("kernel_2"), "{stated:?}");
+    assert_eq!(run(&["old/0.json", "new/0.json"]), stated);
+    assert_eq!(run(&["old", "new"]), stated);
+    for unclear in [&["old"][..], &["old", "new", "old"]] {
+        let found = run(unclear);
+        assert_eq!((found.code, &*found.stdout), (Some(2), ""), "{found:?}");
+        let line = "gpuprof: name the runs of the new version after --vs: only two paths do \
+                    without it\n";
+        assert_eq!(found.stderr, line);
+    }
 }
 
 #[test]

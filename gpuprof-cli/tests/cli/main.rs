@@ -7,11 +7,15 @@ mod export;
 #[cfg(not(feature = "parquet"))]
 mod export_without_parquet;
 mod hostile_files;
+#[cfg(any(feature = "mcp", feature = "top"))]
+mod live_program;
 #[cfg(feature = "mcp")]
 mod mcp;
 mod merge;
 mod run;
 mod show;
+#[cfg(feature = "top")]
+mod top;
 mod trace;
 
 use std::path::{Path, PathBuf};

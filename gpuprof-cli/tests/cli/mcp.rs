@@ -2,7 +2,7 @@
 //! comes out.
 
 mod agent;
-mod program;
+mod wrong_lines;
 
 use std::fs;
 use std::path::Path;
@@ -13,7 +13,7 @@ use gpuprof_report::profile::Profile;
 use gpuprof_report::table::{self, TableOptions};
 use serde_json::{Value, json};
 
-use super::{SMALL, ended, gpuprof, recorded};
+use super::{SMALL, ended, gpuprof, live_program, recorded};
 use agent::Agent;
 
 fn digits() -> (String, Profile) {
@@ -239,19 +239,23 @@ fn nothing_of_a_file_that_is_no_profile_comes_out() {
     let (_folder, secret) = file(r#"{"schema": "gpuprof.profile/1", "program": ["s3cret"]}"#);
     let (_other, path) = file(SMALL);
     let mut agent = Agent::of(&path);
-    assert_eq!(
-        agent.call("diff", json!({"old": [&secret]})),
-        Err(format!("{secret}: is no JSON profile of gpuprof"))
-    );
-    // The agent's own words, and what never ends, are not read as files.
-    for (device, shown) in [
+    let folder = Path::new(&secret).parent().expect("a folder");
+    let folder = folder.to_str().expect("UTF-8");
+    for (asked, shown) in [
+        (&*secret, &*secret),
+        (folder, folder),
+        (&format!("{folder}/*.json"), &format!("{folder}/*.json")),
+        ("/", "/"),
+        ("/no/where.json", "/no/where.json"),
+        ("/no/*.json", "/no/*.json"),
+        // The agent's own words, and what never ends, are not read as files.
         ("-", "standard input"),
         ("/dev/stdin", "/dev/stdin"),
         ("/dev/zero", "/dev/zero"),
     ] {
         assert_eq!(
-            agent.call("diff", json!({"old": [device]})),
-            Err(format!("{shown}: is no file that can be read"))
+            agent.call("diff", json!({"old": [asked]})),
+            Err(format!("{shown}: no profile is there"))
         );
     }
     agent.end();
@@ -294,7 +298,7 @@ fn each_answer_is_of_the_profile_as_it_is_then() {
 #[test]
 fn a_running_program_is_asked_for_each_answer() {
     let folder = tempfile::tempdir().expect("a folder");
-    program::serve(folder.path(), 41, SMALL);
+    live_program::serve(folder.path(), 41, SMALL);
     let mut agent = Agent::with_runtime_folder("41", folder.path());
     for _ in 0..2 {
         let answer = agent.call("function", json!({"name": "model::step"}));
@@ -316,8 +320,6 @@ fn a_running_program_is_asked_for_each_answer() {
 fn wrong_questions_are_refused_and_the_next_is_answered() {
     let (_folder, path) = file(SMALL);
     let mut agent = Agent::of(&path);
-    agent.say("{\"jsonrpc\": \"2.0\", \"id\": ");
-    agent.say("no JSON");
     agent.say("");
     for (tool, asked, problem) in [
         ("summary", json!({"limt": 3}), "unknown field `limt`"),

@@ -7,6 +7,8 @@
 
 mod fields;
 #[cfg(feature = "serde")]
+mod impossible;
+#[cfg(feature = "serde")]
 mod read_json;
 #[cfg(test)]
 mod schema;
@@ -19,6 +21,8 @@ use crate::profile::Profile;
 #[cfg(feature = "trace")]
 pub(crate) use writer::push_string;
 
+#[cfg(feature = "serde")]
+pub use impossible::Impossible;
 #[cfg(feature = "serde")]
 pub use read_json::{ReadError, from_str, read};
 

@@ -5,6 +5,7 @@ use std::io::{self, Read};
 
 use serde::Deserialize;
 
+use super::impossible::{self, Impossible};
 use crate::profile::{Profile, SCHEMA};
 use crate::sanitize;
 
@@ -31,7 +32,9 @@ pub fn from_str(text: &str) -> Result<Profile, ReadError> {
     let header: Header = serde_json::from_str(text).map_err(ReadError::NotAProfile)?;
     match header.schema {
         Some(schema) if schema == SCHEMA => {
-            serde_json::from_str(text).map_err(ReadError::NotAProfile)
+            let profile = serde_json::from_str(text).map_err(ReadError::NotAProfile)?;
+            impossible::check(&profile).map_err(ReadError::Impossible)?;
+            Ok(profile)
         }
         schema => Err(ReadError::Schema(schema)),
     }
@@ -47,6 +50,8 @@ pub enum ReadError {
     NotAProfile(serde_json::Error),
     /// The document is of another format or version; holds its `schema`, `None` if it has none.
     Schema(Option<String>),
+    /// The document contradicts itself.
+    Impossible(Impossible),
 }
 
 impl fmt::Display for ReadError {
@@ -69,6 +74,10 @@ impl fmt::Display for ReadError {
                 "the document has no field \"schema\": it is not a profile of gpuprof; \
                  GPUPROF_REPORT=json=PATH writes one"
             ),
+            Self::Impossible(what) => write!(
+                f,
+                "the profile contradicts itself: {what}; it is not as gpuprof wrote it"
+            ),
         }
     }
 }
@@ -78,7 +87,7 @@ impl std::error::Error for ReadError {
         match self {
             Self::Io(error) => Some(error),
             Self::NotAProfile(error) => Some(error),
-            Self::Schema(_) => None,
+            Self::Schema(_) | Self::Impossible(_) => None,
         }
     }
 }

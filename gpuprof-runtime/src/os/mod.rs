@@ -4,6 +4,7 @@ pub(crate) mod atomic_file;
 pub(crate) mod fd;
 pub(crate) mod fork;
 pub(crate) mod modules;
+pub(crate) mod noted_descriptor;
 #[cfg(feature = "trace")]
 pub(crate) mod poll;
 mod thread_scheduling;

@@ -12,10 +12,13 @@ use super::{checkpoint, exit, live, signals};
 use crate::collector::{self, collector};
 use crate::cupti;
 use crate::nvml;
-use crate::os::{fd, fork};
+use crate::os::{fd, fork, user};
 use crate::settings::{self, CuptiMode, Mode, Settings};
 use crate::span::overhead;
 use gpuprof_report::profile::Profile;
+
+const FOREIGN_RIGHTS: &str = "off: this program has rights that its user lacks (set-user-id, \
+                              set-group-id or file capabilities)";
 
 /// Opens the window that the environment describes, unless a window was opened before.
 pub(crate) fn start_from_environment() {
@@ -28,7 +31,11 @@ pub(crate) fn start_from_environment() {
         if !collector().is_untouched() {
             return;
         }
-        let (settings, problems) = settings::from_env(std::env::vars_os());
+        // Whoever set the environment must not write files, or load libraries, with its rights.
+        let (settings, problems) = match user::has_foreign_rights() {
+            true => (Settings::off(), vec![FOREIGN_RIGHTS.to_owned()]),
+            false => settings::from_env(std::env::vars_os()),
+        };
         for problem in problems {
             fd::stderr(format!("gpuprof: {problem}\n").as_bytes());
         }
@@ -44,6 +51,10 @@ pub(crate) fn start_from_environment() {
 
 /// Opens a window with these settings; its report is written at exit if nobody ends it before.
 pub(super) fn start(settings: Arc<Settings>) {
+    let settings = match user::has_foreign_rights() {
+        true => Arc::new(Settings::off()),
+        false => settings,
+    };
     if settings.mode == Mode::On {
         overhead::calibrate();
         if settings.asks_for_cupti() {

@@ -1,6 +1,6 @@
 //! `GPUPROF_METRICS`: where metrics are served and written.
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 
 /// Where metrics go.
@@ -55,14 +55,14 @@ pub(crate) fn address(text: &str) -> Option<SocketAddr> {
         None => ("localhost", text),
         Some(parts) => parts,
     };
-    let ip = match host {
+    let ip: IpAddr = match host {
         "localhost" => Ipv4Addr::LOCALHOST.into(),
         _ => {
             let inner = host
                 .strip_prefix('[')
                 .and_then(|host| host.strip_suffix(']'));
             match inner {
-                Some(v6) => v6.parse::<std::net::Ipv6Addr>().ok()?.into(),
+                Some(v6) => v6.parse::<Ipv6Addr>().ok()?.into(),
                 None => host.parse::<Ipv4Addr>().ok()?.into(),
             }
         }
@@ -71,7 +71,8 @@ pub(crate) fn address(text: &str) -> Option<SocketAddr> {
         let part = part.parse::<u16>().ok()?;
         sum.checked_add(part)
     })?;
-    Some(SocketAddr::new(ip, port))
+    // An address of IPv4 in the form of IPv6 is what it is in IPv4: perhaps of this machine alone.
+    Some(SocketAddr::new(ip.to_canonical(), port))
 }
 
 #[cfg(test)]
@@ -87,6 +88,8 @@ mod tests {
             ("9464+3", "127.0.0.1:9467"),
             ("0.0.0.0:0", "0.0.0.0:0"),
             ("[::1]:9464", "[::1]:9464"),
+            ("[::ffff:127.0.0.1]:9464", "127.0.0.1:9464"),
+            ("[::ffff:10.0.0.1]:9464", "10.0.0.1:9464"),
         ] {
             assert_eq!(shown(text).as_deref(), Some(expected), "{text}");
         }

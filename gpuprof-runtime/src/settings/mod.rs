@@ -78,6 +78,15 @@ impl Default for Settings {
 }
 
 impl Settings {
+    /// Those that measure, load and write nothing.
+    pub(crate) fn off() -> Self {
+        Self {
+            mode: Mode::Off,
+            outputs: Vec::new(),
+            ..Self::default()
+        }
+    }
+
     pub(crate) fn asks_for_cupti(&self) -> bool {
         self.cupti != CuptiMode::Off
     }

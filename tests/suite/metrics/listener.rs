@@ -3,6 +3,7 @@
 
 mod http;
 mod program;
+mod requests;
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -16,7 +17,8 @@ use support::tests;
 use self::http::{connect, exchange, get};
 use crate::exposition::Exposition;
 
-pub(crate) const MODULE: Module = Module::new(module_path!(), &[TESTS]).with_program(program::run);
+pub(crate) const MODULE: Module =
+    Module::new(module_path!(), &[TESTS, requests::TESTS]).with_program(program::run);
 
 /// Every test of this file.
 const TESTS: &[(&str, fn())] = tests![
@@ -97,7 +99,7 @@ fn nothing_else_is_served() {
     for (request, status) in [
         ("GET /secret HTTP/1.1\r\n\r\n", "404"),
         ("GET /../../etc/passwd HTTP/1.1\r\n\r\n", "404"),
-        ("HEAD /metrics HTTP/1.1\r\n\r\n", "405"),
+        ("HEAD /secret HTTP/1.1\r\n\r\n", "404"),
         (
             "POST /metrics HTTP/1.1\r\nContent-Length: 5\r\n\r\nhello",
             "405",
@@ -118,7 +120,7 @@ fn nothing_else_is_served() {
         assert!(answer.status.contains(status), "{request:?}: {answer:?}");
         assert!(answer.body.len() < 100, "{answer:?}");
         let allowed = status == "405";
-        assert_eq!(answer.header("allow"), allowed.then_some("GET"));
+        assert_eq!(answer.header("allow"), allowed.then_some("GET, HEAD"));
     }
     let long = format!("GET /metrics HTTP/1.1\r\nX: {}\r\n\r\n", "a".repeat(20_000));
     let answer = exchange(port, long.as_bytes());

@@ -6,6 +6,7 @@ mod exit;
 mod forked_child;
 mod helper_threads;
 mod locks;
+mod set_user_id;
 mod signals;
 mod stopping_clock;
 
@@ -17,6 +18,7 @@ fn main() -> ExitCode {
         forked_child::MODULE,
         helper_threads::MODULE,
         locks::MODULE,
+        set_user_id::MODULE,
         signals::MODULE,
         checkpoint::MODULE,
     ])

@@ -104,7 +104,8 @@ fn everything(workspace: &Workspace, outcome: &mut Outcome) {
         Err(why) => outcome.untested.push(format!("Nsight Systems: {why}")),
     }
     if !is_root() {
-        let why = "only root can become another user, whom GPUPROF_LIVE's socket refuses";
+        let why = "only root can become another user: one whom GPUPROF_LIVE's socket refuses, and \
+                   one who starts a set-user-id program";
         outcome.untested.push(format!("other users: {why}"));
     }
     let counts = outcome.run(command);

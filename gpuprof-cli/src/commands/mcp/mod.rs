@@ -1,6 +1,7 @@
 //! `gpuprof mcp`: answers the questions of an agent about a profile or a running program.
 
 mod answers;
+mod lines;
 mod source;
 mod tools;
 
@@ -9,10 +10,10 @@ use std::io::{self, IsTerminal};
 use clap::Args;
 use rmcp::ServiceExt;
 use rmcp::service::ServerInitializeError;
-use rmcp::transport::stdio;
 
 use crate::output::{Exit, complain};
 
+use lines::Lines;
 use source::Source;
 use tools::Tools;
 
@@ -65,7 +66,7 @@ pub(crate) fn run(arguments: &Arguments) -> Exit {
 }
 
 async fn serve(source: Source) -> Result<(), String> {
-    match Tools::new(source).serve(stdio()).await {
+    match Tools::new(source).serve(Lines::new()).await {
         Ok(server) => server
             .waiting()
             .await

@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::path::{Path, PathBuf};
+use std::slice;
 use std::str::FromStr;
 
 use gpuprof_report::json;
@@ -69,17 +70,25 @@ fn running(pid: u32) -> Result<Profile, String> {
 /// The profiles of files, folders and patterns that the agent names.
 ///
 /// # Errors
-/// What is wrong, without a word of what is in the file: the agent may have been talked into
-/// naming one that is none of its business.
+/// That there is no profile, in the same words whatever is there: the agent may have been talked
+/// into asking about files that are none of its business.
 pub(super) fn runs(paths: &[String]) -> Result<Vec<Profile>, String> {
-    let paths: Vec<PathBuf> = paths.iter().map(PathBuf::from).collect();
-    let files = input_files::find(&paths, None)?;
-    files.iter().map(|file| run(file)).collect()
+    let mut runs = Vec::new();
+    for path in paths {
+        let path = PathBuf::from(path);
+        let found = files(&path).ok_or_else(|| format!("{}: no profile is there", shown(&path)));
+        runs.extend(found?);
+    }
+    Ok(runs)
 }
 
-fn run(file: &Path) -> Result<Profile, String> {
-    regular(file)?;
-    read_profile(file).map_err(|_| format!("{}: is no JSON profile of gpuprof", shown(file)))
+fn files(path: &PathBuf) -> Option<Vec<Profile>> {
+    let files = input_files::find(slice::from_ref(path), None).ok()?;
+    let read = |file: &PathBuf| {
+        regular(file).ok()?;
+        read_profile(file).ok()
+    };
+    files.iter().map(read).collect()
 }
 
 /// Refuses pipes and devices, above all standard input, on which the agent speaks.

@@ -1,5 +1,7 @@
 //! `gpuprof top`: the functions, threads and devices of a running program.
 
+#[cfg(feature = "top")]
+mod ending;
 mod model;
 mod numbers;
 #[cfg(feature = "top")]

@@ -10,8 +10,8 @@ use std::time::Duration;
 use gpuprof_report::live::Changes;
 use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
+use super::ending;
 use super::model::{Model, Sort, interval};
 use super::screen::{self, Choice, View};
 use crate::live::{Connection, LiveError};
@@ -19,6 +19,9 @@ use crate::output::{Exit, complain};
 
 /// How long keys are waited for before it is looked for an answer.
 const TICK: Duration = Duration::from_millis(100);
+
+/// The exit code after a signal or a hang-up.
+const KILLED: u8 = 1;
 
 /// Rows that a page key scrolls by.
 const PAGE: usize = 10;
@@ -31,23 +34,13 @@ pub(super) fn run(connection: Connection, sort: Sort) -> Exit {
     }
     let model = Model::new(&connection);
     let answers = ask(connection);
-    let killed = Arc::new(AtomicBool::new(false));
-    for signal in [SIGHUP, SIGINT, SIGQUIT, SIGTERM] {
-        // Without it the signal would leave the terminal as it is.
-        let _ = signal_hook::flag::register(signal, Arc::clone(&killed));
-    }
-    let mut terminal = match ratatui::try_init() {
-        Ok(terminal) => terminal,
-        Err(error) => {
-            ratatui::restore();
-            complain(format_args!("the terminal cannot be used: {error}"));
-            return Exit::BadInput;
-        }
-    };
-    let watched = watch(&mut terminal, model, sort, &answers, &killed);
-    ratatui::restore();
+    let is_over = Arc::new(AtomicBool::new(false));
+    let watched = ending::watch(Arc::clone(&is_over), KILLED)
+        .and_then(|()| ratatui::try_init())
+        .and_then(|mut terminal| watch(&mut terminal, model, sort, &answers, &is_over));
+    ending::restore();
     match watched {
-        Ok(()) if killed.load(Relaxed) => Exit::Negative,
+        Ok(()) if is_over.load(Relaxed) => Exit::Program(KILLED),
         Ok(()) => Exit::Success,
         Err(error) => {
             complain(format_args!("the terminal cannot be used: {error}"));
@@ -84,7 +77,7 @@ fn watch(
     mut model: Model,
     sort: Sort,
     answers: &Receiver<Result<Changes, LiveError>>,
-    killed: &AtomicBool,
+    is_over: &AtomicBool,
 ) -> io::Result<()> {
     let mut choice = Choice {
         view: View::Functions,
@@ -95,7 +88,7 @@ fn watch(
     // The model goes on while the screen is paused: only changes are sent.
     let mut frozen: Option<Model> = None;
     let mut ended: Option<String> = None;
-    while !killed.load(Relaxed) {
+    while !is_over.load(Relaxed) {
         while let Ok(answer) = answers.try_recv() {
             match answer {
                 Ok(changes) => {

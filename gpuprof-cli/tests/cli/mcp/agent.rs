@@ -86,19 +86,17 @@ impl Agent {
             "jsonrpc": "2.0", "id": self.asked, "method": method, "params": parameters,
         });
         self.say(&request.to_string());
-        loop {
-            let mut line = String::new();
-            self.output.read_line(&mut line).expect("a line");
-            assert!(
-                !line.is_empty(),
-                "it ended instead of an answer to {request}"
-            );
-            let answer: Value = serde_json::from_str(&line).expect("each line is JSON");
-            // A line that is no request may be answered too.
-            if answer["id"] == self.asked {
-                return answer;
-            }
-        }
+        let answer = self.hear();
+        assert_eq!(answer["id"], self.asked, "{answer}");
+        answer
+    }
+
+    /// The next line that it says.
+    pub(super) fn hear(&mut self) -> Value {
+        let mut line = String::new();
+        self.output.read_line(&mut line).expect("a line");
+        assert!(!line.is_empty(), "it ended instead of an answer");
+        serde_json::from_str(&line).expect("each line is JSON")
     }
 
     /// Goes away. The command ends then, as a success.

@@ -2,55 +2,15 @@
 //! closes.
 
 use std::os::fd::RawFd;
-use std::sync::atomic::{
-    AtomicI32, AtomicU64,
-    Ordering::{AcqRel, Acquire, Relaxed, Release},
-};
 
-use crate::os::fd;
+use crate::os::noted_descriptor::NotedDescriptor;
 
 /// Viewers at once.
 pub(super) const MAX_CONNECTIONS: usize = 4;
 
-static LISTENER: Descriptor = Descriptor::new();
-static CONNECTIONS: [Descriptor; MAX_CONNECTIONS] = [const { Descriptor::new() }; MAX_CONNECTIONS];
-
-/// [`Descriptor::number`] of one that is not open, and of one that is taken but not open yet.
-const CLOSED: RawFd = -1;
-const TAKEN: RawFd = -2;
-
-/// An open descriptor, to be read without a lock.
-struct Descriptor {
-    number: AtomicI32,
-    device: AtomicU64,
-    inode: AtomicU64,
-}
-
-impl Descriptor {
-    const fn new() -> Self {
-        Self {
-            number: AtomicI32::new(CLOSED),
-            device: AtomicU64::new(0),
-            inode: AtomicU64::new(0),
-        }
-    }
-
-    fn set(&self, number: RawFd) {
-        if let Some((device, inode)) = fd::identity(number) {
-            self.device.store(device, Relaxed);
-            self.inode.store(inode, Relaxed);
-            self.number.store(number, Release);
-        }
-    }
-
-    fn close_in_forked_child(&self) {
-        let number = self.number.swap(CLOSED, Acquire);
-        if number >= 0 {
-            let identity = (self.device.load(Relaxed), self.inode.load(Relaxed));
-            fd::close_in_forked_child(number, identity);
-        }
-    }
-}
+static LISTENER: NotedDescriptor = NotedDescriptor::new();
+static CONNECTIONS: [NotedDescriptor; MAX_CONNECTIONS] =
+    [const { NotedDescriptor::new() }; MAX_CONNECTIONS];
 
 /// Notes the listening socket.
 pub(super) fn set_listener(listener: RawFd) {
@@ -58,18 +18,12 @@ pub(super) fn set_listener(listener: RawFd) {
 }
 
 /// One of the [`MAX_CONNECTIONS`] places, which is free again when this is dropped.
-pub(super) struct Place(&'static Descriptor);
+pub(super) struct Place(&'static NotedDescriptor);
 
 impl Place {
     /// `None` if all are taken.
     pub(super) fn take() -> Option<Self> {
-        let is_taken = |place: &&Descriptor| {
-            let taken = place
-                .number
-                .compare_exchange(CLOSED, TAKEN, AcqRel, Relaxed);
-            taken.is_ok()
-        };
-        CONNECTIONS.iter().find(is_taken).map(Self)
+        CONNECTIONS.iter().find(|place| place.take()).map(Self)
     }
 
     /// Notes the connection's socket.
@@ -80,7 +34,7 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.0.number.store(CLOSED, Release);
+        self.0.clear();
     }
 }
 
@@ -90,5 +44,5 @@ pub(in crate::session) fn close_in_forked_child() {
     LISTENER.close_in_forked_child();
     CONNECTIONS
         .iter()
-        .for_each(Descriptor::close_in_forked_child);
+        .for_each(NotedDescriptor::close_in_forked_child);
 }

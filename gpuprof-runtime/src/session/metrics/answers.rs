@@ -76,7 +76,7 @@ fn response(status: StatusCode, content_type: &'static str, body: Bytes) -> Resp
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     if status == StatusCode::METHOD_NOT_ALLOWED {
-        headers.insert(ALLOW, HeaderValue::from_static("GET"));
+        headers.insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
     }
     response
 }

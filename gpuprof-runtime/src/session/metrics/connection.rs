@@ -18,6 +18,7 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use super::answers::Answers;
+use super::descriptors::Place;
 
 /// Bytes of a request's head, at most; hyper takes no fewer.
 const MAX_HEAD: usize = 8 << 10;
@@ -73,19 +74,24 @@ async fn close(mut stream: TcpStream) {
 }
 
 /// Shuts the connection down at its end. Closing it is not enough: a forked child may have it too.
-struct End(std::net::TcpStream);
+struct End {
+    copy: std::net::TcpStream,
+    /// Dropped last.
+    _place: Place,
+}
 
 impl End {
     /// # Errors
     /// The system's.
     fn of(stream: &TcpStream) -> io::Result<Self> {
-        let copy = stream.as_fd().try_clone_to_owned()?;
-        Ok(Self(copy.into()))
+        let copy = stream.as_fd().try_clone_to_owned()?.into();
+        let _place = Place::of(stream, &copy);
+        Ok(Self { copy, _place })
     }
 }
 
 impl Drop for End {
     fn drop(&mut self) {
-        let _ = self.0.shutdown(Shutdown::Both);
+        let _ = self.copy.shutdown(Shutdown::Both);
     }
 }

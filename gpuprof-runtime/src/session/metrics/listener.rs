@@ -4,15 +4,12 @@ use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::AsRawFd;
 use std::path::Path;
-use std::sync::OnceLock;
 
+use super::descriptors;
 use super::server::Server;
 use crate::os::{fd, thread_signals};
 use crate::session::write_outputs;
 use crate::settings::metrics_address;
-
-/// The listening socket, for forked children: its descriptor and what that is open to.
-static SOCKET: OnceLock<(i32, (u64, u64))> = OnceLock::new();
 
 /// Serves metrics on `address`, whose placeholders are filled in. A failure is one line for the
 /// user, and so is an address that other machines may reach.
@@ -41,20 +38,10 @@ fn serve(address: SocketAddr) -> io::Result<SocketAddr> {
     let listener = TcpListener::bind(address)?;
     let bound = listener.local_addr()?;
     let descriptor = listener.as_raw_fd();
-    if let Some(identity) = fd::identity(descriptor) {
-        let _ = SOCKET.set((descriptor, identity));
-    }
     let server = Server::new(listener)?;
+    descriptors::set_listener(descriptor);
     thread_signals::spawn("gpuprof-metrics", move || server.run())?;
     Ok(bound)
-}
-
-/// Closes the child's copy of the listening socket, which would keep the port and never answer.
-/// Takes no lock.
-pub(in crate::session) fn close_in_forked_child() {
-    if let Some((descriptor, identity)) = SOCKET.get() {
-        fd::close_in_forked_child(*descriptor, *identity);
-    }
 }
 
 fn line(text: String) {

@@ -5,6 +5,7 @@
 
 mod answers;
 mod connection;
+mod descriptors;
 mod exposition;
 mod files;
 mod listener;
@@ -14,9 +15,9 @@ mod scrape;
 mod server;
 mod start;
 
+pub(super) use self::descriptors::close_in_forked_child;
 pub use self::exposition::prometheus_text;
 pub(super) use self::files::{has_files, rewrite_files, write_files};
-pub(super) use self::listener::close_in_forked_child;
 pub use self::registry::Collector;
 pub(super) use self::scrape::stop;
 pub(super) use self::start::start;

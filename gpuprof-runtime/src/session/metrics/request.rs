@@ -9,9 +9,9 @@ use hyper::{Method, Request, StatusCode};
 /// What a client asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Asked {
-    /// `GET /metrics`.
+    /// `/metrics`.
     Metrics,
-    /// `GET /`.
+    /// `/`.
     Index,
 }
 
@@ -30,7 +30,8 @@ pub(super) fn asked<B>(request: &Request<B>, is_local: bool) -> Result<Asked, St
     if is_local && is_named {
         return Err(StatusCode::MISDIRECTED_REQUEST);
     }
-    if request.method() != Method::GET {
+    // hyper omits the body of an answer to HEAD.
+    if ![Method::GET, Method::HEAD].contains(request.method()) {
         return Err(StatusCode::METHOD_NOT_ALLOWED);
     }
     // Prometheus adds parameters only if its configuration has some.
@@ -103,11 +104,12 @@ mod tests {
         let ask = |method, uri| asked(&request(method, uri, &[]), false);
         assert_eq!(ask("GET", "/metrics"), Ok(Asked::Metrics));
         assert_eq!(ask("GET", "/metrics?a=b"), Ok(Asked::Metrics));
+        assert_eq!(ask("HEAD", "/metrics"), Ok(Asked::Metrics));
         assert_eq!(ask("GET", "/"), Ok(Asked::Index));
         for (method, uri, status) in [
             ("GET", "/metrics/", StatusCode::NOT_FOUND),
             ("GET", "/../metrics", StatusCode::NOT_FOUND),
-            ("HEAD", "/metrics", StatusCode::METHOD_NOT_ALLOWED),
+            ("HEAD", "/secret", StatusCode::NOT_FOUND),
             ("POST", "/metrics", StatusCode::METHOD_NOT_ALLOWED),
             ("get", "/metrics", StatusCode::METHOD_NOT_ALLOWED),
         ] {

@@ -12,9 +12,7 @@ use tokio::time;
 
 use super::answers::Answers;
 use super::connection;
-
-/// Clients at once. One more takes the place of the one that has not sent its request for longest.
-const MAX_CONNECTIONS: usize = 16;
+use super::descriptors::MAX_CONNECTIONS;
 
 /// How long the thread pauses after an error that may last, such as a lack of descriptors.
 const PAUSE: Duration = Duration::from_millis(100);

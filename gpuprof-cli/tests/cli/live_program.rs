@@ -12,7 +12,7 @@ use gpuprof_report::live::{
 };
 
 /// Answers each `hello` and `snapshot` in the folder `gpuprof` of a runtime folder.
-pub(super) fn serve(runtime_folder: &Path, pid: u32, profile: &'static str) {
+pub(crate) fn serve(runtime_folder: &Path, pid: u32, profile: &'static str) {
     let folder = runtime_folder.join("gpuprof");
     fs::create_dir(&folder).expect("a folder");
     fs::set_permissions(&folder, Permissions::from_mode(0o700)).expect("it is ours");
