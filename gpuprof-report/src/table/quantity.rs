@@ -2,6 +2,7 @@
 
 use super::grid::Column;
 use super::number::{self, Number};
+use crate::sorting::sort_by;
 
 /// A value that is not formatted yet.
 #[derive(Clone, Debug, PartialEq)]
@@ -138,7 +139,7 @@ fn unit_of(quantities: &[&Quantity]) -> Option<(Unit, usize)> {
     };
     let values = quantities.iter().copied();
     let mut sorted: Vec<f64> = values.filter_map(base_value).collect();
-    sorted.sort_by(f64::total_cmp);
+    sort_by(&mut sorted, f64::total_cmp);
     let largest = sorted.last().copied().unwrap_or(0.0);
     let mut positive = sorted.iter().filter(|value| **value > 0.0);
     let smallest = positive.next().copied().unwrap_or(0.0);

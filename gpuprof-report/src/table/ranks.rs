@@ -12,6 +12,7 @@ use super::quantity::{self, Quantity, Value};
 use super::words::{DIM, Words};
 use crate::profile::{FunctionRanks, Profile, RankSpread};
 use crate::sanitize;
+use crate::sorting::sort_by_key;
 
 /// The time of one function over the ranks.
 struct Row<'a> {
@@ -90,7 +91,7 @@ pub(super) fn write(
         })
     });
     let mut rows: Vec<Row<'_>> = rows.collect();
-    rows.sort_by_key(|row| Reverse(row.excess_ns()));
+    sort_by_key(&mut rows, |row| Reverse(row.excess_ns()));
     let limit = options.activity_limit();
     hidden.rows += rows.len().saturating_sub(limit);
     rows.truncate(limit);

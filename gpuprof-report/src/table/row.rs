@@ -6,6 +6,7 @@ use super::counters;
 use super::qualifiers::Doubt;
 use crate::profile::{CounterValues, Device, Function, GpuSpanStats, Precision, Profile, TreeNode};
 use crate::settings::Sort;
+use crate::sorting::sort_by;
 
 /// Which of a device's peaks a share is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -287,7 +288,7 @@ pub(super) fn sorted(profile: &Profile, sort: Sort) -> Vec<&Function> {
         .iter()
         .filter(|function| function.has_run())
         .collect();
-    functions.sort_by(|a, b| compare(a, b, sort));
+    sort_by(&mut functions, |a, b| compare(a, b, sort));
     functions
 }
 
