@@ -46,6 +46,8 @@ pub mod profile;
 pub mod sanitize;
 pub mod schedule;
 pub mod settings;
+#[doc(hidden)]
+pub mod sorting;
 pub mod sparse_histogram;
 #[cfg(feature = "table")]
 pub mod table;

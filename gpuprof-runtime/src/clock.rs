@@ -10,8 +10,9 @@ use std::{hint, thread};
 
 use crate::os::tick_counter;
 
-/// Recording an event takes a few microseconds. If it takes longer than this, it waited: for a place
-/// in the stream's queue, which the next launch would have waited for instead, or for other threads.
+/// Recording an event takes a few microseconds. If it takes longer than this, it waited: for a
+/// place in the stream's queue, which the next launch would have waited for instead, or for other
+/// threads.
 const LONG_NS: u64 = 50_000;
 /// No thread waits longer for others than this, in multiples of [`LONG_NS`]: so many threads at
 /// once would have to record events.

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use super::outline::{LIST, Outline, arguments, outline_of_argument, without_namespaces};
 use super::short::outline;
 use crate::collectives::Collective;
+use crate::sorting::sort_by_key;
 
 /// Limit of the characters of a name with arguments,
 const MAX_CHARS: usize = 60;
@@ -53,7 +54,7 @@ fn number(names: &mut [String], full: &[&str]) {
     let equal = groups(names.iter().map(String::as_str)).into_values();
     let equal: Vec<Vec<usize>> = equal.filter(|same| same.len() > 1).collect();
     for mut same in equal {
-        same.sort_by_key(|at| full.get(*at));
+        sort_by_key(&mut same, |at| full.get(*at));
         for (number, at) in (1..).zip(same).skip(1) {
             if let Some(name) = names.get_mut(at) {
                 *name += &format!(" #{number}");

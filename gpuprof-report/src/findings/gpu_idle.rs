@@ -11,6 +11,7 @@ use super::thresholds::{ENDS_SHARE, MAX_GPU_USE, MIN_COPY_ONLY, MIN_ENDS, MIN_HO
 use super::thresholds::{MAX_MISSING_RECORDS, UNCOVERED_IDLE};
 use super::wording;
 use crate::profile::FindingRule;
+use crate::sorting::sort_by_key;
 
 pub(super) static GPU_IDLE: Rule = Rule {
     id: FindingRule::GpuIdle,
@@ -83,7 +84,7 @@ fn evidence(idle: &RunIdle, wall_ns: u64) -> String {
         (records.idle_queued_ns, "queued"),
         (idle.ends_ns(), "before and after its work"),
     ];
-    parts.sort_by_key(|(ns, _)| std::cmp::Reverse(*ns));
+    sort_by_key(&mut parts, |(ns, _)| std::cmp::Reverse(*ns));
     let copies = Some((records.copy_only_ns, "only copies"));
     let copies = copies.filter(|(ns, _)| MIN_COPY_ONLY.reached_by(*ns, wall_ns));
     let parts = parts.into_iter().take(2).chain(copies);

@@ -15,6 +15,7 @@ use super::thresholds::{
 use super::thresholds::{MAX_MISSING_RECORDS, NESTED_SHARE};
 use super::wording;
 use crate::profile::{FindingRule, Function, KernelStats};
+use crate::sorting::sort_by_key;
 
 pub(super) static LAUNCH_BOUND: Rule = Rule {
     id: FindingRule::LaunchBound,
@@ -186,7 +187,7 @@ fn median_kernel<'p>(kernels: impl Iterator<Item = (&'p KernelStats, f64)>) -> O
     if in_graphs * 2.0 > launched {
         return None;
     }
-    by_time.sort_by_key(|(ns, _)| *ns);
+    sort_by_key(&mut by_time, |(ns, _)| *ns);
     let mut before = 0.0;
     let median = by_time.into_iter().find(|(_, calls)| {
         before += calls;

@@ -7,6 +7,7 @@ use super::facts::Facts;
 use super::profile_facts::sum;
 use super::thresholds::{MIN_GAIN, NEAR_SHARE, NESTED_SHARE, UNCOVERED_IDLE};
 use crate::profile::{Finding, FindingRule};
+use crate::sorting::sort_by_key;
 
 /// The findings, largest gain first. These rules decide between candidates about the same time:
 ///
@@ -49,7 +50,7 @@ pub(super) fn choose(facts: &Facts<'_>, candidates: Vec<Candidate>) -> Vec<Findi
     chosen.retain(|candidate| is_worth(candidate.finding.gain_ns));
     let mut findings: Vec<Finding> = chosen.into_iter().map(|chosen| chosen.finding).collect();
     // A stable sort: equal gains keep the order above.
-    findings.sort_by_key(|finding| std::cmp::Reverse(finding.gain_ns));
+    sort_by_key(&mut findings, |finding| std::cmp::Reverse(finding.gain_ns));
     findings
 }
 
@@ -142,7 +143,9 @@ fn one_kernel_each(candidates: Vec<Candidate>) -> Vec<Candidate> {
     causes.retain(|cause| {
         cause.finding.rule != FindingRule::UnderusedGpu || !is_serial(&cause.about)
     });
-    causes.sort_by_key(|cause| std::cmp::Reverse(cause.finding.gain_ns));
+    sort_by_key(&mut causes, |cause| {
+        std::cmp::Reverse(cause.finding.gain_ns)
+    });
     let mut explained = BTreeSet::new();
     causes.retain(|cause| {
         let About::Kernels(kernels) = &cause.about else {

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 #[cfg(feature = "serde")]
 use super::diagnostics::is_false;
+use crate::sorting::sort_by;
 
 /// The function of a stack in which no function has a name.
 pub const UNKNOWN_FUNCTION: &str = "(unknown)";
@@ -119,7 +120,7 @@ pub fn add_lines(sum: &mut Vec<LaunchLine>, more: &[LaunchLine]) {
             None => sum.push(line.clone()),
         }
     }
-    sum.sort_by(|a, b| {
+    sort_by(sum, |a, b| {
         let key = |line: &LaunchLine| (Reverse((line.total_ns, line.calls)), line.line);
         let order = key(a).cmp(&key(b));
         order

@@ -17,6 +17,7 @@ use crate::profile::{
     ApiStats, CopyKind, CopyStats, DurationStats, KernelStats, NodeActivity, Profile,
 };
 use crate::sanitize;
+use crate::sorting::sort_by;
 
 /// One row: a kernel, a kind of copy, a CUDA call, or the sum of what a limit cut.
 #[derive(Default)]
@@ -68,7 +69,7 @@ impl<'a> Activity<'a> {
 
     /// Those of the most time first; past `limit` they are summed in one row.
     fn limited(mut rows: Vec<Self>, limit: usize) -> Vec<Self> {
-        rows.sort_by(|a, b| {
+        sort_by(&mut rows, |a, b| {
             let key = |row: &Self| (Reverse(row.total_ns), Reverse(row.calls));
             key(a)
                 .cmp(&key(b))

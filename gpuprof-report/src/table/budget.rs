@@ -7,6 +7,7 @@ use super::words::{DIM, NAMES, WARN, Words, labelled};
 use crate::profile::{Function, Profile};
 use crate::sanitize;
 use crate::settings::Sampling;
+use crate::sorting::sort_by;
 
 /// Of the budget: a function that costs the program less than that is not named.
 const MATTERS: f64 = 0.1;
@@ -26,7 +27,7 @@ pub(super) fn too_short(profile: &Profile) -> Option<Words> {
                 && *cost_ns > MATTERS * budget * profile.wall_ns as f64
         })
         .collect();
-    over.sort_by(|(a, _), (b, _)| b.total_cmp(a));
+    sort_by(&mut over, |(a, _), (b, _)| b.total_cmp(a));
     let names: Vec<_> = over
         .iter()
         .map(|(_, function)| {

@@ -16,6 +16,7 @@ use super::records;
 use super::words::{BOLD, DIM, NAMES, PLAIN, WARN, Words, labelled};
 use crate::profile::{Function, OTHER_LABELS, Profile};
 use crate::sanitize;
+use crate::sorting::sort_by_key;
 
 /// Characters of a note that are shown: more than any has that gpuprof makes itself.
 const LONGEST_NOTE: usize = 2_000;
@@ -130,7 +131,7 @@ fn open_calls(profile: &Profile) -> Option<Words> {
     let mut open: Vec<_> = (profile.functions.iter())
         .filter(|function| function.open_calls > 0)
         .collect();
-    open.sort_by_key(|function| Reverse(function.open_ns));
+    sort_by_key(&mut open, |function| Reverse(function.open_ns));
     let open: Vec<_> = open
         .into_iter()
         .map(|function| {

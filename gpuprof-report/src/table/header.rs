@@ -10,6 +10,7 @@ use crate::profile::{
     BusyRecords, CopyKind, Device, GpuBusy, KernelStats, Profile, ScheduleSteps, StepTimes,
 };
 use crate::sanitize;
+use crate::sorting::sort_by_key;
 
 /// Devices whose busy time is listed one by one.
 const LISTED_DEVICES: usize = 4;
@@ -163,7 +164,7 @@ fn time_by_kind(profile: &Profile) -> Option<Words> {
     let mut words = Words::default();
     words.add(DIM, "GPU work:");
     kinds.retain(|(_, ns)| *ns > 0);
-    kinds.sort_by_key(|(_, ns)| std::cmp::Reverse(*ns));
+    sort_by_key(&mut kinds, |(_, ns)| std::cmp::Reverse(*ns));
     for (at, (name, ns)) in kinds.iter().enumerate() {
         if at > 0 {
             words.then(",");
@@ -217,7 +218,7 @@ fn idle(profile: &Profile) -> Option<Words> {
             sum(|records| records.idle_queued_ns),
         ),
     ];
-    parts.sort_by_key(|(_, ns)| std::cmp::Reverse(*ns));
+    sort_by_key(&mut parts, |(_, ns)| std::cmp::Reverse(*ns));
     let all = number::total(parts.iter().map(|(_, ns)| *ns));
     let mut words = Words::default();
     words.add(DIM, "GPU idle:");

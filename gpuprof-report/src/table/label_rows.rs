@@ -8,12 +8,13 @@ use super::row::{Figures, per_second};
 use crate::profile::{Function, LabelStats, labelled};
 use crate::sanitize;
 use crate::settings::Sort;
+use crate::sorting::sort_by_key;
 
 /// The names and figures of a function's labels in the order wanted, of at most `limit`, and of one
 /// row that sums the rest.
 pub(super) fn rows(function: &Function, sort: Sort, limit: usize) -> Vec<(String, Figures)> {
     let mut labels: Vec<&LabelStats> = function.labels.iter().collect();
-    labels.sort_by_key(|label| order(label, sort));
+    sort_by_key(&mut labels, |label| order(label, sort));
     let (shown, cut) = labels.split_at(limit.min(labels.len()));
     let doubt = Doubt::of(function);
     let mut rows: Vec<_> = shown

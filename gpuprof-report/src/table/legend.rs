@@ -12,6 +12,7 @@ use super::qualifiers::{
 use super::words::{DIM, NAMES, PLAIN, WARN, Words, labelled};
 use crate::profile::Profile;
 use crate::sanitize;
+use crate::sorting::sort_by_key;
 
 /// Before the GPU time of the spans inside a function without a stream.
 pub(super) const INSIDE: &str = "Σ";
@@ -167,7 +168,7 @@ fn estimates(profile: &Profile, full: bool) -> Words {
             Some((function, gpu, gpu.estimate.as_ref()?.total_ci95_ns))
         })
         .collect();
-    estimates.sort_by_key(|(_, gpu, _)| Reverse(gpu.times.total_ns));
+    sort_by_key(&mut estimates, |(_, gpu, _)| Reverse(gpu.times.total_ns));
     let listed = if full { NAMES } else { FEW };
     for (at, (function, gpu, interval)) in estimates.iter().take(listed).enumerate() {
         if at > 0 {
@@ -207,7 +208,7 @@ fn partial(profile: &Profile) -> Option<Words> {
     if parts.is_empty() {
         return None;
     }
-    parts.sort_by_key(|(_, part)| Reverse(part.wanted - part.timed));
+    sort_by_key(&mut parts, |(_, part)| Reverse(part.wanted - part.timed));
     let texts = parts.into_iter().map(|(function, part)| {
         let (timed, wanted) = (
             number::count(part.timed).text(),
@@ -239,7 +240,7 @@ fn divided(profile: &Profile) -> Words {
     let mut shared: Vec<_> = (profile.functions.iter())
         .filter(|function| function.gpu_divided_calls > 0)
         .collect();
-    shared.sort_by_key(|function| Reverse(function.gpu_divided_calls));
+    sort_by_key(&mut shared, |function| Reverse(function.gpu_divided_calls));
     let texts = shared.into_iter().map(|function| {
         let timed = function.gpu.as_ref().map_or(0, |gpu| gpu.timed_calls);
         let (shared, timed) = (

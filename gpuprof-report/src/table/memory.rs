@@ -12,6 +12,7 @@ use super::options::TableOptions;
 use super::quantity::Headed;
 use super::quantity::{self, Quantity, Value};
 use crate::profile::{FunctionMemory, MemoryKind, MemoryTotals, PoolMemory, Profile};
+use crate::sorting::sort_by;
 
 /// Memory of one kind of a function, or the sum of what a limit cut.
 #[derive(Default)]
@@ -66,7 +67,7 @@ impl Row {
         }
         let outside = memory.outside.iter();
         rows.extend(outside.map(|memory| Self::new(UNATTRIBUTED.to_owned(), memory)));
-        rows.sort_by(|a, b| {
+        sort_by(&mut rows, |a, b| {
             let key = |row: &Self| {
                 let allocated = row.inclusive.map_or(0, |totals| totals.allocated_bytes);
                 let grown = row.pool.map_or(0, |pool| pool.grown_bytes);

@@ -12,6 +12,7 @@ use super::quantity::{self, Quantity, Value};
 use super::words::{DIM, Words};
 use crate::profile::{FunctionRanks, Profile, RankProcess, RankSpread, Ranks};
 use crate::sanitize;
+use crate::sorting::sort_by_key;
 
 /// The time of one function over the ranks.
 struct Row {
@@ -141,7 +142,7 @@ pub(super) fn write(
     let mut rows: Vec<Row> = rows
         .filter_map(|of| Row::new(of, profile, &names))
         .collect();
-    rows.sort_by_key(Row::order);
+    sort_by_key(&mut rows, Row::order);
     let limit = options.activity_limit();
     hidden.rows += rows.len().saturating_sub(limit);
     rows.truncate(limit);

@@ -7,6 +7,7 @@ use super::peak::{self, Limit, share};
 use super::qualifiers::Doubt;
 use crate::profile::{CounterValues, Device, Function, GpuSpanStats, Precision, Profile, TreeNode};
 use crate::settings::Sort;
+use crate::sorting::sort_by;
 
 /// One row. `None` is a figure that does not exist or does not add up. Times in ns, rates per
 /// second.
@@ -260,7 +261,7 @@ pub(super) fn sorted(profile: &Profile, sort: Sort) -> Vec<&Function> {
         .iter()
         .filter(|function| function.has_run())
         .collect();
-    functions.sort_by(|a, b| compare(a, b, sort));
+    sort_by(&mut functions, |a, b| compare(a, b, sort));
     functions
 }
 

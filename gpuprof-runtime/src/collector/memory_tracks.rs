@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use gpuprof_report::profile::MemoryKind;
+use gpuprof_report::sorting::sort_by_key;
 use gpuprof_report::trace::CounterTrack;
 
 /// Device, and number of the kind of memory.
@@ -23,7 +24,7 @@ impl MemoryTracks {
     pub(super) fn into_tracks(self) -> Vec<CounterTrack> {
         let tracks = self.0.into_iter().map(|((device, kind), mut samples)| {
             // Of several changes at one time the last one counts: the sort is stable.
-            samples.sort_by_key(|(time, _)| *time);
+            sort_by_key(&mut samples, |(time, _)| *time);
             let kind = MemoryKind::ALL.get(kind as usize);
             let kind = kind.copied().unwrap_or_default();
             let mut track = CounterTrack::default();

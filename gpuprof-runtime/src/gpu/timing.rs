@@ -25,6 +25,7 @@ use crate::stats::gpu_totals::GpuTotals;
 use crate::stats::late_results::{LatePolicy, Windowed};
 use crate::stats::thread_counters::ThreadCounters;
 use gpuprof_report::profile::Device;
+use gpuprof_report::sorting::sort_by_key;
 
 /// A thread's stream as it is announced to the resolver.
 #[derive(Debug)]
@@ -150,7 +151,7 @@ impl Timing {
     pub(crate) fn devices(&self, limit: Duration) -> Vec<Device> {
         let devices = self.devices.try_lock_for(limit);
         let mut devices = devices.map_or_else(Vec::new, |devices| devices.clone());
-        devices.sort_by_key(|device| device.ordinal);
+        sort_by_key(&mut devices, |device| device.ordinal);
         devices
     }
 

@@ -62,8 +62,8 @@ pub(super) fn measure_overhead<R>(
     })
 }
 
-/// Whether a record that took long waited for a place in the stream's queue, as the next launch would
-/// have. If not, it waited for locks of the driver that other threads held.
+/// Whether a record that took long waited for a place in the stream's queue, as the next launch
+/// would have. If not, it waited for locks of the driver that other threads held.
 #[cold]
 fn has_stalled(gpu: &GpuThread, took: u64) -> bool {
     !gpu.waits_for_threads() || clock::is_longer_than_a_turn(took)

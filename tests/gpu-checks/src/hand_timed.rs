@@ -124,7 +124,7 @@ impl Pair {
     /// Reads the elapsed time if the GPU has passed both events, and drops it.
     pub(crate) fn look(self) {
         let mut ms = 0.0_f32;
-        // SAFETY: both events are alive, and the output is writable. Events that are not recorded or
+        // SAFETY: both events are alive, and the output is writable. Events not recorded or
         // not passed are an error code.
         let _ = unsafe { (calls().elapsed)(&mut ms, self.start, self.end) };
     }

@@ -1,4 +1,4 @@
-//! `cargo xtask build-cost`: what gpuprof adds to a user's cold build, and to the size of a program.
+//! `cargo xtask build-cost`: what gpuprof adds to a user's cold build and to the program's size.
 
 use std::collections::BTreeMap;
 use std::env;

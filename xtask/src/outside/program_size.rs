@@ -9,10 +9,10 @@ use crate::workspace;
 
 /// Crates with less code, in bytes, are not listed.
 const LISTED_BYTES: u64 = 10_000;
-/// Crates that generic code of any program is in: such code is counted as of the crate it is made for.
+/// Crates with generic code, which is counted as of the crate it is made for.
 const STANDARD: [&str; 3] = ["core", "alloc", "std"];
 
-/// Prints the sizes of both programs without symbols, and how much code each crate has in the second.
+/// Prints the sizes of both programs without symbols, and the code of each crate in the second.
 ///
 /// # Errors
 /// A text for the user: binutils are missing, or fail.
@@ -25,7 +25,7 @@ pub(super) fn print(bare: &Path, with: &Path) -> Result<(), String> {
         with_bytes.saturating_sub(bare_bytes)
     );
     println!(
-        "machine code by crate, generic code as of the crate it is made for: bytes, and without gpuprof"
+        "machine code, generic code as of the crate it is made for: bytes, and without gpuprof"
     );
     let bare_code = code_by_crate(bare)?;
     let mut crates: Vec<_> = code_by_crate(with)?.into_iter().collect();

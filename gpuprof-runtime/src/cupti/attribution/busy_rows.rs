@@ -2,6 +2,7 @@
 
 use super::window_tables::WindowTables;
 use gpuprof_report::profile::{BusyRecords, GpuBusy, Profile};
+use gpuprof_report::sorting::sort_by_key;
 
 /// The most records that may be missing: without one, a kernel looks like idle time.
 const MAX_MISSING_SHARE: f64 = 0.01;
@@ -43,5 +44,5 @@ pub(super) fn write(profile: &mut Profile, tables: &WindowTables) {
             busy.records = Some(BusyRecords::default());
         }
     }
-    profile.gpu_busy.sort_by_key(|busy| busy.device);
+    sort_by_key(&mut profile.gpu_busy, |busy| busy.device);
 }

@@ -5,6 +5,7 @@ use rustc_hash::FxHashMap;
 
 use crate::cupti::collect::pm_sampling;
 use crate::cupti::collect::pm_sampling::metrics::{SOURCES, Sample};
+use gpuprof_report::sorting::sort_by_key;
 
 /// The samples of a device in one window.
 #[derive(Clone, Copy, Debug, Default)]
@@ -52,7 +53,7 @@ impl DeviceSamples {
 /// The sampled devices of a window, by ordinal.
 pub(super) fn to_profile(windows: &FxHashMap<u32, DeviceSamples>) -> Vec<DeviceCounters> {
     let mut devices = pm_sampling::devices();
-    devices.sort_by_key(|device| device.device);
+    sort_by_key(&mut devices, |device| device.device);
     for device in &mut devices {
         let Some(samples) = windows.get(&device.device) else {
             continue;

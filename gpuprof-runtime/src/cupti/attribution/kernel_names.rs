@@ -4,6 +4,7 @@ use rustc_hash::FxHashMap;
 
 use super::symbol_table::SymbolTable;
 use super::window_tables::WindowTables;
+use gpuprof_report::sorting::sort_by;
 
 /// The name of all kernels beyond [`MAX_KERNEL_ROWS`](super::limits::MAX_KERNEL_ROWS).
 pub(super) const OTHER_KERNELS: &str = "(other kernels)";
@@ -22,7 +23,7 @@ impl<'a> KernelNames<'a> {
         // Numbers are given in order of arrival, which is another one in every run.
         numbers.sort_unstable();
         numbers.dedup();
-        numbers.sort_by(|a, b| symbol(a).cmp(&symbol(b)));
+        sort_by(&mut numbers, |a, b| symbol(a).cmp(&symbol(b)));
         let full = numbers.iter().filter_map(|number| symbols.symbol(*number));
         let full: Vec<&str> = full.map(|symbol| symbol.full_name()).collect();
         Self {

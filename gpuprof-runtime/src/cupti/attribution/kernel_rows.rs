@@ -13,6 +13,7 @@ use super::row_totals::{KernelTotals, duration_stats, merge_kernel};
 use super::window_tables::WindowTables;
 use crate::cupti::launch_lines::to_profile::lines;
 use gpuprof_report::profile::KernelStats;
+use gpuprof_report::sorting::sort_by_key;
 
 pub(super) type SharedRow = (KernelRow, Arc<KernelTotals>);
 
@@ -32,7 +33,7 @@ pub(super) fn in_order(
     names: &KernelNames<'_>,
     tables: &WindowTables,
 ) -> (Vec<KernelRow>, Vec<KernelStats>) {
-    rows.sort_unstable_by_key(|((symbol, device), totals)| {
+    sort_by_key(&mut rows, |((symbol, device), totals)| {
         let total_ns = totals.times.durations.total;
         (Reverse(total_ns), names.symbol(*symbol), *device)
     });

@@ -26,6 +26,7 @@ use crate::stats::path_ids::CallPath;
 use crate::stats::profile_inputs::{CuptiActivity, RecordedActivity};
 use gpuprof_report::occupancy;
 use gpuprof_report::profile::{self, ApiStats, CopyStats, Profile};
+use gpuprof_report::sorting::sort_by;
 
 /// What functions and call paths ran.
 pub(crate) fn recorded_activity(
@@ -124,8 +125,8 @@ fn activity_by_site(
         activity.busy_ns = activity.busy_ns.or(Some(0));
         let latency = latency.get(site).map(duration_stats);
         activity.launch_latency = latency.filter(|latency| latency.calls > 0);
-        activity.copies.sort_by(copy_order);
-        activity.api.sort_by(api_order);
+        sort_by(&mut activity.copies, copy_order);
+        sort_by(&mut activity.api, api_order);
     }
     sites
 }
@@ -148,7 +149,7 @@ pub(crate) fn write_to_profile(
     let mut copies: Vec<(CopyRow, CopyStats)> = copies
         .map(|(row, totals)| (row, copy_stats(row, &totals, tables)))
         .collect();
-    copies.sort_by(|(_, a), (_, b)| copy_order(a, b));
+    sort_by(&mut copies, |(_, a), (_, b)| copy_order(a, b));
     let (copy_rows, copies): (Vec<CopyRow>, _) = copies.into_iter().unzip();
     (profile.kernels, profile.copies) = (kernels, copies);
     busy_rows::write(profile, tables);
@@ -156,7 +157,7 @@ pub(crate) fn write_to_profile(
     tree_rows::write_activities(profile, tables, paths, (&kernel_rows, &copy_rows));
     let api = tables.api.iter();
     profile.api = api_rows(api.map(|((_, function), totals)| (*function, totals)));
-    profile.api.sort_by(api_order);
+    sort_by(&mut profile.api, api_order);
     if let Some(cupti) = &mut profile.cupti {
         cupti.unfinished = tables.unfinished;
         cupti.late_records = tables.late_records;

@@ -14,6 +14,7 @@ use super::window_tables::WindowTables;
 use crate::stats::path_ids::CallPath;
 use crate::stats::profile_inputs::PathActivity;
 use gpuprof_report::profile::{NodeActivity, Profile};
+use gpuprof_report::sorting::sort_by_key;
 
 /// What the calls on each path ran.
 pub(super) fn activity_by_path(tables: &WindowTables) -> FxHashMap<u32, PathActivity> {
@@ -80,8 +81,8 @@ pub(super) fn write_activities(
     }
     for node in &mut profile.tree {
         node.activities = by_node.remove(&node.id).unwrap_or_default();
-        node.activities
-            .sort_by_key(|row| (Reverse(row.total_ns), row.kernel, row.copies));
+        let key = |row: &NodeActivity| (Reverse(row.total_ns), row.kernel, row.copies);
+        sort_by_key(&mut node.activities, key);
     }
 }
 

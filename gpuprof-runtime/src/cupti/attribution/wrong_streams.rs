@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::time::Duration;
 
 use gpuprof_report::profile::{Function, Profile};
+use gpuprof_report::sorting::sort_by_key;
 
 /// Limit of the functions that are named.
 const MAX_NOTES: usize = 3;
@@ -21,7 +22,9 @@ pub(super) fn note(profile: &mut Profile) {
         .is_some_and(|cupti| cupti.late_records == 0);
     let mut wrong: Vec<&Function> = profile.functions.iter().collect();
     wrong.retain(|function| is_exact && is_wrong(function));
-    wrong.sort_by_key(|function| Reverse(function.activity.outside_span_ns));
+    sort_by_key(&mut wrong, |function| {
+        Reverse(function.activity.outside_span_ns)
+    });
     let notes: Vec<String> = wrong
         .iter()
         .take(MAX_NOTES)

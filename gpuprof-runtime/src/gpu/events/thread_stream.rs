@@ -36,8 +36,9 @@ pub(crate) struct ThreadStream {
     /// The handle says which context it is of, and the context lives as long as the stream is lent
     /// or held: so the driver need not be asked for the current one.
     pub(in crate::gpu) names_context: bool,
-    /// A record that takes long waits for other threads: several use the stream, and at the resolver's
-    /// latest look the GPU had passed what had come at the look before, so that the queue is not full.
+    /// A record that takes long waits for other threads: several use the stream, and at the
+    /// resolver's latest look the GPU had passed what had come at the look before, so that the
+    /// queue is not full.
     pub(in crate::gpu) waits_for_threads: AtomicBool,
     /// Of the spans that ended on the thread; of those that ended or were cancelled elsewhere.
     pub(in crate::gpu) progress: Progress,

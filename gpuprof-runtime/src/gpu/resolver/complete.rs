@@ -250,7 +250,10 @@ impl OpenCalls {
             return;
         };
         // The first stream's device is the one that the call is counted on.
-        spans.sort_by_key(|one| one.span.start.key != first);
+        let at = spans.iter().position(|one| one.span.start.key == first);
+        if let Some(until_first) = at.and_then(|at| spans.get_mut(..=at)) {
+            until_first.rotate_right(1);
+        }
         let Some(on_first) = spans.first() else {
             return;
         };

@@ -151,8 +151,8 @@ pub(super) fn by_time(
             break;
         }
     }
-    // What may lie after something that has not come yet is left for the next look, and not read: each
-    // read holds up the stream's threads.
+    // What may lie after something that has not come yet is left for the next look, and not read:
+    // each read holds up the stream's threads.
     let older = passed.iter().filter(|(_, is_older, _)| *is_older);
     let Some(end) = older.map(|(ns, ..)| *ns).max() else {
         return Vec::new();

@@ -3,7 +3,10 @@
 use std::collections::VecDeque;
 use std::rc::Weak;
 use std::sync::Arc;
-use std::sync::atomic::{Ordering::Acquire, fence};
+use std::sync::atomic::{
+    Ordering::{Acquire, Relaxed},
+    fence,
+};
 
 use cudarc::driver::CudaContext;
 
@@ -20,8 +23,8 @@ pub(super) struct Source {
     ring: rtrb::Consumer<Message>,
     /// What has come and is not resolved, in the order in which it was recorded.
     pub(super) steps: VecDeque<Step>,
-    /// How many of them were there at the look before: most likely passed since. After a look: those
-    /// that the GPU has not passed.
+    /// How many of them were there at the look before: most likely passed since. After a look:
+    /// those that the GPU has not passed.
     pub(super) older: usize,
     /// Ends that have come, and those of them that are resolved.
     received: u64,
@@ -62,6 +65,21 @@ impl EndElsewhere {
 
     pub(super) fn is(&self, step: Step) -> bool {
         matches!(step, Step::End(end) if end.key == self.end.key)
+    }
+}
+
+/// Ends a look at a stream, and tells its threads what a long record waits for: each other, or the
+/// GPU, which has not passed what had come at the look before.
+pub(super) fn end_look(sources: &mut [Source], has_several_threads: bool) {
+    let is_behind = sources.iter().any(|source| source.older > 0);
+    let for_threads = has_several_threads && !is_behind;
+    for source in sources {
+        source.older = source.steps.len();
+        let known = &source.shared.waits_for_threads;
+        // The line is read for each span, and so not written without need.
+        if known.load(Relaxed) != for_threads {
+            known.store(for_threads, Relaxed);
+        }
     }
 }
 
@@ -111,6 +129,12 @@ impl Source {
             self.held = self.shared.take_handed_over();
         }
         self.received - before
+    }
+
+    /// The first step waits no longer.
+    pub(super) fn take_step(&mut self) {
+        self.steps.pop_front();
+        self.older = self.older.saturating_sub(1);
     }
 
     pub(super) fn look_for_untimed(&mut self, look: u64) {

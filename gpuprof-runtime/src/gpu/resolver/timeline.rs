@@ -7,7 +7,6 @@
 
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 
 use crate::gpu::driver::current_context::within;
 use crate::gpu::driver::handles::{self, Event};
@@ -19,7 +18,7 @@ use crate::gpu::resolver::complete::{self, PendingSpan, Shared, Span, SpanOfCall
 use crate::gpu::resolver::event_times::{self, EndedPair, HeldPair, duration};
 use crate::gpu::resolver::open_spans::OpenSpans;
 use crate::gpu::resolver::passed::{self, Next};
-use crate::gpu::resolver::source::{EndElsewhere, Source};
+use crate::gpu::resolver::source::{self, EndElsewhere, Source};
 use crate::gpu::timing::NewStream;
 
 /// An event that lies further than this before the latest one is late.
@@ -122,10 +121,7 @@ impl Timeline {
             .and_then(|context| within(driver, context, || self.advance_here(shared)).ok());
         let resolved = resolved.unwrap_or_else(|| self.advance_here(shared));
         self.cancel_elsewhere();
-        self.tell_what_is_waited_for();
-        for source in &mut self.sources {
-            source.older = source.steps.len();
-        }
+        source::end_look(&mut self.sources, self.has_several_threads);
         for ended in &mut self.elsewhere {
             ended.is_older = true;
         }
@@ -204,22 +200,7 @@ impl Timeline {
         if next.is_elsewhere {
             self.elsewhere.retain(|ended| !ended.is(next.step));
         } else if let Some(source) = self.sources.get_mut(next.source) {
-            source.steps.pop_front();
-            source.older = source.older.saturating_sub(1);
-        }
-    }
-
-    /// Tells the stream's threads what a long record waits for: each other, or the GPU, which has not
-    /// passed what had come at the look before.
-    fn tell_what_is_waited_for(&self) {
-        let is_behind = self.sources.iter().any(|source| source.older > 0);
-        let for_threads = self.has_several_threads && !is_behind;
-        for source in &self.sources {
-            let known = &source.shared.waits_for_threads;
-            // The line is read for each span, and so not written without need.
-            if known.load(Relaxed) != for_threads {
-                known.store(for_threads, Relaxed);
-            }
+            source.take_step();
         }
     }
 

@@ -1,5 +1,5 @@
-//! A thread that takes what others send it each millisecond and reads the times of event pairs: what
-//! gpuprof's resolver does, without the rest.
+//! A thread that takes what others send it each millisecond and reads the times of event pairs:
+//! what gpuprof's resolver does, without the rest.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
