@@ -14,6 +14,15 @@ const MAX_NOTE: usize = 500;
 /// The profiles of a program and of the processes that it started.
 pub(crate) struct WrittenProfiles(Vec<Profile>);
 
+/// What a program was asked for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Expected {
+    /// CUPTI's.
+    pub(crate) records: bool,
+    /// It shows the notes of the profile.
+    pub(crate) table: bool,
+}
+
 impl WrittenProfiles {
     /// Reads the JSON profiles in a folder.
     pub(crate) fn read(folder: &Path) -> Self {
@@ -23,12 +32,12 @@ impl WrittenProfiles {
     }
 
     /// What to say: of a program that left no profile, or whose profiles have no records although
-    /// CUPTI was asked for.
+    /// CUPTI was asked for, unless the table says why.
     pub(crate) fn remarks(
         &self,
         program: &str,
         signal: Option<i32>,
-        asked_for_cupti: bool,
+        expected: Expected,
     ) -> Vec<String> {
         if self.0.is_empty() {
             return vec![match signal {
@@ -43,7 +52,7 @@ impl WrittenProfiles {
                 ),
             }];
         }
-        if !asked_for_cupti || self.0.iter().any(|profile| profile.cupti.is_some()) {
+        if !expected.records || self.0.iter().any(|profile| profile.cupti.is_some()) {
             return Vec::new();
         }
         let notes = self.0.iter().flat_map(|profile| &profile.diagnostics.notes);
@@ -53,6 +62,9 @@ impl WrittenProfiles {
             .collect();
         notes.sort_unstable();
         notes.dedup();
+        if expected.table && !notes.is_empty() {
+            return Vec::new();
+        }
         if notes.is_empty() {
             notes.push(format!(
                 "{program} recorded nothing through CUPTI; gpuprof doctor says what is missing"
@@ -75,20 +87,29 @@ mod tests {
     #[test]
     fn a_missing_cupti_is_explained_once_by_the_profiles() {
         let note = "kernels are not recorded (GPUPROF_CUPTI): \x1b[31m";
+        let expected = |records, table| Expected { records, table };
         let profiles = WrittenProfiles(vec![profile(note), profile(note)]);
-        assert_eq!(profiles.remarks("train", None, false), Vec::<String>::new());
         assert_eq!(
-            profiles.remarks("train", None, true),
+            profiles.remarks("train", None, expected(false, false)),
+            Vec::<String>::new()
+        );
+        assert_eq!(
+            profiles.remarks("train", None, expected(true, false)),
             ["kernels are not recorded (GPUPROF_CUPTI): \\u{1b}[31m"]
         );
+        let with_table = profiles.remarks("train", None, expected(true, true));
+        assert_eq!(with_table, Vec::<String>::new());
         let silent = WrittenProfiles(vec![profile("a note")]);
         assert_eq!(
-            silent.remarks("train", None, true),
+            silent.remarks("train", None, expected(true, false)),
             ["train recorded nothing through CUPTI; gpuprof doctor says what is missing"]
         );
         let mut recorded = profile(note);
         recorded.cupti = Some(Default::default());
         let profiles = WrittenProfiles(vec![profile(note), recorded]);
-        assert_eq!(profiles.remarks("train", None, true), Vec::<String>::new());
+        assert_eq!(
+            profiles.remarks("train", None, expected(true, false)),
+            Vec::<String>::new()
+        );
     }
 }

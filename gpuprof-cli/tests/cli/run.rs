@@ -177,11 +177,21 @@ fn records_that_were_asked_for_and_are_missing_are_explained() {
         r#""diagnostics": {"#,
         &format!(r#""diagnostics": {{"notes": ["{note}"], "#),
     );
-    let ended = run_shell(&["--cupti"], WRITES_A_PROFILE, &noted);
-    assert_eq!(
-        (ended.code, ended.stderr),
-        (Some(0), format!("gpuprof: {note}\n"))
-    );
+    for outputs in ["none", "csv=/a.csv"] {
+        let options = ["--cupti", "--report", outputs];
+        let ended = run_shell(&options, WRITES_A_PROFILE, &noted);
+        assert_eq!(
+            (ended.code, ended.stderr),
+            (Some(0), format!("gpuprof: {note}\n"))
+        );
+    }
+    // The table has the note.
+    for options in [
+        &["--cupti"][..],
+        &["--cupti", "--report", "csv=/a.csv,table:full"],
+    ] {
+        assert_eq!(run_shell(options, WRITES_A_PROFILE, &noted).stderr, "");
+    }
     let recorded = SMALL.replace(r#""wall_ns""#, r#""cupti": {}, "wall_ns""#);
     assert_eq!(
         run_shell(&["--cupti"], WRITES_A_PROFILE, &recorded).stderr,

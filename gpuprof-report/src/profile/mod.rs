@@ -103,7 +103,7 @@ use crate::schedule::Schedule;
 pub use benchmark::{Benchmark, Parameter};
 pub use counters::{CounterMean, CounterValues, DeviceCounters, MIN_COUNTER_SAMPLES};
 pub use device::{Device, PeakRate, Throttle};
-pub use diagnostics::{CudaError, Diagnostics, UntimedReasons};
+pub use diagnostics::{CUPTI_UNAVAILABLE, CudaError, Diagnostics, UntimedReasons};
 pub use finding::{Command, Finding};
 pub use function::{CapturedRuns, Function, NodeActivity, TreeNode};
 pub use gpu_activity::{ApiStats, CopyStats, Cupti, DurationStats, GpuActivity, KernelStats};

@@ -9,6 +9,7 @@ use std::cmp::Reverse;
 use super::budget;
 use super::counters;
 use super::coverage;
+use super::hidden::cupti_is_off;
 use super::legend::Marks;
 use super::number;
 use super::options::TableOptions;
@@ -110,9 +111,15 @@ fn captured(profile: &Profile) -> Option<Words> {
         words.add_list(names, NAMES).then(".");
         words.add(
             DIM,
-            "A replay is part of the GPU span around the launch of its graph; GPUPROF_CUPTI=on \
-             attributes replayed kernels to the functions that captured them.",
+            "A replay is part of the GPU span around the launch of its graph",
         );
+        if cupti_is_off(profile) {
+            words.then(";").add(
+                DIM,
+                "GPUPROF_CUPTI=on attributes replayed kernels to the functions that captured them",
+            );
+        }
+        words.then(".");
         words
     })
 }

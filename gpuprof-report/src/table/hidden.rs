@@ -16,6 +16,12 @@ pub(super) struct Hidden {
     pub(super) findings: usize,
 }
 
+/// Whether `GPUPROF_CUPTI=on` would add anything. If it is on and CUPTI did not start, a note says
+/// what to do.
+pub(super) fn cupti_is_off(profile: &Profile) -> bool {
+    profile.cupti.is_none() && profile.diagnostics.cupti_unavailable().is_none()
+}
+
 impl Hidden {
     /// Writes the line.
     pub(super) fn write(self, profile: &Profile, options: &TableOptions, out: &mut String) {
@@ -29,11 +35,16 @@ impl Hidden {
             None if header::is_timed(profile) => words.add(
                 DIM,
                 "A GPU span is the time on the stream from a function's start to its end, idle \
-                 time included; spans that overlap add up. GPUPROF_CUPTI=on shows busy times, \
-                 kernels, and what to change.",
+                 time included; spans that overlap add up.",
             ),
             None => &mut words,
         };
+        if header::is_timed(profile) && cupti_is_off(profile) {
+            words.add(
+                DIM,
+                "GPUPROF_CUPTI=on shows busy times, kernels, and what to change.",
+            );
+        }
         let work_ns = header::work_ns(profile);
         let busy_ns = header::wholes(profile).busy_ns;
         if busy_ns.is_some_and(|busy_ns| work_ns as f64 > OVERLAP * busy_ns as f64) {
