@@ -13,7 +13,8 @@ use gpuprof_report::{libcupti_paths, sanitize};
 use tempfile::TempDir;
 
 use crate::child::Child;
-use crate::machine::{cupti_elsewhere, libraries};
+use crate::machine::cupti_elsewhere;
+use crate::machine::libraries::{self, Driver};
 use crate::output::{Exit, complain};
 use crate::written_profiles::{Expected, WrittenProfiles};
 
@@ -112,11 +113,22 @@ pub(crate) fn run(arguments: &Arguments) -> Exit {
             records: arguments.cupti.is_some(),
             table: outputs.iter().any(|item| is_table(item)),
         };
-        for line in profiles.remarks(&shown, status.signal(), expected) {
+        for line in profiles.remarks(&shown, status, expected, missing_driver) {
             complain(line);
         }
     }
     Exit::Program(code(status))
+}
+
+/// What is wrong with the machine's CUDA driver, if anything is.
+fn missing_driver() -> Option<String> {
+    match libraries::driver() {
+        Driver::Works { .. } => None,
+        Driver::Missing => Some("no CUDA driver is found (libcuda.so.1)".to_owned()),
+        Driver::Broken(code) => Some(format!(
+            "the CUDA driver does not start (cuInit returned {code})"
+        )),
+    }
 }
 
 /// Characters of a path that a message shows.
