@@ -5,9 +5,12 @@
 //! cost of a few instructions, and one with a destructor, for what must be returned when the thread
 //! ends. Only the owning thread writes.
 
+pub(crate) mod current_span;
+
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::Ordering::Relaxed;
 
+use self::current_span::NamedPosition;
 use super::deferred_streams::DeferredStreams;
 use super::node_cache::NodeCache;
 use super::position::{ParentPosition, Position};
@@ -32,6 +35,7 @@ thread_local! {
         deferred: RefCell::default(),
         gpu: RefCell::new(GpuThread::new()),
         recorder: const { RefCell::new(ThreadRecorder::new()) },
+        named: const { RefCell::new(None) },
     };
 }
 
@@ -51,6 +55,8 @@ pub(crate) struct ThreadState {
     weight: Cell<u32>,
     /// State of the generator of random numbers; 0 before the first.
     random: Cell<u64>,
+    /// The depth of the guard's `named`, or 0.
+    named_depth: Cell<u32>,
     nodes: NodeCache,
 }
 
@@ -79,6 +85,7 @@ struct ThreadExitGuard {
     deferred: RefCell<DeferredStreams>,
     gpu: RefCell<GpuThread>,
     recorder: RefCell<ThreadRecorder>,
+    named: RefCell<Option<NamedPosition>>,
 }
 
 impl Drop for ThreadExitGuard {
@@ -145,6 +152,7 @@ impl ThreadState {
             has_gpu: Cell::new(false),
             weight: Cell::new(1),
             random: Cell::new(0),
+            named_depth: Cell::new(0),
             nodes: NodeCache::new(),
         }
     }

@@ -108,6 +108,11 @@ impl ThreadCounters {
         node
     }
 
+    /// The node of the path with this key, if the thread has it.
+    pub(crate) fn known_node(&self, key: PathKey) -> Option<&'static PathCounters> {
+        *self.known.lock().get(&key)?
+    }
+
     fn add_node(
         &self,
         paths: &Mutex<CallPaths>,
