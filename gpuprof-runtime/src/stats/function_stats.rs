@@ -8,6 +8,7 @@ use super::ended_call::{StatedWork, UntimedReason};
 use super::gpu_time_rollup::CallTreeNode;
 use super::gpu_totals::{GpuPathTotals, add_pool_memory};
 use super::host_path_totals::HostPathTotals;
+use super::path_ids::ROOT;
 use super::profile_inputs::{CuptiActivity, ProfileInputs};
 use super::sampling_estimates::{RatioEstimate, SiteSample};
 use crate::site::Site;
@@ -83,6 +84,8 @@ pub(super) fn function(
         let histogram = totals.wall.get(&id);
         span_stats(&all.wall, outermost_wall, outermost_wall, histogram)
     });
+    let roots = nodes.iter().filter(|node| node.path.parent == ROOT);
+    function.unnested_calls = roots.map(|node| node.totals.off_main).sum();
     function.gpu_by_device = by_device;
     function.gpu_nested_ns = nested_ns.round() as u64;
     let sum =

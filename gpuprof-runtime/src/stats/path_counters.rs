@@ -338,6 +338,7 @@ impl PathCounters {
                 items,
             },
             open: self.open_calls(),
+            off_main: 0,
         }
     }
 

@@ -20,6 +20,7 @@ pub(crate) const MODULE: Module = Module::new(
     module_path!(),
     &[tests![
         calls_on_another_thread_are_nested_in_the_carried_span,
+        calls_without_an_open_span_are_told,
         every_item_of_rayon_is_in_the_span_that_spread_them,
         the_stream_is_not_carried,
         a_call_on_another_stream_keeps_its_gpu_time,
@@ -98,6 +99,37 @@ fn calls_on_another_thread_are_nested_in_the_carried_span() {
     assert_eq!(cpu_times(&profile, "item"), (3, 300, 300));
     assert_eq!(node(&profile, &["outer", "item"]).cpu_total_ns, 200);
     assert_eq!(function(&profile, "item").threads, 1);
+}
+
+fn calls_without_an_open_span_are_told() {
+    let w = world();
+    let session = w.session();
+    on_a_thread(|| item(&w));
+    // Nothing could have been around them.
+    let line = |profile: &Profile| {
+        let text = profile.to_string();
+        let begin = "began on threads without an open span:";
+        let line = text.split_once(begin).map(|(_, rest)| rest.to_owned());
+        line.and_then(|rest| Some(rest.split_once('.')?.0.trim().to_owned()))
+    };
+    assert_eq!(line(&gpuprof::snapshot()), None);
+    outer(&w, || {
+        let span = gpuprof::current();
+        on_a_thread(|| {
+            item(&w);
+            span.run(|| item(&w));
+            outer(&w, || item(&w));
+        });
+        item(&w);
+    });
+    let profile = w.finish(session);
+    assert_paths(&profile, &[("item", 2), ("outer", 2), ("outer item", 3)]);
+    let unnested = |name| function(&profile, name).unnested_calls;
+    assert_eq!((unnested("item"), unnested("outer")), (2, 1));
+    let names = ["item", "outer"].map(|name| function(&profile, name).name.clone());
+    let told = format!("{} (2 calls), {} (1 call)", names[0], names[1]);
+    let shown = line(&profile).expect("a line");
+    assert_eq!(shown.split_whitespace().collect::<Vec<_>>().join(" "), told);
 }
 
 fn every_item_of_rayon_is_in_the_span_that_spread_them() {
