@@ -4,10 +4,10 @@
 //! Run `cargo run --release --example 06_threads`; the table comes on standard error at exit.
 //!
 //! Look at the calls: one row per function however many threads called it. `check_rows` runs on
-//! rayon's own threads, and is inside `check`, whose span they carry. `multiply_naive` and `multiply_tiled` do the same work, and their TFLOP/s
-//! say what shared memory is worth. With four streams at work, the header's share of the wall time
-//! can pass 100 %. The streams share one device: where GPU p50 and max of a row lie far apart, it
-//! had waited for another thread's work.
+//! rayon's own threads, and is inside `check`, whose span they carry. `multiply_naive` and
+//! `multiply_tiled` do the same work, and their TFLOP/s say what shared memory is worth. With four
+//! streams at work, the header's share of the wall time can pass 100 %. The streams share one
+//! device: where GPU p50 and max of a row lie far apart, it had waited for another thread's work.
 
 use std::error::Error;
 use std::sync::Arc;

@@ -221,6 +221,15 @@ pub struct Profile {
     pub diagnostics: Diagnostics,
 }
 
+#[cfg(feature = "table")]
+impl Profile {
+    /// Whether `GPUPROF_CUPTI=on` would add anything. If it is on and CUPTI did not start, a note
+    /// says what to do.
+    pub(crate) fn is_cupti_off(&self) -> bool {
+        self.cupti.is_none() && self.diagnostics.cupti_unavailable().is_none()
+    }
+}
+
 /// Prints nothing: the table needs the feature `table`.
 #[cfg(not(feature = "table"))]
 impl std::fmt::Display for Profile {

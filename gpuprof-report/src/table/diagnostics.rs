@@ -9,7 +9,6 @@ use std::cmp::Reverse;
 use super::budget;
 use super::counters;
 use super::coverage;
-use super::hidden::cupti_is_off;
 use super::legend::Marks;
 use super::number;
 use super::options::TableOptions;
@@ -145,7 +144,7 @@ fn captured(profile: &Profile) -> Option<Words> {
             DIM,
             "A replay is part of the GPU span around the launch of its graph",
         );
-        if cupti_is_off(profile) {
+        if profile.is_cupti_off() {
             words.then(";").add(
                 DIM,
                 "GPUPROF_CUPTI=on attributes replayed kernels to the functions that captured them",

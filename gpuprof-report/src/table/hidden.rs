@@ -16,12 +16,6 @@ pub(super) struct Hidden {
     pub(super) findings: usize,
 }
 
-/// Whether `GPUPROF_CUPTI=on` would add anything. If it is on and CUPTI did not start, a note says
-/// what to do.
-pub(super) fn cupti_is_off(profile: &Profile) -> bool {
-    profile.cupti.is_none() && profile.diagnostics.cupti_unavailable().is_none()
-}
-
 impl Hidden {
     /// Writes the line.
     pub(super) fn write(self, profile: &Profile, options: &TableOptions, out: &mut String) {
@@ -39,7 +33,7 @@ impl Hidden {
             ),
             None => &mut words,
         };
-        if header::is_timed(profile) && cupti_is_off(profile) {
+        if header::is_timed(profile) && profile.is_cupti_off() {
             words.add(
                 DIM,
                 "GPUPROF_CUPTI=on shows busy times, kernels, and what to change.",

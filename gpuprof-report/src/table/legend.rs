@@ -5,7 +5,6 @@ use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 use super::counters::{self, SHARED_SAMPLES};
-use super::hidden::cupti_is_off;
 use super::number;
 use super::qualifiers::{
     self, DIVIDED, Doubt, ESTIMATED, NEAR_FLOOR, OVERLAPPING, PARTIAL, RowMark,
@@ -125,7 +124,7 @@ fn may_be_host(profile: &Profile) -> Words {
         "The stream is inherited, and most GPU spans are as long as the host took, or empty. If it \
          launches nothing: #[gpu_profile(cpu)].",
     );
-    if cupti_is_off(profile) {
+    if profile.is_cupti_off() {
         words.add(DIM, "GPUPROF_CUPTI=on shows what was launched.");
     }
     words

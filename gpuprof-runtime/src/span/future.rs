@@ -8,11 +8,11 @@
 //! parameters, which the body owns. It hands the span over to the future around it and yields once,
 //! before the user's code.
 
+use super::call_in_progress::{CallInProgress, NamedPosition};
 use super::position::ParentPosition;
 use super::recording::{
     begin_gpu_timing, count_dropped, measure_overhead, record_with_frame, valid_work,
 };
-use super::thread_state::current_span::{self, NamedPosition};
 use super::thread_state::{Draw, NodeError, ThreadState, with_thread};
 use super::time_line::EndedSpan;
 use crate::clock;
@@ -84,7 +84,7 @@ struct OpenCall {
     /// For the first poll on the time line.
     arguments: Option<Arguments>,
     /// If anybody has asked for it: see [`current`](super::thread_state::current_span::current).
-    as_value: Option<current_span::OpenCall>,
+    as_value: Option<CallInProgress>,
 }
 
 /// One poll of a future, while it runs.

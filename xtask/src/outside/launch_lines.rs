@@ -1,5 +1,5 @@
-//! The lines of a stranger's launches, without a GPU: in folders, and in crates, that are called like
-//! what is no program's.
+//! The lines of a stranger's launches, without a GPU: in folders, and in crates, that are called
+//! like what is no program's.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -21,7 +21,8 @@ const FOLDERS: [(&str, &str); 5] = [
     ("candle-core", "candle-core"),
 ];
 
-/// Runs a program in each of these folders as `cargo xtask sim -- gpuprof run --cupti --stacks` does.
+/// Runs a program in each of these folders, as `cargo xtask sim -- gpuprof run --cupti --stacks`
+/// does.
 ///
 /// # Errors
 /// A text for the user: a program that does not build or run, or a launch without its line.

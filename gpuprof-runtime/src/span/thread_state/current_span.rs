@@ -2,11 +2,12 @@
 
 use std::marker::PhantomData;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::AtomicBool;
 
 use super::{EXIT_GUARD, ThreadState, with_thread};
 use crate::collector::collector;
 use crate::os::fork;
+use crate::span::call_in_progress::{CallInProgress, Mark, NamedPosition};
 use crate::span::position::ParentPosition;
 use crate::stats::path_counters::PathCounters;
 use crate::stats::path_ids::{PathKey, ROOT};
@@ -15,7 +16,7 @@ use crate::stats::path_ids::{PathKey, ROOT};
 ///
 /// On another thread, [`run`](Self::run) nests calls in it.
 #[derive(Clone, Debug)]
-pub struct CurrentSpan(Option<OpenCall>);
+pub struct CurrentSpan(Option<CallInProgress>);
 
 /// The innermost open span of the calling thread, for calls that belong to it and run on other
 /// threads.
@@ -43,7 +44,7 @@ pub struct CurrentSpan(Option<OpenCall>);
 pub fn current() -> CurrentSpan {
     match fork::is_child() {
         true => CurrentSpan(None),
-        false => CurrentSpan(with_thread(ThreadState::open_call)),
+        false => CurrentSpan(with_thread(ThreadState::call_in_progress)),
     }
 }
 
@@ -60,47 +61,6 @@ impl CurrentSpan {
     }
 }
 
-/// A call in progress on any thread.
-#[derive(Clone, Debug)]
-pub(in crate::span) struct OpenCall {
-    path: u32,
-    mark: Mark,
-}
-
-/// Which call it is, and whether it is still in progress.
-#[derive(Clone, Debug)]
-enum Mark {
-    /// That of its thread's counters which began at this clock tick.
-    Began(&'static PathCounters, u64),
-    /// Of an async function, which may end on any thread; false at its end.
-    Future(Arc<AtomicBool>),
-}
-
-impl OpenCall {
-    /// The end of an async call.
-    pub(in crate::span) fn end(&self) {
-        if let Mark::Future(is_open) = &self.mark {
-            is_open.store(false, Relaxed);
-        }
-    }
-
-    fn is_open(&self) -> bool {
-        match &self.mark {
-            Mark::Began(node, started) => node.running_since() == Some(*started),
-            Mark::Future(is_open) => is_open.load(Relaxed),
-        }
-    }
-}
-
-/// What the position of a thread alone does not say of its innermost span: who has it as a value.
-#[derive(Debug)]
-pub(in crate::span) struct NamedPosition {
-    depth: u32,
-    /// It is carried to this thread; otherwise it is a poll of this thread.
-    is_carried: bool,
-    call: OpenCall,
-}
-
 /// A span of another thread, taken for this thread's until it is dropped.
 struct CarriedSpan {
     parent: ParentPosition,
@@ -111,7 +71,7 @@ struct CarriedSpan {
 
 impl CarriedSpan {
     /// `None`: the call is over, or this thread is in a span of its own.
-    fn begin(call: &OpenCall) -> Option<Self> {
+    fn begin(call: &CallInProgress) -> Option<Self> {
         let begin = |thread: &ThreadState| {
             if !call.is_open() || fork::is_child() || !thread.is_outside_own_spans() {
                 return None;
@@ -143,7 +103,7 @@ impl Drop for CarriedSpan {
 
 impl ThreadState {
     /// The innermost call in progress. `None`: there is none.
-    fn open_call(&self) -> Option<OpenCall> {
+    fn call_in_progress(&self) -> Option<CallInProgress> {
         let position = self.position.get();
         let path = position.path();
         if path == ROOT {
@@ -157,10 +117,10 @@ impl ThreadState {
         let node = self.nodes.get(key).or_else(|| self.known_node(key))?;
         if !node.is_async() {
             let mark = Mark::Began(node, node.running_since()?);
-            return Some(OpenCall { path, mark });
+            return Some(CallInProgress { path, mark });
         }
         let mark = Mark::Future(Arc::new(AtomicBool::new(true)));
-        let call = OpenCall { path, mark };
+        let call = CallInProgress { path, mark };
         // The poll finds it when it ends.
         self.set_named(Some(NamedPosition {
             depth: position.depth(),
@@ -186,7 +146,7 @@ impl ThreadState {
     #[inline]
     pub(in crate::span) fn begin_named_poll(
         &self,
-        call: Option<OpenCall>,
+        call: Option<CallInProgress>,
     ) -> Option<NamedPosition> {
         if call.is_none() && self.named_depth.get() == 0 {
             return None;
@@ -204,7 +164,7 @@ impl ThreadState {
     pub(in crate::span) fn end_named_poll(
         &self,
         around: Option<NamedPosition>,
-    ) -> Option<OpenCall> {
+    ) -> Option<CallInProgress> {
         if around.is_none() && self.named_depth.get() == 0 {
             return None;
         }

@@ -100,7 +100,7 @@ fn dependency_part(file: &str) -> Option<String> {
     part.or_else(|| of_checkout(file))
 }
 
-/// `half-2.4.1/src/lib.rs` of `…/registry/src/index.crates.io-1949cf8c6b5b557f/half-2.4.1/src/lib.rs`.
+/// `half-2.4.1/src/lib.rs` of that path below `…/registry/src/index.crates.io-1949cf8c6b5b557f/`.
 fn of_registry(file: &str) -> Option<&str> {
     let (index, part) = after(file, "/registry/src/", 0)?.split_once('/')?;
     without_hash(index).map(|_| part)
@@ -154,7 +154,7 @@ mod tests {
                 "cudarc-0.19.4/src/driver/mod.rs",
             ),
             (
-                "/r/registry/src/index.crates.io-1949cf8c6b5b557f/candle-core-0.9.0-rc.1/src/lib.rs",
+                "/r/registry/src/crates.io-1949cf8c6b5b557f/candle-core-0.9.0-rc.1/src/lib.rs",
                 dependency("candle_core"),
                 "candle-core-0.9.0-rc.1/src/lib.rs",
             ),
