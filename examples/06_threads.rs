@@ -3,11 +3,11 @@
 //!
 //! Run `cargo run --release --example 06_threads`; the table comes on standard error at exit.
 //!
-//! Look at the calls: one row per function however many threads called it, `check_rows` even from
-//! rayon's own threads. `multiply_naive` and `multiply_tiled` do the same work, and their TFLOP/s
-//! say what shared memory is worth. With four streams at work, the header's share of the wall time
-//! can pass 100 %. The streams share one device: where GPU p50 and max of a row lie far apart, it
-//! had waited for another thread's work.
+//! Look at the calls: one row per function however many threads called it. `check_rows` runs on
+//! rayon's own threads, and is inside `check`, whose span they carry. `multiply_naive` and
+//! `multiply_tiled` do the same work, and their TFLOP/s say what shared memory is worth. With four
+//! streams at work, the header's share of the wall time can pass 100 %. The streams share one
+//! device: where GPU p50 and max of a row lie far apart, it had waited for another thread's work.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -169,7 +169,8 @@ fn numbers(count: usize, seed: usize) -> Vec<f32> {
 #[gpu_profile(cpu)]
 fn check(result: &[f32], a: &[f32], b: &[f32], side: usize) -> f64 {
     let bands = result.par_chunks(16 * side).zip(a.par_chunks(16 * side));
-    let errors = bands.map(|(result, a)| check_rows(result, a, b, side));
+    let span = gpuprof::current();
+    let errors = bands.map(|(result, a)| span.run(|| check_rows(result, a, b, side)));
     errors.reduce(|| 0.0, f64::max)
 }
 

@@ -193,8 +193,8 @@ pub use gpuprof_report::{csv, folded, json, trace};
 #[cfg(feature = "metrics")]
 pub use gpuprof_runtime::metrics;
 pub use implementation::{
-    HasStream, Session, SessionBuilder, StreamRef, collect, collect_trace, on_profile_ready, reset,
-    set_default_stream, set_recording, snapshot, step, with_stream,
+    CurrentSpan, HasStream, Session, SessionBuilder, StreamRef, collect, collect_trace, current,
+    on_profile_ready, reset, set_default_stream, set_recording, snapshot, step, with_stream,
 };
 
 /// Profiles a function, or every function of an inline `mod` or an `impl` block.

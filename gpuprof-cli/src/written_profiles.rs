@@ -1,7 +1,9 @@
 //! The profiles that a program wrote, and what to say if they lack what was asked for.
 
 use std::fs;
+use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
+use std::process::ExitStatus;
 
 use gpuprof_report::profile::Profile;
 use gpuprof_report::sanitize;
@@ -14,6 +16,15 @@ const MAX_NOTE: usize = 500;
 /// The profiles of a program and of the processes that it started.
 pub(crate) struct WrittenProfiles(Vec<Profile>);
 
+/// What a program was asked for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Expected {
+    /// CUPTI's.
+    pub(crate) records: bool,
+    /// It shows the notes of the profile.
+    pub(crate) table: bool,
+}
+
 impl WrittenProfiles {
     /// Reads the JSON profiles in a folder.
     pub(crate) fn read(folder: &Path) -> Self {
@@ -22,28 +33,43 @@ impl WrittenProfiles {
         Self(profiles.collect())
     }
 
-    /// What to say: of a program that left no profile, or whose profiles have no records although
-    /// CUPTI was asked for.
+    /// What to say: of a program that failed without a CUDA driver, which left no profile, or whose
+    /// profiles have no records although they were asked for, and no table says why.
     pub(crate) fn remarks(
         &self,
         program: &str,
-        signal: Option<i32>,
-        asked_for_cupti: bool,
+        status: ExitStatus,
+        expected: Expected,
+        missing_driver: impl FnOnce() -> Option<String>,
     ) -> Vec<String> {
+        let failed = status.code().filter(|code| *code != 0);
+        let is_without_cuda = |profile: &Profile| profile.diagnostics.no_cuda;
+        if let Some(code) = failed
+            && self.0.iter().all(is_without_cuda)
+            && let Some(missing) = missing_driver()
+        {
+            return vec![format!(
+                "{program} exited with status {code}: {missing}; gpuprof doctor says what this \
+                 machine lacks, and cargo xtask sim, in a clone of gpuprof, runs programs without \
+                 a GPU"
+            )];
+        }
         if self.0.is_empty() {
-            return vec![match signal {
+            let exited = failed.map(|code| format!("exited with status {code} and "));
+            return vec![match status.signal() {
                 Some(signal) => format!(
                     "{program} was ended by signal {signal} before it wrote a profile; \
                      GPUPROF_SIGNALS=on writes it on SIGINT and SIGTERM, and GPUPROF_CHECKPOINT=10 \
                      with --report json=PATH every 10 s"
                 ),
                 None => format!(
-                    "{program} wrote no profile: it is not built with gpuprof and its feature \
-                     enable, GPUPROF switches it off, or no function with #[gpu_profile] ran"
+                    "{program} {}wrote no profile: it is not built with gpuprof and its feature \
+                     enable, GPUPROF switches it off, or no function with #[gpu_profile] ran",
+                    exited.unwrap_or_default()
                 ),
             }];
         }
-        if !asked_for_cupti || self.0.iter().any(|profile| profile.cupti.is_some()) {
+        if !expected.records || self.0.iter().any(|profile| profile.cupti.is_some()) {
             return Vec::new();
         }
         let notes = self.0.iter().flat_map(|profile| &profile.diagnostics.notes);
@@ -53,6 +79,9 @@ impl WrittenProfiles {
             .collect();
         notes.sort_unstable();
         notes.dedup();
+        if expected.table && !notes.is_empty() {
+            return Vec::new();
+        }
         if notes.is_empty() {
             notes.push(format!(
                 "{program} recorded nothing through CUPTI; gpuprof doctor says what is missing"
@@ -66,6 +95,46 @@ impl WrittenProfiles {
 mod tests {
     use super::*;
 
+    fn success() -> ExitStatus {
+        ExitStatus::from_raw(0)
+    }
+
+    fn no_driver() -> Option<String> {
+        Some("no driver".to_owned())
+    }
+
+    #[test]
+    fn a_program_that_fails_without_a_driver_is_told_with_its_status() {
+        let failed = ExitStatus::from_raw(101 << 8);
+        let expected = Expected {
+            records: true,
+            table: true,
+        };
+        let mut without_cuda = profile("a note");
+        without_cuda.diagnostics.no_cuda = true;
+        for profiles in [vec![], vec![without_cuda]] {
+            let remarks = WrittenProfiles(profiles).remarks("train", failed, expected, no_driver);
+            let [remark] = &remarks[..] else {
+                panic!("{remarks:?}");
+            };
+            let begin = "train exited with status 101: no driver; gpuprof doctor";
+            assert!(remark.starts_with(begin), "{remark}");
+        }
+        let none = WrittenProfiles(Vec::new());
+        let reason = "wrote no profile: it is not built with gpuprof";
+        for (status, driver, begin) in [
+            (
+                failed,
+                None,
+                format!("train exited with status 101 and {reason}"),
+            ),
+            (success(), no_driver(), format!("train {reason}")),
+        ] {
+            let remarks = none.remarks("train", status, expected, || driver);
+            assert!(remarks[0].starts_with(&begin), "{remarks:?}");
+        }
+    }
+
     fn profile(note: &str) -> Profile {
         let mut profile = Profile::default();
         profile.diagnostics.notes = vec!["another note".into(), note.into()];
@@ -75,20 +144,29 @@ mod tests {
     #[test]
     fn a_missing_cupti_is_explained_once_by_the_profiles() {
         let note = "kernels are not recorded (GPUPROF_CUPTI): \x1b[31m";
+        let expected = |records, table| Expected { records, table };
         let profiles = WrittenProfiles(vec![profile(note), profile(note)]);
-        assert_eq!(profiles.remarks("train", None, false), Vec::<String>::new());
         assert_eq!(
-            profiles.remarks("train", None, true),
+            profiles.remarks("train", success(), expected(false, false), no_driver),
+            Vec::<String>::new()
+        );
+        assert_eq!(
+            profiles.remarks("train", success(), expected(true, false), no_driver),
             ["kernels are not recorded (GPUPROF_CUPTI): \\u{1b}[31m"]
         );
+        let with_table = profiles.remarks("train", success(), expected(true, true), no_driver);
+        assert_eq!(with_table, Vec::<String>::new());
         let silent = WrittenProfiles(vec![profile("a note")]);
         assert_eq!(
-            silent.remarks("train", None, true),
+            silent.remarks("train", success(), expected(true, false), no_driver),
             ["train recorded nothing through CUPTI; gpuprof doctor says what is missing"]
         );
         let mut recorded = profile(note);
         recorded.cupti = Some(Default::default());
         let profiles = WrittenProfiles(vec![profile(note), recorded]);
-        assert_eq!(profiles.remarks("train", None, true), Vec::<String>::new());
+        assert_eq!(
+            profiles.remarks("train", success(), expected(true, false), no_driver),
+            Vec::<String>::new()
+        );
     }
 }

@@ -243,7 +243,7 @@ fn a_time_line_is_drawn_if_it_is_given() {
     assert_eq!(
         names,
         [
-            (json!("CPU"), json!("main")),
+            (json!("CPU"), json!("main (101)")),
             (gpu.clone(), json!("stream 7")),
             (gpu, json!("stream 7 · spans")),
         ]

@@ -54,3 +54,4 @@ pub use session::{
     Session, SessionBuilder, collect, collect_trace, on_profile_ready, reset, set_default_stream,
     set_recording, snapshot, step, with_stream,
 };
+pub use span::thread_state::current_span::{CurrentSpan, current};

@@ -15,8 +15,8 @@
 //! ```
 
 use gpuprof::{
-    HasStream, Mode, Output, Profile, Sampling, Session, SessionBuilder, SessionError, StreamRef,
-    gpu_profile, profile, scope,
+    CurrentSpan, HasStream, Mode, Output, Profile, Sampling, Session, SessionBuilder, SessionError,
+    StreamRef, gpu_profile, profile, scope,
 };
 use std::cell::Cell;
 use std::time::Duration;
@@ -107,6 +107,17 @@ pub fn with_streams(model: &Model) -> u32 {
     gpuprof::set_default_stream(model);
     gpuprof::set_default_stream(None::<StreamRef<'_>>);
     gpuprof::with_stream(model, || model.forward(1))
+}
+
+/// A span that is carried to another thread.
+#[must_use]
+pub fn carried(model: &Model) -> u32 {
+    let span: CurrentSpan = gpuprof::current();
+    let carried = span.clone();
+    std::thread::scope(|scope| {
+        let there = scope.spawn(move || carried.run(|| 1));
+        span.run(|| model.forward(1)) + there.join().unwrap_or(0)
+    })
 }
 
 /// A raw handle.

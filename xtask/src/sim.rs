@@ -14,11 +14,15 @@ use crate::workspace::{self, Workspace};
 
 const USAGE: &str = "usage: cargo xtask sim -- PROGRAM [ARG]...";
 
-/// The names by which CUDA programs look for the driver.
-const DRIVER_NAMES: [&str; 2] = ["libcuda.so", "libcuda.so.1"];
+/// The names by which programs look for the libraries, and what cargo calls the simulated ones.
+const LIBRARIES: [(&str, &str); 3] = [
+    ("libcuda.so", "libsimcuda.so"),
+    ("libcuda.so.1", "libsimcuda.so"),
+    ("libcupti.so.13", "libsimcupti.so"),
+];
 
-/// Builds the simulated driver and replaces this process by PROGRAM, with that driver first in its
-/// library path.
+/// Builds the simulated driver and libcupti and replaces this process by PROGRAM, with both first
+/// in its library path.
 ///
 /// # Errors
 /// A text for the user: no program given, the simulator does not build, or the program cannot be
@@ -34,11 +38,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     if program.starts_with('-') {
         return Err(USAGE.into());
     }
-    // A release build, because kernels are computed on the host.
-    let mut build = workspace::cargo(["build", "--quiet", "--release", "--package", "simcuda"]);
-    workspace::succeed(&mut build)?;
-    let target = Workspace::load()?.target;
-    let folder = make_driver_folder(&target.join("release/libsimcuda.so"), &target.join("sim"))?;
+    let folder = libraries()?;
     eprintln!("xtask: {program} runs on the simulated device; its GPU times are modelled");
     let mut command = Command::new(program);
     command
@@ -47,19 +47,29 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     Err(format!("cannot run {program}: {}", command.exec()))
 }
 
-/// Makes a folder with links to the simulated driver under the real driver's file names.
-fn make_driver_folder(driver: &Path, folder: &Path) -> Result<PathBuf, String> {
+/// Builds the simulated libraries and returns a folder that has them under the real names.
+pub(crate) fn libraries() -> Result<PathBuf, String> {
+    // A release build, because kernels are computed on the host.
+    let packages = ["--package", "simcuda", "--package", "simcupti"];
+    let mut build = workspace::cargo(["build", "--quiet", "--release"]);
+    workspace::succeed(build.args(packages))?;
+    let target = Workspace::load()?.target;
+    link_libraries(&target.join("release"), &target.join("sim"))
+}
+
+/// Makes a folder with links to the libraries in `built` under the real ones' file names.
+fn link_libraries(built: &Path, folder: &Path) -> Result<PathBuf, String> {
     let failed = |error| format!("cannot prepare {}: {error}", folder.display());
     fs::create_dir_all(folder).map_err(failed)?;
-    for name in DRIVER_NAMES {
-        let link = folder.join(name);
-        if fs::read_link(&link).is_ok_and(|to| to == driver) {
+    for (name, file) in LIBRARIES {
+        let (link, library) = (folder.join(name), built.join(file));
+        if fs::read_link(&link).is_ok_and(|to| to == library) {
             continue;
         }
         if link.symlink_metadata().is_ok() {
             fs::remove_file(&link).map_err(failed)?;
         }
-        symlink(driver, &link).map_err(failed)?;
+        symlink(library, &link).map_err(failed)?;
     }
     Ok(folder.into())
 }
@@ -77,16 +87,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_driver_is_linked_by_both_names_and_again_when_it_moved() {
+    fn libraries_are_linked_by_all_names_and_again_when_they_moved() {
         let folder = tempfile::tempdir().expect("a folder");
-        for driver in ["/first/libsimcuda.so", "/second/libsimcuda.so"] {
-            let made =
-                make_driver_folder(Path::new(driver), &folder.path().join("sim")).expect("links");
-            for name in DRIVER_NAMES {
-                assert_eq!(
-                    fs::read_link(made.join(name)).expect("a link"),
-                    Path::new(driver)
-                );
+        for built in ["/first", "/second"].map(Path::new) {
+            let made = link_libraries(built, &folder.path().join("sim")).expect("links");
+            for (name, file) in LIBRARIES {
+                let link = fs::read_link(made.join(name)).expect("a link");
+                assert_eq!(link, built.join(file));
             }
         }
     }

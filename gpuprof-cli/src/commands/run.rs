@@ -13,9 +13,10 @@ use gpuprof_report::{libcupti_paths, sanitize};
 use tempfile::TempDir;
 
 use crate::child::Child;
-use crate::machine::{cupti_elsewhere, libraries};
+use crate::machine::cupti_elsewhere;
+use crate::machine::libraries::{self, Driver};
 use crate::output::{Exit, complain};
-use crate::written_profiles::WrittenProfiles;
+use crate::written_profiles::{Expected, WrittenProfiles};
 
 /// Runs a program built with gpuprof and shows its report
 ///
@@ -94,9 +95,10 @@ pub(crate) fn run(arguments: &Arguments) -> Exit {
         return Exit::BadInput;
     };
     let folder = folder_for_profiles();
+    let outputs = outputs(arguments);
     let mut command = Command::new(program);
     command.args(rest);
-    command.envs(variables(arguments, folder.as_ref()));
+    command.envs(variables(arguments, &outputs, folder.as_ref()));
     let shown = sanitize::short(&program.to_string_lossy(), MAX_PATH).into_owned();
     let status = match Child::start(command).and_then(Child::wait) {
         Ok(status) => status,
@@ -107,11 +109,26 @@ pub(crate) fn run(arguments: &Arguments) -> Exit {
     };
     if let Some(folder) = folder {
         let profiles = WrittenProfiles::read(folder.path());
-        for line in profiles.remarks(&shown, status.signal(), arguments.cupti.is_some()) {
+        let expected = Expected {
+            records: arguments.cupti.is_some(),
+            table: outputs.iter().any(|item| is_table(item)),
+        };
+        for line in profiles.remarks(&shown, status, expected, missing_driver) {
             complain(line);
         }
     }
     Exit::Program(code(status))
+}
+
+/// What is wrong with the machine's CUDA driver, if anything is.
+fn missing_driver() -> Option<String> {
+    match libraries::driver() {
+        Driver::Works { .. } => None,
+        Driver::Missing => Some("no CUDA driver is found (libcuda.so.1)".to_owned()),
+        Driver::Broken(code) => Some(format!(
+            "the CUDA driver does not start (cuInit returned {code})"
+        )),
+    }
 }
 
 /// Characters of a path that a message shows.
@@ -136,9 +153,13 @@ fn folder_for_profiles() -> Option<TempDir> {
 }
 
 /// The variables that the arguments stand for.
-fn variables(arguments: &Arguments, folder: Option<&TempDir>) -> Vec<(&'static str, OsString)> {
+fn variables(
+    arguments: &Arguments,
+    outputs: &[String],
+    folder: Option<&TempDir>,
+) -> Vec<(&'static str, OsString)> {
     let mut variables = Vec::new();
-    variables.push(("GPUPROF_REPORT", report(arguments, folder)));
+    variables.push(("GPUPROF_REPORT", report(outputs, folder)));
     if let Some(sample) = &arguments.sample {
         variables.push(("GPUPROF_SAMPLE", sample.into()));
     }
@@ -162,9 +183,8 @@ fn variables(arguments: &Arguments, folder: Option<&TempDir>) -> Vec<(&'static s
     variables
 }
 
-/// The outputs: those of the arguments, or of the variable, or the table; and the profile that is
-/// looked at.
-fn report(arguments: &Arguments, folder: Option<&TempDir>) -> OsString {
+/// The outputs: those of the arguments, or of the variable, or the table.
+fn outputs(arguments: &Arguments) -> Vec<String> {
     let mut items = arguments.report.clone();
     if items.is_empty() {
         let stated = env::var("GPUPROF_REPORT").ok();
@@ -173,6 +193,20 @@ fn report(arguments: &Arguments, folder: Option<&TempDir>) -> OsString {
     }
     items.retain(|item| item.trim() != NONE);
     items.extend(arguments.trace.iter().map(|path| format!("trace={path}")));
+    items
+}
+
+/// Whether outputs, separated by commas, have the table, which shows the profile's notes.
+fn is_table(items: &str) -> bool {
+    let parsed = |item: &str| Output::parse(item.trim());
+    items
+        .split(',')
+        .any(|item| matches!(parsed(item), Some(Output::Table | Output::FullTable)))
+}
+
+/// The outputs, and the profile that is looked at.
+fn report(outputs: &[String], folder: Option<&TempDir>) -> OsString {
+    let mut items = outputs.to_vec();
     if let Some(folder) = folder {
         items.push(format!("json={}/{{pid}}.json", folder.path().display()));
     }

@@ -81,6 +81,8 @@ fn run(profile: &Profile, json: &mut JsonText) {
         json.key("gpu_time").string(&text);
     }
     json.key("has_cupti").boolean(profile.cupti.is_some());
+    let is_unavailable = profile.diagnostics.cupti_unavailable().is_some();
+    json.key("is_cupti_unavailable").boolean(is_unavailable);
     json.key("header").strings(page_parts::header(profile));
 }
 

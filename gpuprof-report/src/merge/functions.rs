@@ -107,6 +107,7 @@ impl FunctionTotals {
         add(&mut sums.gpu_divided_calls, function.gpu_divided_calls);
         add(&mut sums.gpu_inherited_calls, function.gpu_inherited_calls);
         add(&mut sums.gpu_host_calls, function.gpu_host_calls);
+        add(&mut sums.unnested_calls, function.unnested_calls);
         sums.gpu_overlaps |= function.gpu_overlaps;
         sums.gpu_nested_partial |= function.gpu_nested_partial;
         sums.gpu_nested_divided |= function.gpu_nested_divided;

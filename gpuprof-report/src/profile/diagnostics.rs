@@ -64,6 +64,21 @@ pub struct Diagnostics {
     pub notes: Vec<String>,
 }
 
+/// How the note begins that says why CUPTI was asked for and did not start.
+pub const CUPTI_UNAVAILABLE: &str = "kernels are not recorded (GPUPROF_CUPTI): ";
+
+impl Diagnostics {
+    /// Why CUPTI was asked for and did not start, and what to do; `None` if it was not asked for,
+    /// or started.
+    #[must_use]
+    pub fn cupti_unavailable(&self) -> Option<&str> {
+        let mut notes = self.notes.iter();
+        notes
+            .find(|note| note.contains(CUPTI_UNAVAILABLE))
+            .map(String::as_str)
+    }
+}
+
 /// A CUDA error and how often it occurred.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(default))]

@@ -62,6 +62,10 @@ pub struct Function {
     /// same holds for all spans nested in them on the stream. JSON omits this if there are none.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "is_zero"))]
     pub gpu_host_calls: u64,
+    /// Calls that began on another thread than the main one while no span was open on it: they are
+    /// at the root of the call tree. JSON omits this if there are none.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "is_zero"))]
+    pub unnested_calls: u64,
     /// True if the time that calls shared could not be divided, because a call that took part was
     /// not timed or an event could not be read.
     /// `gpu.self_ns` is then an upper bound; for a function without a stream, `gpu_nested_ns` is.

@@ -103,7 +103,7 @@ use crate::schedule::Schedule;
 pub use benchmark::{Benchmark, Parameter};
 pub use counters::{CounterMean, CounterValues, DeviceCounters, MIN_COUNTER_SAMPLES};
 pub use device::{Device, PeakRate, Throttle};
-pub use diagnostics::{CudaError, Diagnostics, UntimedReasons};
+pub use diagnostics::{CUPTI_UNAVAILABLE, CudaError, Diagnostics, UntimedReasons};
 pub use finding::{Command, Finding};
 pub use function::{CapturedRuns, Function, NodeActivity, TreeNode};
 pub use gpu_activity::{ApiStats, CopyStats, Cupti, DurationStats, GpuActivity, KernelStats};
@@ -219,6 +219,15 @@ pub struct Profile {
     pub benchmarks: Vec<Benchmark>,
     /// Coverage, overhead and errors of the measurement.
     pub diagnostics: Diagnostics,
+}
+
+#[cfg(feature = "table")]
+impl Profile {
+    /// Whether `GPUPROF_CUPTI=on` would add anything. If it is on and CUPTI did not start, a note
+    /// says what to do.
+    pub(crate) fn is_cupti_off(&self) -> bool {
+        self.cupti.is_none() && self.diagnostics.cupti_unavailable().is_none()
+    }
 }
 
 /// Prints nothing: the table needs the feature `table`.

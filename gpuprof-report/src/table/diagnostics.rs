@@ -28,6 +28,7 @@ pub(super) fn write(profile: &Profile, marks: Marks, options: &TableOptions, out
     lines.extend(without_stream(profile));
     lines.extend(captured(profile));
     lines.extend(open_calls(profile));
+    lines.extend(unnested(profile));
     if options.full {
         lines.extend(asynchronous(profile));
         lines.extend(never_called(profile, options.width));
@@ -80,6 +81,37 @@ fn without_stream(profile: &Profile) -> Option<Words> {
     Some(words)
 }
 
+/// Calls that other threads made outside every span, if any span of the main thread could have been
+/// around them.
+fn unnested(profile: &Profile) -> Option<Words> {
+    let roots = profile.tree.iter().filter(|node| node.parent.is_none());
+    let roots = number::total(roots.map(|node| node.calls));
+    let functions = profile.functions.iter();
+    let functions = functions.filter(|function| function.unnested_calls > 0);
+    if number::total(functions.clone().map(|function| function.unnested_calls)) >= roots {
+        return None;
+    }
+    let named: Vec<_> = functions
+        .map(|function| {
+            let name = sanitize::name(&function.name);
+            match function.unnested_calls {
+                1 => Cow::Owned(format!("{name} (1 call)")),
+                calls => Cow::Owned(format!("{name} ({} calls)", number::count(calls).text())),
+            }
+        })
+        .collect();
+    let mut words = Words::default();
+    words.add(BOLD, "began on threads without an open span:");
+    (!named.is_empty()).then(|| {
+        words.add_list(named, NAMES).then(".");
+        words.add(
+            DIM,
+            "These calls are at the root of the tree; gpuprof::current() carries a span to them.",
+        );
+        words
+    })
+}
+
 fn asynchronous(profile: &Profile) -> Option<Words> {
     let mut words = Words::default();
     words
@@ -111,9 +143,15 @@ fn captured(profile: &Profile) -> Option<Words> {
         words.add_list(names, NAMES).then(".");
         words.add(
             DIM,
-            "A replay is part of the GPU span around the launch of its graph; GPUPROF_CUPTI=on \
-             attributes replayed kernels to the functions that captured them.",
+            "A replay is part of the GPU span around the launch of its graph",
         );
+        if profile.is_cupti_off() {
+            words.then(";").add(
+                DIM,
+                "GPUPROF_CUPTI=on attributes replayed kernels to the functions that captured them",
+            );
+        }
+        words.then(".");
         words
     })
 }

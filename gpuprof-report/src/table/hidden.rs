@@ -29,11 +29,16 @@ impl Hidden {
             None if header::is_timed(profile) => words.add(
                 DIM,
                 "A GPU span is the time on the stream from a function's start to its end, idle \
-                 time included; spans that overlap add up. GPUPROF_CUPTI=on shows busy times, \
-                 kernels, and what to change.",
+                 time included; spans that overlap add up.",
             ),
             None => &mut words,
         };
+        if header::is_timed(profile) && profile.is_cupti_off() {
+            words.add(
+                DIM,
+                "GPUPROF_CUPTI=on shows busy times, kernels, and what to change.",
+            );
+        }
         let work_ns = header::work_ns(profile);
         let busy_ns = header::wholes(profile).busy_ns;
         if busy_ns.is_some_and(|busy_ns| work_ns as f64 > OVERLAP * busy_ns as f64) {

@@ -125,7 +125,7 @@ fn may_be_host(profile: &Profile) -> Words {
         "The stream is inherited, and most GPU spans are as long as the host took, or empty. If it \
          launches nothing: #[gpu_profile(cpu)].",
     );
-    if profile.cupti.is_none() {
+    if profile.is_cupti_off() {
         words.add(DIM, "GPUPROF_CUPTI=on shows what was launched.");
     }
     words

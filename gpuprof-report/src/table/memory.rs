@@ -181,7 +181,7 @@ pub(super) fn write(
         };
         hidden.columns += grid.draw(options, out).dropped;
     }
-    explained(memory.source).write(out, options.color, options.width, 2);
+    explained(profile, memory).write(out, options.color, options.width, 2);
     if let Some(losses) = losses(memory) {
         losses.write(out, options.color, options.width, 2);
     }

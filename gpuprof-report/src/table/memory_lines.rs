@@ -10,31 +10,38 @@ use crate::sanitize;
 pub(super) fn remarks(profile: &Profile) -> Vec<Words> {
     let memory = profile.memory.iter();
     memory
-        .flat_map(|memory| std::iter::once(explained(memory.source)).chain(losses(memory)))
+        .flat_map(|memory| std::iter::once(explained(profile, memory)).chain(losses(memory)))
         .collect()
 }
 
 /// What the figures are of, and what they cannot have.
-pub(super) fn explained(source: MemorySource) -> Words {
+pub(super) fn explained(profile: &Profile, memory: &Memory) -> Words {
     let mut words = Words::default();
+    let is_by_counters = memory.source == MemorySource::PoolCounters;
     words.add(
         DIM,
-        match source {
+        match memory.source {
             MemorySource::PoolCounters => {
                 "Memory by the counters of the stream-ordered pool (CudaStream::alloc), asked at \
                  the start and the end of timed outermost calls; other threads' allocations in \
                  between are included. Allocations by other calls, pinned memory and what is live \
-                 by function are not in them: GPUPROF_CUPTI=on records each allocation."
+                 by function are not in them"
             }
             _ => {
                 "Memory: nested functions are included in Allocated, Freed and Net, and not in \
                  Self, Live and Peak growth. Live is what the process has not freed, by the \
                  function that allocated it; memory in statics is always live. Not recorded: \
                  memory that a pool of a framework hands out without a CUDA call, cuMemCreate, \
-                 and what was allocated before recording began."
+                 and what was allocated before recording began"
             }
         },
     );
+    if is_by_counters && profile.diagnostics.cupti_unavailable().is_none() {
+        words
+            .then(":")
+            .add(DIM, "GPUPROF_CUPTI=on records each allocation");
+    }
+    words.then(".");
     words
 }
 

@@ -60,7 +60,16 @@ pub(crate) fn row(trace: &Trace, track: Track, row: usize) -> String {
     }
 }
 
+/// `worker (4711)`: threads of a pool share a name.
 fn thread(trace: &Trace, index: Option<u32>) -> String {
+    match index.and_then(|index| at(&trace.threads, index)) {
+        Some(thread) if !thread.name.is_empty() => format!("{} ({})", thread.name, thread.tid),
+        _ => thread_name(trace, index),
+    }
+}
+
+/// The same for a row that has the number besides: `worker`.
+pub(crate) fn thread_name(trace: &Trace, index: Option<u32>) -> String {
     let Some(thread) = index.and_then(|index| at(&trace.threads, index)) else {
         return "thread (unknown)".to_owned();
     };

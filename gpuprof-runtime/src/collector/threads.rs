@@ -6,6 +6,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 
+use crate::os;
 use crate::stats::host_totals::Totals;
 use crate::stats::open_calls::OpenCalls;
 use crate::stats::thread_counters::{RunningThread, ThreadCounters};
@@ -39,8 +40,13 @@ impl Threads {
         let mut known = self.known.lock();
         // 0 stands for no thread, also after four thousand million of them.
         known.attached = known.attached.wrapping_add(1).max(1);
-        let counters = known.free.pop().unwrap_or_else(|| {
-            let counters: &'static ThreadCounters = Box::leak(Box::default());
+        let is_main = os::thread_id() == std::process::id();
+        let free = (!is_main).then(|| known.free.pop()).flatten();
+        let counters = free.unwrap_or_else(|| {
+            let counters: &'static ThreadCounters = Box::leak(Box::new(match is_main {
+                true => ThreadCounters::of_main_thread(),
+                false => ThreadCounters::default(),
+            }));
             known.all.push(counters);
             counters
         });

@@ -5,6 +5,7 @@
 //! A reader sees the old report or the new one, a full disk leaves the old one, and a symlink at
 //! the target is itself replaced: in a shared folder anyone may have left it.
 
+use std::env;
 use std::ffi::c_int;
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, BufWriter, ErrorKind, Write};
@@ -54,6 +55,22 @@ fn text(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<Vec<
     write(&mut text).map(|()| text)
 }
 
+/// Writes `text` into a new file of the folder for temporary files, which only its owner may read
+/// as the folder is everybody's, and returns its path. The name ends with a dot and `extension`.
+///
+/// # Errors
+/// The system's; no file is left then.
+pub(crate) fn write_temporary(text: &[u8], extension: &str) -> io::Result<PathBuf> {
+    let name = |random: &str| format!("gpuprof-{random}.{extension}");
+    let (path, mut file) = create_in(&env::temp_dir(), OWNER_MODE, name)?;
+    let written = thread_signals::without_write_signals(|| file.write_all(text));
+    if written.is_err() {
+        // The first error is the one to report.
+        let _ = fs::remove_file(&path);
+    }
+    written.map(|()| path)
+}
+
 /// Whether writing to `path` replaces what was written before. Pipes, terminals and other open
 /// files receive one document after the other instead.
 pub(crate) fn is_replaced(path: &Path) -> bool {
@@ -95,7 +112,8 @@ fn replace(
     mode: u32,
 ) -> io::Result<()> {
     let folder = path.parent().filter(|folder| *folder != Path::new(""));
-    let (new_path, new_file) = create_in(folder.unwrap_or(Path::new(".")), mode)?;
+    let name = |random: &str| format!(".gpuprof-{random}.tmp");
+    let (new_path, new_file) = create_in(folder.unwrap_or(Path::new(".")), mode, name)?;
     let written = thread_signals::without_write_signals(|| {
         let mut buffered = BufWriter::new(new_file);
         write(&mut buffered)?;
@@ -112,7 +130,11 @@ fn replace(
 
 /// Creates a file in `folder`. Its name is random, so that nobody can create it first, and short,
 /// so that it fits wherever the target's name fits.
-fn create_in(folder: &Path, mode: u32) -> io::Result<(PathBuf, File)> {
+fn create_in(
+    folder: &Path,
+    mode: u32,
+    name_with: impl Fn(&str) -> String,
+) -> io::Result<(PathBuf, File)> {
     const MAX_TRIES: u32 = 100;
     let mut random = fastrand::Rng::new();
     let mut options = OpenOptions::new();
@@ -123,7 +145,7 @@ fn create_in(folder: &Path, mode: u32) -> io::Result<(PathBuf, File)> {
         let name: String = iter::repeat_with(|| random.alphanumeric())
             .take(6)
             .collect();
-        let path = folder.join(format!(".gpuprof-{name}.tmp"));
+        let path = folder.join(name_with(&name));
         match options.open(&path) {
             Err(error) if error.kind() == ErrorKind::AlreadyExists && tries < MAX_TRIES => {}
             opened => return opened.map(|file| (path, file)),

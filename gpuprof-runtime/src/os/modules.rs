@@ -2,6 +2,8 @@
 
 use std::ffi::c_void;
 use std::ops::Range;
+#[cfg(feature = "cupti")]
+use std::path::PathBuf;
 
 /// Where the library or program begins that has something at `address`. `None` if none has.
 pub(crate) fn base_of(address: usize) -> Option<usize> {
@@ -19,19 +21,54 @@ pub(crate) fn replaced_code() -> Vec<Range<usize>> {
     deleted_code(&maps.unwrap_or_default())
 }
 
+/// Code that was loaded from a file.
+#[cfg(feature = "cupti")]
+#[derive(Debug)]
+pub(crate) struct LoadedCode {
+    pub(crate) addresses: Range<usize>,
+    /// Where it begins in the file.
+    pub(crate) offset: u64,
+    pub(crate) file: PathBuf,
+}
+
+/// The code around an address. `None` if it is from no file.
+#[cfg(feature = "cupti")]
+pub(crate) fn code_at(address: usize) -> Option<LoadedCode> {
+    let maps = std::fs::read_to_string("/proc/self/maps").ok()?;
+    let mapping = |mapping: &str| {
+        // Range, rights, offset, device, inode, path.
+        let mut fields = mapping.splitn(6, ' ');
+        let addresses = range(fields.next()?)?;
+        let offset = u64::from_str_radix(fields.nth(1)?, 16).ok()?;
+        let file = fields.nth(2)?.trim_start();
+        let is_file = addresses.contains(&address) && file.starts_with('/');
+        is_file.then(|| LoadedCode {
+            addresses,
+            offset,
+            file: PathBuf::from(file),
+        })
+    };
+    maps.lines().find_map(mapping)
+}
+
+/// The addresses of a mapping.
+fn range(text: &str) -> Option<Range<usize>> {
+    let (start, end) = text.split_once('-')?;
+    let parse = |address| usize::from_str_radix(address, 16).ok();
+    Some(parse(start)?..parse(end)?)
+}
+
 /// By the mark that the kernel adds to the path of a file that is not in its folder any more. To
 /// compare device and inode instead would find differences on file systems in layers, which report
 /// others to `stat` than in the list of mappings.
 fn deleted_code(maps: &str) -> Vec<Range<usize>> {
     let ranges = maps.lines().filter_map(|mapping| {
-        let (range, rest) = mapping.split_once(' ')?;
+        let (addresses, rest) = mapping.split_once(' ')?;
         let is_code = rest.get(..4).is_some_and(|rights| rights.contains('x'));
         // Files in memory, such as compiled code, never are in a folder.
         let is_deleted = rest.ends_with(" (deleted)") && !rest.contains(" /memfd:");
-        let (start, end) = range.split_once('-')?;
-        let parse = |address| usize::from_str_radix(address, 16).ok();
-        let range = parse(start)?..parse(end)?;
-        (is_code && is_deleted).then_some(range)
+        let addresses = range(addresses)?;
+        (is_code && is_deleted).then_some(addresses)
     });
     ranges.collect()
 }
@@ -52,6 +89,19 @@ mod tests {
         let code = deleted_code(maps);
         assert!(code.iter().eq([&(0x2000..0x5000)]), "{code:x?}");
         assert!(replaced_code().is_empty());
+    }
+
+    #[cfg(feature = "cupti")]
+    #[test]
+    fn code_is_from_the_file_of_the_program() {
+        use super::code_at;
+
+        let here = other as *const () as usize;
+        let code = code_at(here).expect("code");
+        assert!(code.addresses.contains(&here));
+        assert_eq!(Some(code.file), std::env::current_exe().ok());
+        assert!(code_at(Box::new(7).as_ref() as *const i32 as usize).is_none());
+        assert!(code_at(1).is_none());
     }
 
     fn other() {}

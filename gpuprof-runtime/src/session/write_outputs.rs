@@ -31,17 +31,21 @@ pub(super) fn has_content(profile: &Profile) -> bool {
     diagnostics.calls + diagnostics.dropped > 0 || profile.functions.iter().any(is_open)
 }
 
-/// Writes one output. If a file cannot be written, its text goes to standard error instead, or the
-/// table in place of a format that nobody reads on a terminal.
+/// Writes one output. If a file cannot be written, its text goes into a file of the folder for
+/// temporary files, or the table to standard error in place of a web page or a time line.
 pub(super) fn write(output: &Output, settings: &Settings, profile: &Profile) {
     match output {
         Output::Table | Output::FullTable => {
             fd::stderr(&table(settings, profile, *output == Output::FullTable));
         }
-        Output::Json(path) => write_text(path, json(profile)),
-        Output::Csv(path) => write_text(path, text(|out| csv::write(profile, out))),
-        Output::Folded(path) => write_text(path, text(|out| folded::write_gpu(profile, out))),
-        Output::FoldedCpu(path) => write_text(path, text(|out| folded::write_cpu(profile, out))),
+        Output::Json(path) => write_text(path, "json", json(profile)),
+        Output::Csv(path) => write_text(path, "csv", text(|out| csv::write(profile, out))),
+        Output::Folded(path) => {
+            write_text(path, "folded", text(|out| folded::write_gpu(profile, out)));
+        }
+        Output::FoldedCpu(path) => {
+            write_text(path, "folded", text(|out| folded::write_cpu(profile, out)));
+        }
         Output::Html(path) => write_html(path, settings, profile),
         Output::Trace(path) => write_trace(path, settings, profile),
         _ => {}
@@ -132,16 +136,21 @@ fn table(settings: &Settings, profile: &Profile, full: bool) -> Vec<u8> {
     text(|out| table::write(profile, &options, out))
 }
 
-/// Writes a text into its file, or to standard error with a line that says why.
-fn write_text(path: &Path, mut text: Vec<u8>) {
+/// Writes a text into its file. If that fails, a line says why, and where the text is instead: in a
+/// temporary file, or on standard error below the line.
+fn write_text(path: &Path, extension: &str, text: Vec<u8>) {
     let path = fill_in(path);
-    if let Err(error) = atomic_file::write(&path, &text) {
-        let line = format!(
-            "gpuprof: cannot write {} ({error}): the report is above instead\n",
-            shown(&path)
-        );
-        text.extend(line.bytes());
-        fd::stderr(&text);
+    let Err(error) = atomic_file::write(&path, &text) else {
+        return;
+    };
+    let line = format!("gpuprof: cannot write {} ({error})", shown(&path));
+    match atomic_file::write_temporary(&text, extension) {
+        Ok(other) => fd::stderr(format!("{line}: the report is in {}\n", shown(&other)).as_bytes()),
+        Err(other) => {
+            let mut lines = format!("{line}, nor a temporary file ({other}): the report follows\n");
+            lines.push_str(&String::from_utf8_lossy(&text));
+            fd::stderr(lines.as_bytes());
+        }
     }
 }
 

@@ -70,24 +70,33 @@ fn unknown(name: &str) -> String {
     )
 }
 
-fn wrong(variable: &Variable, value: &str, NotUnderstood(detail): &NotUnderstood) -> String {
+fn wrong(variable: &Variable, value: &str, why: &NotUnderstood) -> String {
     let Variable { name, accepts, .. } = variable;
+    let (value, detail, instead) = match why {
+        NotUnderstood::Value(detail) => (value, detail.as_str(), "using the default"),
+        NotUnderstood::Items(items) => (items.as_str(), "", "using the others"),
+    };
     let value = sanitize::quoted(value, MAX_SHOWN);
-    format!("{name}={value} is not understood: it takes {accepts}{detail}; using the default")
+    format!("{name}={value} is not understood: it takes {accepts}{detail}; {instead}")
 }
 
-/// A value that a setting does not take, with what to add to the message.
-struct NotUnderstood(String);
+/// What a setting does not take.
+enum NotUnderstood {
+    /// The value; with what to add to the message.
+    Value(String),
+    /// These items of a list, of which the others are taken.
+    Items(String),
+}
 
 impl Settings {
     fn set(&mut self, setting: Setting, value: &str) -> Result<(), NotUnderstood> {
         if value.is_empty() {
             return Ok(());
         }
-        let wrong = || NotUnderstood(String::new());
+        let wrong = || NotUnderstood::Value(String::new());
         match setting {
             Setting::Mode => self.mode = mode(value).ok_or_else(wrong)?,
-            Setting::Report => self.outputs = outputs(value).ok_or_else(wrong)?,
+            Setting::Report => self.set_outputs(value)?,
             Setting::Sort => self.sort = value.parse().map_err(|_| wrong())?,
             Setting::Limit => {
                 let rows = value.parse().map_err(|_| wrong())?;
@@ -95,7 +104,7 @@ impl Settings {
             }
             Setting::Filter => {
                 let filter = Regex::new(value);
-                let filter = filter.map_err(|error| NotUnderstood(format!(" ({error})")))?;
+                let filter = filter.map_err(|error| NotUnderstood::Value(format!(" ({error})")))?;
                 self.filter = Some(filter);
             }
             Setting::Sample => self.sampling = Some(Sampling::parse(value).ok_or_else(wrong)?),
@@ -129,6 +138,27 @@ impl Settings {
         }
         Ok(())
     }
+
+    /// Takes the outputs that it understands.
+    fn set_outputs(&mut self, value: &str) -> Result<(), NotUnderstood> {
+        if value == "none" {
+            self.outputs.clear();
+            return Ok(());
+        }
+        let items = || value.split(',').map(str::trim);
+        let outputs: Vec<Output> = items().filter_map(Output::parse).collect();
+        if outputs.is_empty() {
+            return Err(NotUnderstood::Value(String::new()));
+        }
+        self.outputs = outputs;
+        let unknown: Vec<&str> = items()
+            .filter(|item| Output::parse(item).is_none())
+            .collect();
+        match unknown.is_empty() {
+            true => Ok(()),
+            false => Err(NotUnderstood::Items(unknown.join(","))),
+        }
+    }
 }
 
 fn switch(value: &str) -> Option<bool> {
@@ -155,16 +185,6 @@ fn cupti(value: &str) -> Option<CuptiMode> {
         "off" | "0" => Some(CuptiMode::Off),
         _ => None,
     }
-}
-
-fn outputs(value: &str) -> Option<Vec<Output>> {
-    if value == "none" {
-        return Some(Vec::new());
-    }
-    value
-        .split(',')
-        .map(|item| Output::parse(item.trim()))
-        .collect()
 }
 
 /// Seconds as a number, or a duration such as `500ms`.

@@ -88,7 +88,7 @@ fn a_wrong_value_is_one_line_that_says_what_is_accepted_and_leaves_the_default()
         ("GPUPROF", "yes", "on, nvtx or off"),
         (
             "GPUPROF_REPORT",
-            "table,tree",
+            "tabel,tree",
             "comma list of table, table:full, json=PATH, csv=PATH",
         ),
         ("GPUPROF_REPORT", "json=", "json=PATH"),
@@ -118,6 +118,24 @@ fn a_wrong_value_is_one_line_that_says_what_is_accepted_and_leaves_the_default()
             format!("{:?}", super::Settings::default())
         );
     }
+}
+
+#[test]
+fn one_unknown_output_leaves_the_others() {
+    let (settings, problems) = read(&[("GPUPROF_REPORT", "csv=/a.csv, tabel,folded=/b,jso=/c")]);
+    let outputs = [Output::Csv("/a.csv".into()), Output::Folded("/b".into())];
+    assert_eq!(settings.outputs, outputs);
+    let [problem] = &problems[..] else {
+        panic!("{problems:?}");
+    };
+    let (begin, end) = (
+        "GPUPROF_REPORT=\"tabel,jso=/c\" is not understood",
+        "; using the others",
+    );
+    assert!(
+        problem.starts_with(begin) && problem.ends_with(end),
+        "{problem}"
+    );
 }
 
 #[test]

@@ -8,6 +8,7 @@
 //! parameters, which the body owns. It hands the span over to the future around it and yields once,
 //! before the user's code.
 
+use super::call_in_progress::{CallInProgress, NamedPosition};
 use super::position::ParentPosition;
 use super::recording::{
     begin_gpu_timing, count_dropped, measure_overhead, record_with_frame, valid_work,
@@ -82,6 +83,8 @@ struct OpenCall {
     is_left_out: bool,
     /// For the first poll on the time line.
     arguments: Option<Arguments>,
+    /// If anybody has asked for it: see [`current`](super::thread_state::current_span::current).
+    as_value: Option<CallInProgress>,
 }
 
 /// One poll of a future, while it runs.
@@ -89,6 +92,7 @@ pub(super) struct OpenPoll {
     parent: ParentPosition,
     frame: Option<FrameToken>,
     began: u64,
+    named_around: Option<NamedPosition>,
 }
 
 impl AsyncSpan {
@@ -211,6 +215,7 @@ impl AsyncSpan {
         };
         Some(with_thread(|thread| {
             let parent = thread.enter(open.path);
+            let named_around = thread.begin_named_poll(open.as_value.take());
             open.resume(thread);
             let has_frame = open.gpu.is_some() || open.profiled.is_some();
             let push = |gpu: &mut gpu::GpuThread| gpu.push_poll(open.gpu.as_deref(), open.profiled);
@@ -218,17 +223,20 @@ impl AsyncSpan {
                 parent,
                 frame: has_frame.then(|| thread.with_gpu(push)).flatten(),
                 began: clock::now(),
+                named_around,
             }
         }))
     }
 
-    pub(super) fn end_poll(&mut self, poll: &OpenPoll) {
+    pub(super) fn end_poll(&mut self, poll: OpenPoll) {
         let ended = clock::now();
         with_thread(|thread| {
             if let Some(frame) = poll.frame {
                 thread.with_gpu(|gpu| gpu.close(frame));
             }
+            let as_value = thread.end_named_poll(poll.named_around);
             if let State::Open(open) = &mut self.state {
+                open.as_value = as_value;
                 open.pause(thread);
                 let ticks = ended.saturating_sub(poll.began);
                 open.busy_ticks += ticks;
@@ -323,6 +331,7 @@ fn open(site: &'static Site, label: LabelNumber, measured: MeasuredCall) -> Opti
             profiled: measured.correlates.then(begin_call).flatten(),
             is_left_out,
             arguments: measured.arguments,
+            as_value: None,
         })
     })
 }
@@ -339,6 +348,9 @@ impl Drop for AsyncSpan {
 
 fn close(open: OpenCall) {
     let ended = clock::now();
+    if let Some(as_value) = &open.as_value {
+        as_value.end();
+    }
     let mut call = CallRecord {
         started: open.started,
         cpu_ticks: open.busy_ticks,

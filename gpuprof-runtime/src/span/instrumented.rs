@@ -71,7 +71,7 @@ struct PollGuard<'a> {
 
 impl Drop for PollGuard<'_> {
     fn drop(&mut self) {
-        if let Some(poll) = &self.poll {
+        if let Some(poll) = self.poll.take() {
             self.span.end_poll(poll);
         }
     }

@@ -2,6 +2,7 @@
 //!
 //! In order: NVTX push, start event, clock; the body; clock, end event, NVTX pop.
 
+mod call_in_progress;
 mod call_timer;
 pub(crate) mod default_stream;
 mod deferred_streams;

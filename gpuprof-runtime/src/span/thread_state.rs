@@ -5,9 +5,12 @@
 //! cost of a few instructions, and one with a destructor, for what must be returned when the thread
 //! ends. Only the owning thread writes.
 
+pub(crate) mod current_span;
+
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::Ordering::Relaxed;
 
+use super::call_in_progress::NamedPosition;
 use super::deferred_streams::DeferredStreams;
 use super::node_cache::NodeCache;
 use super::position::{ParentPosition, Position};
@@ -34,6 +37,7 @@ thread_local! {
         deferred: RefCell::default(),
         gpu: RefCell::new(GpuThread::new()),
         recorder: const { RefCell::new(ThreadRecorder::new()) },
+        named: const { RefCell::new(None) },
     };
 }
 
@@ -56,6 +60,8 @@ pub(crate) struct ThreadState {
     spent: Cell<Spent>,
     /// State of the generator of random numbers; 0 before the first.
     random: Cell<u64>,
+    /// The depth of the guard's `named`, or 0.
+    named_depth: Cell<u32>,
     nodes: NodeCache,
 }
 
@@ -81,6 +87,7 @@ struct ThreadExitGuard {
     deferred: RefCell<DeferredStreams>,
     gpu: RefCell<GpuThread>,
     recorder: RefCell<ThreadRecorder>,
+    named: RefCell<Option<NamedPosition>>,
 }
 
 impl Drop for ThreadExitGuard {
@@ -149,6 +156,7 @@ impl ThreadState {
             outermost: Cell::new(None),
             spent: Cell::new(Spent::NOTHING),
             random: Cell::new(0),
+            named_depth: Cell::new(0),
             nodes: NodeCache::new(),
         }
     }

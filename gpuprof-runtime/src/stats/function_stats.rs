@@ -10,6 +10,7 @@ use super::gpu_time_rollup::CallTreeNode;
 use super::gpu_totals::{GpuPathTotals, add_pool_memory};
 use super::host_path_totals::HostPathTotals;
 use super::path_estimate::{PathEstimate, SampleCounts};
+use super::path_ids::ROOT;
 use super::profile_inputs::{CuptiActivity, ProfileInputs};
 use crate::site::Site;
 use gpuprof_report::histogram::Histogram;
@@ -84,6 +85,8 @@ pub(super) fn function(
         let histogram = totals.wall.get(&id);
         span_stats(&all.wall, outermost_wall, outermost_wall, histogram)
     });
+    let roots = nodes.iter().filter(|node| node.path.parent == ROOT);
+    function.unnested_calls = roots.map(|node| node.totals.off_main).sum();
     function.gpu_by_device = by_device;
     function.gpu_nested_ns = nested_ns.round() as u64;
     let sum =

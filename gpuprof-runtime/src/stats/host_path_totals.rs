@@ -33,6 +33,8 @@ pub(crate) struct HostPathTotals<Unit = Ticks> {
     pub(crate) work: StatedWork,
     /// Calls in progress at the moment of reading, whenever they began.
     pub(crate) open: OpenCalls,
+    /// Calls that ended on another thread than the main one.
+    pub(crate) off_main: u64,
 }
 
 impl<Unit> HostPathTotals<Unit> {
@@ -53,6 +55,7 @@ impl<Unit> HostPathTotals<Unit> {
         }
         self.work.add(&other.work);
         self.open.add(&other.open);
+        self.off_main += other.off_main;
     }
 
     /// Calls that sampling left out, captured ones among them.
@@ -76,6 +79,7 @@ impl HostPathTotals<Ticks> {
             counts: self.counts,
             work: self.work,
             open: self.open,
+            off_main: self.off_main,
         }
     }
 
@@ -101,6 +105,7 @@ impl HostPathTotals<Ticks> {
             *into = into.saturating_sub(gone);
         }
         self.work.subtract(&earlier.work);
+        self.off_main = self.off_main.saturating_sub(earlier.off_main);
         if self.cpu.calls == 0 {
             self.work = StatedWork::NONE;
         }

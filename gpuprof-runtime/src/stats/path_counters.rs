@@ -100,6 +100,11 @@ impl PathCounters {
         }
     }
 
+    /// Whether these are calls of an async function.
+    pub(crate) fn is_async(&self) -> bool {
+        self.site.wall.is_some()
+    }
+
     /// Whether the next record is the first of this thread and window.
     pub(crate) fn is_first_of(&self, writer: WriterEpoch) -> bool {
         self.last_writer.load(Relaxed) != writer.bits()
@@ -404,6 +409,7 @@ impl PathCounters {
                 items,
             },
             open: self.open_calls(),
+            off_main: 0,
         }
     }
 
@@ -416,7 +422,7 @@ impl PathCounters {
     }
 
     /// When the call in progress began, in clock ticks, unless the function is async.
-    pub(super) fn running_since(&self) -> Option<u64> {
+    pub(crate) fn running_since(&self) -> Option<u64> {
         Some(self.current.load(Relaxed)).filter(|started| *started != NO_CALL)
     }
 }

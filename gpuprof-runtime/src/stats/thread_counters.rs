@@ -42,6 +42,8 @@ pub(crate) struct ThreadCounters {
     pub(crate) misnested: AtomicU64,
     pub(crate) dropped: AtomicU64,
     pub(crate) invalid_amounts: AtomicU64,
+    /// The main thread writes them, and no other ever has.
+    is_main: bool,
     owner: Owner,
 }
 
@@ -108,6 +110,11 @@ impl ThreadCounters {
         node
     }
 
+    /// The node of the path with this key, if the thread has it.
+    pub(crate) fn known_node(&self, key: PathKey) -> Option<&'static PathCounters> {
+        *self.known.lock().get(&key)?
+    }
+
     fn add_node(
         &self,
         paths: &Mutex<CallPaths>,
@@ -151,7 +158,13 @@ impl ThreadCounters {
                     counters.add_crossed_to(site, takes, crossed);
                     counters.add_to(site, epoch, totals);
                 }
-                Listed::Node(node) => totals.add_node(node.path, &node.read(epoch)),
+                Listed::Node(node) => {
+                    let mut of_path = node.read(epoch);
+                    if !self.is_main {
+                        of_path.off_main = of_path.cpu.calls;
+                    }
+                    totals.add_node(node.path, &of_path);
+                }
             }
         }
         totals.overhead_ticks += self.overhead_ticks.load(Relaxed);
@@ -164,6 +177,14 @@ impl ThreadCounters {
 }
 
 impl ThreadCounters {
+    /// Counters of the main thread.
+    pub(crate) fn of_main_thread() -> Self {
+        Self {
+            is_main: true,
+            ..Self::default()
+        }
+    }
+
     /// The calling thread is the owner from now on.
     pub(crate) fn begin_thread(&self) {
         self.begin_window();

@@ -2,6 +2,7 @@
 
 mod async_calls;
 mod boxed_futures;
+mod carried_spans;
 mod many_polls;
 mod pending_calls;
 mod rayon_tasks;
@@ -15,6 +16,7 @@ fn main() -> ExitCode {
     support::suite::run(&[
         async_calls::MODULE,
         boxed_futures::MODULE,
+        carried_spans::MODULE,
         many_polls::MODULE,
         pending_calls::MODULE,
         rayon_tasks::MODULE,

@@ -60,6 +60,18 @@ fn refused(program: Program) -> (Ended, String) {
         (&without.status, &without.stdout)
     );
     assert_eq!(profile.functions, plain.functions);
+    // The header has GPU spans, and nothing advises what is on.
+    assert_eq!(profile.gpu_busy, plain.gpu_busy);
+    let header = |ended: &Ended| {
+        let mut lines = ended.stderr.lines();
+        lines
+            .find(|line| line.contains("· wall "))
+            .map(str::to_owned)
+    };
+    assert_eq!(header(&with), header(&without));
+    assert!(header(&with).is_some_and(|line| line.contains("GPU spans ")));
+    let advice = "GPUPROF_CUPTI=on";
+    assert!(without.stderr.contains(advice) && !with.stderr.contains(advice));
     assert_eq!(profile.cupti, None);
     assert_eq!(with.remarks(), [""; 0]);
     assert_eq!(with.stderr.matches("note:").count(), 1, "{}", with.stderr);

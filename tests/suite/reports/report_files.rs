@@ -28,6 +28,7 @@ const TESTS: &[(&str, fn())] = tests![
     a_symlink_is_replaced_and_not_followed,
     a_folder_is_refused_and_nothing_is_lost,
     one_path_that_fails_leaves_the_others,
+    without_a_temporary_folder_the_report_is_on_standard_error,
     a_full_device_and_a_limit_on_files_leave_the_old_report,
     a_pipe_with_a_reader_gets_the_report,
     a_pipe_without_a_reader_keeps_nobody,
@@ -48,9 +49,9 @@ fn run(program: Program) -> Ended {
     ended
 }
 
-/// Checks that the report could not be written to its file, that one line says so, and that the
-/// report is on standard error instead.
-fn assert_shown_instead(ended: &Ended, why: &str) {
+/// Checks that one line says why the report could not be written to its file, and that it is in a
+/// temporary file instead, which only its owner may read.
+fn assert_saved_instead(ended: &Ended, why: &str) {
     let [remark] = ended.remarks()[..] else {
         panic!("{}", ended.stderr)
     };
@@ -58,9 +59,25 @@ fn assert_shown_instead(ended: &Ended, why: &str) {
         remark.contains("cannot write") && remark.contains(why),
         "{remark}"
     );
-    let document = ended.stderr.find('{').zip(ended.stderr.rfind("\n}\n"));
-    let (begin, end) = document.expect("the document stands above");
-    let profile: Profile = serde_json::from_str(&ended.stderr[begin..end + 2]).expect("whole");
+    assert!(ended.stderr.starts_with(remark), "{}", ended.stderr);
+    let path = remark.rsplit_once("the report is in ").expect("a path").1;
+    let path = Path::new(path.trim_matches('"'));
+    assert_eq!(
+        (mode(path), path.extension()),
+        (0o600, Some("json".as_ref()))
+    );
+    assert_eq!(read_profile(path, ended).diagnostics.calls, 1);
+    fs::remove_file(path).expect("our own");
+}
+
+/// The same where no temporary file can be written either: the report is below the line.
+fn assert_shown_instead(ended: &Ended, why: &str) {
+    let (line, document) = ended.stderr.split_once('\n').expect("a line");
+    assert!(
+        line.contains(why) && line.ends_with("the report follows"),
+        "{line}"
+    );
+    let profile: Profile = serde_json::from_str(document).expect("whole");
     assert_eq!(profile.diagnostics.calls, 1);
 }
 
@@ -141,8 +158,8 @@ fn a_folder_is_refused_and_nothing_is_lost() {
     let folder = Folder::create();
     let path = folder.path("report.json");
     fs::create_dir(&path).expect("a folder");
-    assert_shown_instead(&run(to(&path)), "is a directory");
-    assert_shown_instead(&run(to(&folder.path("report.json/"))), "directory");
+    assert_saved_instead(&run(to(&path)), "is a directory");
+    assert_saved_instead(&run(to(&folder.path("report.json/"))), "directory");
     assert_eq!(folder.files(), ["report.json"]);
 }
 
@@ -154,15 +171,21 @@ fn one_path_that_fails_leaves_the_others() {
         folder.path("report.json").display()
     );
     let ended = run(Program::new("work").env("GPUPROF_REPORT", report));
-    assert_shown_instead(&ended, "No such file or directory");
+    assert_saved_instead(&ended, "No such file or directory");
     assert_eq!(ended.reports(), 1);
     let profile = read_profile(&folder.path("report.json"), &ended);
     assert_eq!(profile.diagnostics.calls, 1);
     assert_eq!(folder.files(), ["report.json"]);
 }
 
+fn without_a_temporary_folder_the_report_is_on_standard_error() {
+    let path = Path::new("/nowhere/report.json");
+    let ended = run(to(path).env("TMPDIR", "/nowhere"));
+    assert_shown_instead(&ended, "No such file or directory");
+}
+
 fn a_full_device_and_a_limit_on_files_leave_the_old_report() {
-    assert_shown_instead(&run(to(Path::new("/dev/full"))), "No space left on device");
+    assert_saved_instead(&run(to(Path::new("/dev/full"))), "No space left on device");
     let folder = Folder::create();
     let path = folder.path("report.json");
     fs::write(&path, "the old report").expect("written");
@@ -202,7 +225,7 @@ fn a_pipe_without_a_reader_keeps_nobody() {
     let folder = Folder::create();
     let path = folder.path("pipe");
     pipe_at(&path);
-    assert_shown_instead(&run(to(&path)), "nobody reads from it");
+    assert_saved_instead(&run(to(&path)), "nobody reads from it");
 }
 
 fn standard_output_may_be_asked_for() {

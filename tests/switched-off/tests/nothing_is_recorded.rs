@@ -3,7 +3,7 @@
 
 use gpuprof::Profile;
 use std::task::{Context, Poll, Waker};
-use switched_off::{Model, Stream, block, everything, generic, session, with_streams};
+use switched_off::{Model, Stream, block, carried, everything, generic, session, with_streams};
 
 #[test]
 fn functions_run_and_their_arguments_are_not_evaluated() {
@@ -11,6 +11,7 @@ fn functions_run_and_their_arguments_are_not_evaluated() {
     assert_eq!(model.forward(1), 2);
     assert_eq!(model.scoped(1), 4);
     assert_eq!(with_streams(&model), 2);
+    assert_eq!(carried(&model), 3);
     assert_eq!(block::inside(1) + block::skipped(1), 11);
     let mut future = std::pin::pin!(model.forward_later(1));
     let polled = future

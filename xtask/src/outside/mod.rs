@@ -1,8 +1,10 @@
-//! Small programs outside the workspace, as users have them: what they cost to build, and that no
-//! feature set shows them a warning or builds what is for tests alone.
+//! Small programs outside the workspace, as users have them: what they cost to build, that no
+//! feature set shows them a warning or builds what is for tests alone, and that their launches have
+//! their lines, whatever their folder is called.
 
 pub(crate) mod build_cost;
 pub(crate) mod feature_warnings;
+pub(crate) mod launch_lines;
 mod program_size;
 
 use std::fs;
@@ -14,23 +16,39 @@ use crate::workspace;
 /// cudarc as in the README: for any CUDA version, opened at run time.
 const CUDARC: &str = r#"cudarc = { version = "0.19.6", default-features = false, features = [
     "std", "driver", "fallback-dynamic-loading", "cuda-version-from-build-system",
-    "fallback-latest",
+    "fallback-latest", "nvrtc",
 ] }"#;
 
 const MAIN: &str = r#"
 use std::sync::Arc;
 
-use cudarc::driver::{CudaContext, CudaStream, DriverError};
+use cudarc::driver::{CudaContext, CudaFunction, CudaStream, DriverError, LaunchConfig};
+use cudarc::nvrtc::Ptx;
+
+const PTX: &str = "
+.version 6.0
+.target sm_50
+.address_size 64
+.visible .entry nothing() { ret; }
+";
 
 ATTRIBUTE
-fn round_trip(stream: &Arc<CudaStream>) -> Result<Vec<f32>, DriverError> {
+fn round_trip(stream: &Arc<CudaStream>, kernel: &CudaFunction) -> Result<Vec<f32>, DriverError> {
     let on_device = stream.clone_htod(&[1.0_f32; 4])?;
+    launch(stream, kernel)?;
     stream.clone_dtoh(&on_device)
+}
+
+fn launch(stream: &Arc<CudaStream>, kernel: &CudaFunction) -> Result<(), DriverError> {
+    let mut launch = stream.launch_builder(kernel);
+    // SAFETY: the kernel has no parameters.
+    unsafe { launch.launch(LaunchConfig::for_num_elems(1)) }.map(drop) // The launch.
 }
 
 fn main() -> Result<(), DriverError> {
     let context = CudaContext::new(0)?;
-    round_trip(&context.default_stream()).map(drop)
+    let kernel = context.load_module(Ptx::from_src(PTX))?.load_function("nothing")?;
+    round_trip(&context.new_stream()?, &kernel).map(drop)
 }
 "#;
 
@@ -60,6 +78,11 @@ impl Program {
     /// Writes the program into `folder`: with gpuprof and these of its features, or with cudarc
     /// alone.
     fn write(folder: &Path, features: Option<&[&str]>) -> Result<Program, String> {
+        Program::write_as("outside", folder, features)
+    }
+
+    /// The same with a package of this name.
+    fn write_as(name: &str, folder: &Path, features: Option<&[&str]>) -> Result<Program, String> {
         let failed = |error| format!("{}: {error}", folder.display());
         let root = workspace::root();
         let gpuprof = features.map_or_else(String::new, |features| {
@@ -69,7 +92,7 @@ impl Program {
         });
         let attribute = features.map_or("", |_| "#[gpuprof::gpu_profile]");
         let manifest = format!(
-            "[package]\nname = \"outside\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n\
+            "[package]\nname = {name:?}\nversion = \"0.1.0\"\nedition = \"2024\"\n\n\
              [workspace]\n\n[dependencies]\n{CUDARC}\n{gpuprof}\n"
         );
         fs::create_dir_all(folder.join("src")).map_err(failed)?;

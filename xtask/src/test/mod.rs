@@ -79,6 +79,12 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
             );
         },
     );
+    step("a program outside, in folders of other names", || {
+        outcome.check(
+            "lines of launches",
+            outside::launch_lines::check(&workspace.target),
+        );
+    });
     step("the PTX of kernels/ against its source", || {
         outcome.check("the PTX", ptx::run(&["--check".into()]))
     });

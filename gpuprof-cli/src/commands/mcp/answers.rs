@@ -69,9 +69,9 @@ pub(super) fn kernels(
         None => &profile.kernels,
     };
     if kernels.is_empty() && profile.cupti.is_none() {
-        return Err(
-            "kernels are not in this profile: run the program with GPUPROF_CUPTI=on".into(),
-        );
+        let why = profile.diagnostics.cupti_unavailable();
+        let off = "kernels are not in this profile: run the program with GPUPROF_CUPTI=on";
+        return Err(why.unwrap_or(off).into());
     }
     let limit = NonZeroUsize::new(limit).map_or(usize::MAX, NonZeroUsize::get);
     let shown: Vec<Value> = kernels.iter().take(limit).map(without_histograms).collect();

@@ -100,6 +100,10 @@ function drawFindings() {
     return;
   }
   if (!profile.has_cupti) {
+    if (profile.is_cupti_unavailable) {
+      into.append(el('p', null, 'CUPTI did not start, so there are GPU spans alone.'));
+      return;
+    }
     into.append(el('p', null, 'Without CUPTI there are GPU spans alone. Run once more with ',
       el('code', null, 'GPUPROF_CUPTI=on'),
       ': it shows busy times, kernels, and what to change.'));

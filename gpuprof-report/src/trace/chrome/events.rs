@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use super::super::arrows::{Arrows, launch_arrow, span_arrow};
 use super::super::device_counters::Sample;
-use super::super::rows::{Event, Sink, Slice, at};
+use super::super::rows::{Event, Sink, Slice, Track, at};
 use super::super::{Activity, ActivityKind, ApiCall, CpuSpan, Gap, GpuSpan, Trace, labels};
 use super::Text;
 use super::row_numbers::{RowNumber, RowNumbers};
@@ -85,7 +85,10 @@ impl<'a> Events<'a> {
     fn row(&mut self, slice: &Slice) -> io::Result<RowNumber> {
         let (number, is_new) = self.numbers.number(slice.track, slice.row);
         if is_new {
-            let name = labels::row(self.trace, slice.track, slice.row);
+            let name = match (slice.track, slice.row) {
+                (Track::Thread(index), 0) => labels::thread_name(self.trace, index),
+                (track, row) => labels::row(self.trace, track, row),
+            };
             self.thread_metadata(number, "thread_name", |args| {
                 args.string("name", &name);
             })?;

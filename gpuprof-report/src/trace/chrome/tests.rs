@@ -149,7 +149,7 @@ fn slices_that_overlap_without_nesting_are_on_further_rows() {
         .collect();
     let expected = [
         "main",
-        "main · overlapping 2",
+        "main (101) · overlapping 2",
         "stream 7",
         "stream 7 · overlapping 2",
         "stream 7 · spans",
@@ -322,7 +322,7 @@ fn gaps_are_events_that_no_tool_takes_for_work() {
     let gap =
         |name: &str, phase: &str, ts: f64| (json!(name), json!(phase), json!(ts), json!(null));
     let of_gpu = "events missing · GPU: 1 event missing";
-    let of_main = "events missing · main: 12 events missing";
+    let of_main = "events missing · main (101): 12 events missing";
     let expected = [
         gap(of_gpu, "b", 1.0),
         gap(of_gpu, "e", 3.0),

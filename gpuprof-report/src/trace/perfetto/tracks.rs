@@ -135,7 +135,7 @@ impl<'a> Tracks<'a> {
     }
 
     fn describe_thread(&mut self, index: Option<u32>) -> TrackDescriptor {
-        let name = labels::row(self.trace, Track::Thread(index), 0);
+        let name = labels::thread_name(self.trace, index);
         match index.and_then(|index| at(&self.trace.threads, index)) {
             Some(thread) => TrackDescriptor {
                 thread: Some(ThreadDescriptor {

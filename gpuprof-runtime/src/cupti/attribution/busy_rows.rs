@@ -9,11 +9,11 @@ const MAX_MISSING_SHARE: f64 = 0.01;
 
 /// Replaces what GPU spans say of the devices whose records are complete.
 pub(super) fn write(profile: &mut Profile, tables: &WindowTables) {
-    let missing = profile.cupti.as_ref().map_or(0.0, |cupti| {
-        let missing = cupti.dropped_records.saturating_add(tables.unfinished);
-        missing as f64 / cupti.records.max(1) as f64
-    });
-    if missing > MAX_MISSING_SHARE {
+    let Some(cupti) = &profile.cupti else {
+        return;
+    };
+    let missing = cupti.dropped_records.saturating_add(tables.unfinished);
+    if missing as f64 / cupti.records.max(1) as f64 > MAX_MISSING_SHARE {
         return;
     }
     for device in tables.devices() {

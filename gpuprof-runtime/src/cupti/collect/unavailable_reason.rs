@@ -7,6 +7,7 @@ use super::bindings::{
     INSUFFICIENT_PRIVILEGES, MULTIPLE_SUBSCRIBERS, NOT_COMPATIBLE, NOT_INITIALIZED, Status,
     UNKNOWN, VIRTUALIZED_PRIVILEGES,
 };
+use gpuprof_report::profile::CUPTI_UNAVAILABLE;
 
 #[derive(Debug)]
 pub(crate) enum Unavailable {
@@ -38,7 +39,7 @@ pub(crate) enum Unavailable {
 
 impl fmt::Display for Unavailable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("kernels are not recorded (GPUPROF_CUPTI): ")?;
+        f.write_str(CUPTI_UNAVAILABLE)?;
         match self {
             Self::NotFound => f.write_str(
                 "libcupti is not found. Install the CUDA toolkit (extras/CUPTI/lib64) or run \

@@ -9,25 +9,26 @@ use origin::{Origin, origin};
 use source_file::shown_file;
 
 /// A function of a stack. A function that was inlined is one of its own.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Frame {
     /// Its path without the hash: `<app::Model as candle_core::Module>::forward`.
-    pub(super) function: String,
+    function: String,
     /// As the debug information has it.
-    pub(super) file: Option<String>,
-    pub(super) line: Option<u32>,
+    file: Option<String>,
+    line: Option<u32>,
+    origin: Origin,
 }
 
 /// The line of a stack, whose innermost frame comes first: of the innermost frame of the program
 /// or, without one, of a dependency.
 pub(super) fn launch_line(frames: &[Frame]) -> Option<LaunchLine> {
-    let innermost = |of| frames.iter().find(|frame| frame.origin() == of);
+    let innermost = |of| frames.iter().find(|frame| frame.origin == of);
     let frame = innermost(Origin::Program).or_else(|| innermost(Origin::Dependency))?;
     let mut line = LaunchLine::default();
     line.function = shown_function(&enclosing(frames, frame).unwrap_or(frame).function);
     line.file = frame.file.as_deref().map(shown_file);
     line.line = frame.line.filter(|_| line.file.is_some());
-    line.in_framework = frame.origin() == Origin::Dependency;
+    line.in_framework = frame.origin == Origin::Dependency;
     line.caller = caller(frames).map(|caller| {
         let mut of_caller = LaunchLine::default();
         of_caller.function = shown_function(&caller.function);
@@ -53,7 +54,7 @@ fn enclosing<'a>(frames: &'a [Frame], frame: &Frame) -> Option<&'a Frame> {
 fn caller(frames: &[Frame]) -> Option<&Frame> {
     let mut of_program = frames
         .iter()
-        .filter(|frame| frame.origin() == Origin::Program);
+        .filter(|frame| frame.origin == Origin::Program);
     let callee = enclosing(frames, of_program.next()?)?;
     let function = shown_function(&callee.function);
     of_program.find(|frame| {
@@ -62,6 +63,15 @@ fn caller(frames: &[Frame]) -> Option<&Frame> {
             || !is_same_function(&shown_function(&frame.function), &function);
         !frame.is_bare_closure() && is_other
     })
+}
+
+/// Whether a path is that of a function that the debug information names without its path.
+pub(super) fn is_path_of(path: &str, name: &str) -> bool {
+    let end = path.rsplit("::").next().unwrap_or_default();
+    match name.starts_with('{') {
+        true => end.starts_with('{') && path.contains("::"),
+        false => path.contains("::") && without_arguments(name).unwrap_or(name) == end,
+    }
 }
 
 /// Whether two names may be of one function, of which one lacks its path.
@@ -74,22 +84,31 @@ fn is_same_function(one: &str, other: &str) -> bool {
 }
 
 impl Frame {
+    /// `is_main_crate` says whether a crate has the program's `main`.
+    pub(super) fn new(
+        function: String,
+        file: Option<String>,
+        line: Option<u32>,
+        is_main_crate: &mut dyn FnMut(&str) -> bool,
+    ) -> Self {
+        Self {
+            origin: origin(&function, file.as_deref(), is_main_crate),
+            function,
+            file,
+            line,
+        }
+    }
+
     /// Whether this is the function that a frame inside of it is a part of: itself, unless that is
     /// a closure without a path, as line tables alone have them. Then it is the nearest function
     /// in the same file, which mostly has the closure.
     fn encloses(&self, inner: &Self) -> bool {
         match inner.is_bare_closure() {
             true => {
-                self.file == inner.file
-                    && !self.is_bare_closure()
-                    && self.origin() == Origin::Program
+                self.file == inner.file && !self.is_bare_closure() && self.origin == Origin::Program
             }
             false => self == inner,
         }
-    }
-
-    fn origin(&self) -> Origin {
-        origin(&self.function, self.file.as_deref())
     }
 
     fn is_bare_closure(&self) -> bool {

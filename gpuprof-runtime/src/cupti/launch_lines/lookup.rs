@@ -10,6 +10,7 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 use gpuprof_report::profile::{LaunchLine, REPLACED_FILE, UNKNOWN_FUNCTION};
 
 use super::frame::{self, Frame};
+use super::symbols::Symbols;
 use crate::cupti::collect::lifecycle;
 use crate::gpu::Driver;
 use crate::os::modules;
@@ -24,6 +25,7 @@ pub(super) struct LookUps {
     /// The time that further ones may take.
     pub(super) left: Duration,
     libraries: Libraries,
+    symbols: Symbols,
     /// Code whose file is not the one on the disk any more.
     replaced: Vec<Range<usize>>,
 }
@@ -34,6 +36,7 @@ impl LookUps {
         Self {
             left,
             libraries: Libraries::find(),
+            symbols: Symbols::default(),
             replaced: modules::replaced_code(),
         }
     }
@@ -57,7 +60,7 @@ impl Functions {
                 is_replaced = true;
                 continue;
             }
-            frames.extend_from_slice(&self.at(address, &mut look_ups.left)?);
+            frames.extend_from_slice(&self.at(address, &look_ups.symbols, &mut look_ups.left)?);
             if frame::are_enough(&frames) {
                 break;
             }
@@ -74,7 +77,12 @@ impl Functions {
     }
 
     /// The functions at an address, the inlined ones first; `None` if the time is over.
-    fn at(&mut self, address: usize, left: &mut Duration) -> Option<Arc<[Frame]>> {
+    fn at(
+        &mut self,
+        address: usize,
+        symbols: &Symbols,
+        left: &mut Duration,
+    ) -> Option<Arc<[Frame]>> {
         if let Some(known) = self.0.get(&address) {
             return Some(Arc::clone(known));
         }
@@ -82,33 +90,51 @@ impl Functions {
             return None;
         }
         let start = Instant::now();
-        let mut frames = Vec::new();
-        for_each_function(address, |frame| frames.push(frame));
+        let frames: Arc<[Frame]> = functions(address, symbols).into();
         *left = left.saturating_sub(start.elapsed());
-        let frames: Arc<[Frame]> = frames.into();
         self.0.insert(address, Arc::clone(&frames));
         Some(frames)
     }
 }
 
-/// Passes the functions at an address, the inlined ones first.
+/// The functions at an address, the inlined ones first.
+fn functions(address: usize, symbols: &Symbols) -> Vec<Frame> {
+    let mut found = debug_information(address);
+    // The last one is not inlined, so the symbol table has it.
+    if let Some((name, ..)) = found.last_mut().filter(|(name, ..)| !name.contains("::")) {
+        let mut paths = symbols.paths(address).into_iter();
+        if let Some(path) = paths.find(|path| frame::is_path_of(path, name)) {
+            *name = path;
+        }
+    }
+    let frames = found.into_iter().map(|(name, file, line)| {
+        Frame::new(name, file, line, &mut |krate| symbols.has_main(krate))
+    });
+    frames.collect()
+}
+
+/// A function's name, file and line.
+type DebugInformation = (String, Option<String>, Option<u32>);
+
 #[cfg(feature = "cupti")]
-fn for_each_function(address: usize, mut on_frame: impl FnMut(Frame)) {
+fn debug_information(address: usize) -> Vec<DebugInformation> {
+    let mut found = Vec::new();
     backtrace::resolve(address as *mut std::ffi::c_void, |symbol| {
         let name = symbol.name();
+        // Without the hash.
+        let name = name.map_or_else(String::new, |name| format!("{name:#}"));
         let file = symbol.filename();
-        on_frame(Frame {
-            // Without the hash.
-            function: name.map_or_else(String::new, |name| format!("{name:#}")),
-            file: file.map(|file| file.to_string_lossy().into_owned()),
-            line: symbol.lineno(),
-        });
+        let file = file.map(|file| file.to_string_lossy().into_owned());
+        found.push((name, file, symbol.lineno()));
     });
+    found
 }
 
 /// Without the feature `cupti` there are no stacks.
 #[cfg(not(feature = "cupti"))]
-fn for_each_function(_: usize, _: impl FnMut(Frame)) {}
+fn debug_information(_: usize) -> Vec<DebugInformation> {
+    Vec::new()
+}
 
 /// Releases the debug information that look-ups have read.
 pub(super) fn release_debug_information() {

@@ -3,4 +3,5 @@
 mod frame;
 pub(crate) mod line_cache;
 mod lookup;
+mod symbols;
 pub(crate) mod to_profile;

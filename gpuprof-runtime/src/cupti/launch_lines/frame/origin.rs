@@ -64,95 +64,136 @@ const FRAMEWORK_PARTS: [&str; 26] = [
     "transformers",
 ];
 
-/// Of a function, by its path and the file that the debug information has.
-pub(super) fn origin(function: &str, file: Option<&str>) -> Origin {
-    let name = crate_of_function(function);
+/// Of a function, by its path and the file that the debug information has. What does not say whose
+/// it is, such as a name without a crate, or a folder's name, is taken for the program's.
+pub(super) fn origin(
+    function: &str,
+    file: Option<&str>,
+    is_main_crate: &mut dyn FnMut(&str) -> bool,
+) -> Origin {
+    let mut named: Vec<&str> = crates_of_function(function).collect();
+    let has_crates = !named.is_empty();
+    named.retain(|name| !TOOLCHAIN.contains(name));
+    let mut by_name = || by_crates(&named, is_main_crate);
     match file.map(package) {
-        Some(Package::Toolchain) => Origin::Plumbing,
+        Some(Package::Toolchain | Package::Gpuprof) => Origin::Plumbing,
         Some(Package::Dependency(krate)) if PLUMBING.contains(&&*krate) => Origin::Plumbing,
         Some(Package::Dependency(_)) => Origin::Dependency,
-        Some(Package::Local(folder)) => local(name, &folder),
-        None => match name {
-            None => Origin::Plumbing,
-            Some(name) if TOOLCHAIN.contains(&name) => Origin::Plumbing,
-            Some(name) => by_crate(name),
-        },
+        // The program, or a dependency that is replaced by a path.
+        Some(Package::Local) => by_name(),
+        // C functions, and those of the toolchain.
+        None if !has_crates || named.is_empty() => Origin::Plumbing,
+        None => by_name(),
     }
 }
 
-/// The origin of a frame in a file that is not marked as a dependency's: in a package of the
-/// program, unless its folder and its crate are those of a dependency, replaced by a path.
-/// Line tables alone do not have the crate.
-fn local(name: Option<&str>, folder: &str) -> Origin {
-    let of_gpuprof = |name: &str| name.starts_with("gpuprof") && PLUMBING.contains(&name);
-    match name {
-        Some(name) if of_gpuprof(name) => Origin::Plumbing,
-        Some(name) if name != folder => Origin::Program,
-        _ => by_crate(folder),
+/// By all crates that a function may be of: it is a dependency's if each of them is one.
+fn by_crates(names: &[&str], is_main_crate: &mut dyn FnMut(&str) -> bool) -> Origin {
+    let mut origin = None;
+    for name in names {
+        let of_crate = match PLUMBING.contains(name) {
+            true => Origin::Plumbing,
+            false if is_framework(name) => Origin::Dependency,
+            false => return Origin::Program,
+        };
+        // A program may have the name of a dependency, most often that of its folder.
+        if is_main_crate(name) {
+            return Origin::Program;
+        }
+        origin = match origin {
+            Some(Origin::Dependency) => origin,
+            _ => Some(of_crate),
+        };
     }
+    origin.unwrap_or(Origin::Program)
 }
 
-fn by_crate(name: &str) -> Origin {
-    if PLUMBING.contains(&name) {
-        return Origin::Plumbing;
-    }
-    let is_framework = FRAMEWORKS.iter().any(|framework| {
+fn is_framework(name: &str) -> bool {
+    FRAMEWORKS.iter().any(|framework| {
         let part = name
             .strip_prefix(framework)
             .and_then(|rest| rest.strip_prefix('_'));
         part.is_some_and(|part| FRAMEWORK_PARTS.contains(&part))
-    });
-    match is_framework {
-        true => Origin::Dependency,
-        false => Origin::Program,
-    }
+    })
 }
 
-/// The crate of a path; of `<T as Trait>::function` that of the type. `None` if it has none, as C
-/// functions.
-fn crate_of_function(path: &str) -> Option<&str> {
-    let path = path.trim_start_matches(['<', '&', '*', '[', '(']);
-    let path = ["mut ", "const ", "dyn "]
-        .iter()
-        .fold(path, |path, word| path.strip_prefix(word).unwrap_or(path));
-    let (name, _) = path.split_once("::")?;
-    // The hash of a crate in the newer form of symbols: `app[4f1c…]`.
-    let (name, _) = name.split_once('[').unwrap_or((name, ""));
-    let is_name = |name: &str| {
-        let mut letters = name.chars();
-        letters.all(|letter| letter.is_alphanumeric() || letter == '_') && !name.is_empty()
-    };
-    is_name(name).then_some(name)
+/// The crates that a path names. Of `<T as Trait>::function` these are all, because an `impl` is in
+/// the crate of one of its types or of its trait. None if the path has no crate, as C functions.
+fn crates_of_function(path: &str) -> impl Iterator<Item = &str> {
+    let is_part = |letter: char| letter.is_alphanumeric() || letter == '_' || letter == ':';
+    let is_impl = path.starts_with('<');
+    let words = path.split(move |letter| !is_part(letter));
+    let words = words.take(if is_impl { usize::MAX } else { 1 });
+    words.filter_map(|word| {
+        let (name, _) = word.split_once("::")?;
+        (!name.is_empty()).then_some(name)
+    })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Origin, crate_of_function, origin};
+    use super::{Origin, crates_of_function, origin};
 
     #[test]
     fn crates_are_found_in_functions() {
-        for (path, name) in [
-            ("app::main", Some("app")),
-            ("<app::Model as candle_core::Module>::forward", Some("app")),
+        for (path, names) in [
+            ("app::main", &["app"][..]),
+            ("app::run::<cudarc::CudaSlice>", &["app"]),
+            (
+                "<app::Model as candle_core::Module>::forward",
+                &["app", "candle_core"],
+            ),
             (
                 "<&mut alloc::vec::Vec<T> as core::ops::Deref>::deref",
-                Some("alloc"),
+                &["alloc", "core"],
             ),
-            ("app[4f1c6a]::main", Some("app")),
-            ("<T as candle_nn::Module>::forward", None),
-            ("<dyn app::Layer>::forward", Some("app")),
-            ("main", None),
-            ("", None),
-            ("__libc_start_main@@GLIBC_2.34", None),
+            ("<T as candle_nn::Module>::forward", &["candle_nn"]),
+            ("<dyn app::Layer>::forward", &["app"]),
+            ("main", &[]),
+            ("{closure#0}", &[]),
+            ("", &[]),
+            ("__libc_start_main@@GLIBC_2.34", &[]),
         ] {
-            assert_eq!(crate_of_function(path), name, "{path}");
+            assert!(crates_of_function(path).eq(names.iter().copied()), "{path}");
         }
+    }
+
+    /// The origin in a program whose `main` is in the crate `app`.
+    fn of_app(function: &str, file: Option<&str>) -> Origin {
+        origin(function, file, &mut |krate| krate == "app")
+    }
+
+    #[test]
+    fn the_name_of_a_folder_says_nothing() {
+        for folder in ["gpuprof", "tokio", "tracing", "cudarc", "candle-core"] {
+            let name = folder.replace('-', "_");
+            for file in ["src/main.rs", "tests/suite/gpu.rs", "src/gpu/mod.rs"] {
+                let file = format!("/home/me/{folder}/{file}");
+                for function in ["launch", "{closure#0}", "app::launch", "<app::A as B>::run"] {
+                    assert_eq!(of_app(function, Some(&file)), Origin::Program, "{file}");
+                }
+                // A program whose crate has that name, too.
+                let function = format!("{name}::launch");
+                let of_program = origin(&function, Some(&file), &mut |krate| krate == name);
+                assert_eq!(of_program, Origin::Program, "{function}");
+                assert_ne!(of_app(&function, Some(&file)), Origin::Program);
+            }
+        }
+    }
+
+    #[test]
+    fn gpuprof_has_its_own_files_and_no_others() {
+        for file in [file!().to_owned(), format!("/home/me/clone/{}", file!())] {
+            assert_eq!(of_app("with_stream", Some(&file)), Origin::Plumbing);
+        }
+        let file = "/home/me/gpuprof/tests/suite/cupti/stacks.rs";
+        assert_eq!(of_app("launch", Some(file)), Origin::Program);
     }
 
     #[test]
     fn the_file_says_whose_a_frame_is_before_its_name_does() {
         use Origin::{Dependency, Plumbing, Program};
-        let registry = "/r/registry/src/index-1";
+        let registry = "/r/registry/src/index.crates.io-1949cf8c6b5b557f";
         for (function, file, expected) in [
             // The toolchain, by whatever type the function is for.
             (
@@ -183,12 +224,12 @@ mod tests {
             ),
             (
                 "launch",
-                "/r/git/checkouts/cudarc-1a2b/4d5e/src/driver/safe/launch.rs",
+                "/r/git/checkouts/cudarc-1a2b3c4d5e6f7a8b/4d5e6f7/src/driver/safe/launch.rs",
                 Plumbing,
             ),
             (
                 "mistralrs_core::run",
-                "/r/git/checkouts/mistral.rs-1a2b/4d5e/mistralrs-core/src/lib.rs",
+                "/r/git/checkouts/mistral.rs-1a2b3c4d5e6f7a8b/4d5e6f7/mistralrs-core/src/lib.rs",
                 Dependency,
             ),
             (
@@ -196,14 +237,9 @@ mod tests {
                 &format!("{registry}/candle-core-0.9.1/src/lib.rs"),
                 Dependency,
             ),
-            // A dependency that is replaced by a path, with a name and by line tables alone.
+            // A dependency that is replaced by a path.
             (
                 "candle_core::tensor::Tensor::matmul",
-                "/home/me/candle/candle-core/src/tensor.rs",
-                Dependency,
-            ),
-            (
-                "matmul",
                 "/home/me/candle/candle-core/src/tensor.rs",
                 Dependency,
             ),
@@ -212,7 +248,6 @@ mod tests {
                 "/home/me/cudarc/src/driver.rs",
                 Plumbing,
             ),
-            ("launch", "/home/me/cudarc/src/driver.rs", Plumbing),
             ("gpuprof::collect", "/home/me/fork/src/lib.rs", Plumbing),
             // The program.
             (
@@ -231,6 +266,8 @@ mod tests {
                 Program,
             ),
             ("burn::main", "/home/me/burn/src/main.rs", Program),
+            ("run", "/home/me/registry/src/server/main.rs", Program),
+            ("run", "/home/me/git/checkouts/app/src/main.rs", Program),
             ("one", "/tmp/one.cpp", Program),
             // No file.
             ("core::ops::FnOnce::call_once", "", Plumbing),
@@ -242,7 +279,7 @@ mod tests {
         ] {
             let debug_file = Some(file).filter(|file| !file.is_empty());
             assert_eq!(
-                origin(function, debug_file),
+                of_app(function, debug_file),
                 expected,
                 "{function} in {file}"
             );

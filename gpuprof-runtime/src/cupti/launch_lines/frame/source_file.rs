@@ -7,13 +7,17 @@ pub(super) enum Package {
     Toolchain,
     /// Of a registry, a git repository or a `vendor` folder: the crate, as Rust writes it.
     Dependency(String),
-    /// Neither: the program's, or a dependency's at a path. The package's folder, as Rust writes
-    /// it; empty if the path does not have it.
-    Local(String),
+    /// One of gpuprof's own, wherever it was built.
+    Gpuprof,
+    /// None of these: the program's, or a dependency's at a path.
+    Local,
 }
 
 /// Folders that hold the source files of a package.
 const SOURCE_FOLDERS: [&str; 4] = ["src", "tests", "examples", "benches"];
+
+/// The packages of gpuprof with code that runs.
+const OWN_PACKAGES: [&str; 3] = ["gpuprof-bench", "gpuprof-report", "gpuprof-runtime"];
 
 pub(super) fn package(file: &str) -> Package {
     if toolchain_part(file).is_some() {
@@ -25,11 +29,27 @@ pub(super) fn package(file: &str) -> Package {
             .map_or(&*part, |(before, _)| before);
         return Package::Dependency(crate_of_folder(last_folder(folder)));
     }
-    let shown = local_part(file);
-    let folder = shown.split_once('/').map_or("", |(folder, _)| folder);
-    Package::Local(match SOURCE_FOLDERS.contains(&folder) {
-        true => String::new(),
-        false => crate_of_folder(folder),
+    match is_of_gpuprof(file) {
+        true => Package::Gpuprof,
+        false => Package::Local,
+    }
+}
+
+/// Whether it is in one of the packages beside this one, by where the compiler found this file:
+/// below the folder that it was called in, or at an absolute path.
+fn is_of_gpuprof(file: &str) -> bool {
+    let here = file!().split_once("gpuprof-runtime/src/");
+    here.is_some_and(|(root, _)| {
+        let starts = match root {
+            "" => file.match_indices("gpuprof-").map(|(at, _)| at).collect(),
+            _ => vec![root.len()],
+        };
+        let is_whole = |at: &usize| *at == 0 || file.get(..*at).is_some_and(|of| of.ends_with('/'));
+        let is_ours = |at: usize| {
+            let package = file.get(at..).and_then(|rest| rest.split_once("/src/"));
+            package.is_some_and(|(package, _)| OWN_PACKAGES.contains(&package))
+        };
+        file.starts_with(root) && starts.into_iter().filter(is_whole).any(is_ours)
     })
 }
 
@@ -75,20 +95,36 @@ fn toolchain_part(file: &str) -> Option<&str> {
 
 /// A path of a dependency, from the folder of the crate on.
 fn dependency_part(file: &str) -> Option<String> {
-    // The folder of the index.
-    let registry = after(file, "/registry/src/", 1).or_else(|| after(file, "/vendor/", 0));
-    registry.map(str::to_owned).or_else(|| of_checkout(file))
+    let vendored = || after(file, "/vendor/", 0);
+    let part = of_registry(file).or_else(vendored).map(str::to_owned);
+    part.or_else(|| of_checkout(file))
 }
 
-/// `cudarc/src/lib.rs` of `…/git/checkouts/cudarc-1a2b3c/4d5e6f/src/lib.rs`.
+/// `half-2.4.1/src/lib.rs` of that path below `…/registry/src/index.crates.io-1949cf8c6b5b557f/`.
+fn of_registry(file: &str) -> Option<&str> {
+    let (index, part) = after(file, "/registry/src/", 0)?.split_once('/')?;
+    without_hash(index).map(|_| part)
+}
+
+/// `cudarc/src/lib.rs` of `…/git/checkouts/cudarc-1949cf8c6b5b557f/4d5e6f7/src/lib.rs`.
 fn of_checkout(file: &str) -> Option<String> {
     let (checkout, rest) = after(file, "/git/checkouts/", 0)?.split_once('/')?;
-    let (_commit, part) = rest.split_once('/')?;
-    if !part.starts_with("src/") {
-        return Some(part.to_owned());
-    }
-    let repository = checkout.rsplit_once('-').map_or(checkout, |(name, _)| name);
-    Some(format!("{repository}/{part}"))
+    let (commit, part) = rest.split_once('/')?;
+    let repository = without_hash(checkout).filter(|_| is_hexadecimal(commit))?;
+    Some(match part.starts_with("src/") {
+        true => format!("{repository}/{part}"),
+        false => part.to_owned(),
+    })
+}
+
+/// The name of one of cargo's folders, which a hash of 64 bits follows.
+fn without_hash(folder: &str) -> Option<&str> {
+    let (name, hash) = folder.rsplit_once('-')?;
+    (hash.len() == 16 && is_hexadecimal(hash)).then_some(name)
+}
+
+fn is_hexadecimal(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|digit| digit.is_ascii_hexdigit())
 }
 
 /// The program's path, from the folder of the package on.
@@ -111,25 +147,24 @@ mod tests {
     #[test]
     fn packages_and_shown_paths_are_those_of_the_file() {
         let dependency = |name: &str| Package::Dependency(name.to_owned());
-        let local = |name: &str| Package::Local(name.to_owned());
         for (file, expected, shown) in [
             (
-                "/r/registry/src/index-1/cudarc-0.19.4/src/driver/mod.rs",
+                "/r/registry/src/index.crates.io-1949cf8c6b5b557f/cudarc-0.19.4/src/driver/mod.rs",
                 dependency("cudarc"),
                 "cudarc-0.19.4/src/driver/mod.rs",
             ),
             (
-                "/r/registry/src/index-1/candle-core-0.9.0-rc.1/src/lib.rs",
+                "/r/registry/src/crates.io-1949cf8c6b5b557f/candle-core-0.9.0-rc.1/src/lib.rs",
                 dependency("candle_core"),
                 "candle-core-0.9.0-rc.1/src/lib.rs",
             ),
             (
-                "/r/git/checkouts/burn-1a2b3c/4d5e6f/crates/burn-core/src/lib.rs",
+                "/r/git/checkouts/burn-1949cf8c6b5b557f/4d5e6f7/crates/burn-core/src/lib.rs",
                 dependency("burn_core"),
                 "crates/burn-core/src/lib.rs",
             ),
             (
-                "/r/git/checkouts/mistral-rs-1a2b/4d5e/src/driver/src/lib.rs",
+                "/r/git/checkouts/mistral-rs-1949cf8c6b5b557f/4d5e6f7/src/driver/src/lib.rs",
                 dependency("mistral_rs"),
                 "mistral-rs/src/driver/src/lib.rs",
             ),
@@ -155,29 +190,29 @@ mod tests {
             ),
             (
                 "/home/me/rustc/fork/src/lib.rs",
-                local("fork"),
+                Package::Local,
                 "fork/src/lib.rs",
             ),
             (
                 "/home/me/src/app/crates/a-b/src/b/c.rs",
-                local("a_b"),
+                Package::Local,
                 "a-b/src/b/c.rs",
             ),
             (
                 "/home/me/src/app/tests/suite/one.rs",
-                local("app"),
+                Package::Local,
                 "app/tests/suite/one.rs",
             ),
             (
                 "/home/me/app/examples/digits/src/gpu.rs",
-                local("digits"),
+                Package::Local,
                 "digits/src/gpu.rs",
             ),
-            ("app/src/main.rs", local("app"), "app/src/main.rs"),
-            ("/src/main.rs", local(""), "/src/main.rs"),
-            ("src/main.rs", local(""), "src/main.rs"),
-            ("/tmp/one.cpp", local(""), "/tmp/one.cpp"),
-            ("", local(""), ""),
+            ("app/src/main.rs", Package::Local, "app/src/main.rs"),
+            ("/src/main.rs", Package::Local, "/src/main.rs"),
+            ("src/main.rs", Package::Local, "src/main.rs"),
+            ("/tmp/one.cpp", Package::Local, "/tmp/one.cpp"),
+            ("", Package::Local, ""),
         ] {
             assert_eq!(package(file), expected, "{file}");
             assert_eq!(shown_file(file), shown);

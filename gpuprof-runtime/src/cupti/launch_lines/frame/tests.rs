@@ -1,13 +1,11 @@
-use super::{Frame, are_enough, launch_line, shown_function};
+use super::{Frame, are_enough, is_path_of, launch_line, shown_function};
 
 const REGISTRY: &str = "/home/me/.cargo/registry/src/index.crates.io-1949cf8c6b5b557f";
 
 fn frame(function: &str, file: Option<&str>) -> Frame {
-    Frame {
-        function: function.to_owned(),
-        file: file.map(str::to_owned),
-        line: file.map(|_| 42),
-    }
+    let is_app = &mut |krate: &str| krate == "app";
+    let line = file.map(|_| 42);
+    Frame::new(function.to_owned(), file.map(str::to_owned), line, is_app)
 }
 
 /// The line of a stack as text, and whether it is that of a framework.
@@ -136,6 +134,28 @@ fn closures_and_generic_arguments_are_left_out() {
         ("{{closure}}", "{{closure}}"),
     ] {
         assert_eq!(shown_function(path), shown);
+    }
+}
+
+#[test]
+fn paths_of_the_symbol_table_are_those_of_names_without_one() {
+    for (path, name) in [
+        ("app::gpu::launch", "launch"),
+        ("app::gpu::launch", "launch<app::Kernel>"),
+        ("<app::Gpu as app::Launch>::launch", "launch"),
+        ("app::run::{{closure}}", "{closure#3}"),
+        ("app::run::{closure#3}", "{async_fn#0}"),
+    ] {
+        assert!(is_path_of(path, name), "{path} {name}");
+    }
+    // Functions with the same code may share it.
+    for (path, name) in [
+        ("app::gpu::launch", "copy"),
+        ("launch", "launch"),
+        ("app::run", "{closure#3}"),
+        ("app::run::{{closure}}", "run"),
+    ] {
+        assert!(!is_path_of(path, name), "{path} {name}");
     }
 }
 
