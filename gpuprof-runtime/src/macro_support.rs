@@ -14,6 +14,8 @@ pub use crate::gpu::{
     Carried, CarrierNo, CarrierYes, IsStream, Probe, StreamNo, StreamRef, StreamYes, Streams,
 };
 pub use crate::nvtx::Payload;
+#[cfg(gpuprof_test_hooks)]
+pub use crate::os::random::set_seed as set_random_seed;
 pub use crate::recorder::Arguments;
 pub use crate::site::labels::LabelNumber;
 pub use crate::site::{Entry, Meta, Site};

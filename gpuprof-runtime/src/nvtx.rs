@@ -49,6 +49,7 @@ mod with_nvtx {
 
     use super::{Payload, RangeAttributes};
     use crate::os::fork;
+    use crate::os::own_work::OwnWork;
     use gpuprof_report::sanitize;
 
     /// Characters of a name that a tool receives: more than in tables, because only the name
@@ -131,8 +132,8 @@ mod with_nvtx {
             attributes: impl FnOnce() -> RangeAttributes<'a>,
             payload: impl FnOnce() -> Payload,
         ) -> Option<sys::EventAttributes> {
-            let encoded = self.encoded.get_or_init(|| encode(&attributes()));
-            let mut attributes = encoded.as_ref()?.0;
+            let encoded = self.encoded(attributes);
+            let mut attributes = encoded?.0;
             (attributes.payloadType, attributes.payload) = encode_payload(payload());
             Some(attributes)
         }
@@ -142,7 +143,18 @@ mod with_nvtx {
             &self,
             attributes: impl FnOnce() -> RangeAttributes<'a>,
         ) -> bool {
-            self.encoded.get_or_init(|| encode(&attributes())).is_some()
+            self.encoded(attributes).is_some()
+        }
+
+        fn encoded<'a>(
+            &self,
+            attributes: impl FnOnce() -> RangeAttributes<'a>,
+        ) -> Option<&Encoded> {
+            if let Some(encoded) = self.encoded.get() {
+                return encoded.as_ref();
+            }
+            let _own = OwnWork::begin();
+            self.encoded.get_or_init(|| encode(&attributes())).as_ref()
         }
 
         /// Pushes a range; this thread must pop it, last in, first out. NVTX's return value is

@@ -12,6 +12,7 @@ use self::function_path::shown_path;
 use self::labels::{IntoLabel, Label, LabelNumber, LabelTable};
 use crate::nvtx::{OpenRange, Payload, RangeAttributes, SiteRange};
 use crate::os::fork;
+use crate::os::own_work::OwnWork;
 use gpuprof_report::profile::{Precision, labelled};
 
 /// What the attribute states about a function, all of it known at compile time.
@@ -256,6 +257,7 @@ impl Site {
 
     #[cold]
     fn make_labels(&self) -> Option<&LabelTable> {
+        let _own = OwnWork::begin();
         // In a forked child, a thread that does not exist there may be making them.
         (!fork::is_child()).then(|| &**self.labels.get_or_init(LabelTable::boxed))
     }
@@ -333,6 +335,10 @@ impl Site {
 
     /// The shown name: `name = "…"`, or the path within the crate.
     pub(crate) fn name(&self) -> &str {
+        if let Some(name) = self.name.get() {
+            return name;
+        }
+        let _own = OwnWork::begin();
         self.name.get_or_init(|| match self.meta.name {
             Some(name) => name.to_owned(),
             None => shown_path((self.meta.path)(), self.meta.module),

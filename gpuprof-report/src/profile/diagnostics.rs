@@ -49,7 +49,8 @@ pub struct Diagnostics {
     /// Which calls were to be timed on the GPU.
     pub sampling: Sampling,
     /// Calls that are counted in no other field: there were already 65,536 call paths, the
-    /// counters of all threads took 1 GiB, or the thread was ending.
+    /// counters of all threads took 1 GiB, the thread was ending, or the program's allocator made
+    /// them within gpuprof's own work.
     pub dropped: u64,
     /// Durations missing from the histograms because the counters of all threads took 1 GiB.
     pub histogram_dropped: u64,

@@ -253,7 +253,7 @@ fn lost(profile: &Profile) -> Vec<Words> {
         (
             "in no row:",
             diagnostics.dropped,
-            "calls, as the call tree was full or their thread was ending",
+            "calls, as the call tree was full, their thread was ending or gpuprof itself allocated",
         ),
         (
             "out of order:",

@@ -16,6 +16,7 @@ use crate::clock;
 use crate::cupti;
 use crate::gpu::{self, Driver};
 use crate::nvml;
+use crate::os::own_work;
 use crate::settings::{CuptiMode, Mode, Sampling, Settings};
 use crate::site::Entry;
 use crate::stats::build_profile;
@@ -199,6 +200,7 @@ impl Collector {
         diagnostics.setup_ns = inputs.scale.ns(inputs.totals.setup_ticks);
         diagnostics.stalled_ns = inputs.scale.ns(inputs.totals.stalled_ticks);
         diagnostics.dropped += self.calls_after_thread_exit.load(Relaxed);
+        diagnostics.dropped += own_work::skipped();
         self.add_gpu_diagnostics(&mut profile, limit);
         if settings.is_some_and(|settings| settings.counters && !settings.asks_for_cupti()) {
             profile

@@ -40,7 +40,7 @@ use crate::clock;
 use crate::cupti;
 use crate::gpu::Timing;
 use crate::nvml;
-use crate::os::fork;
+use crate::os::{fork, own_work};
 use crate::recorder::Recorder;
 use crate::settings::{Mode, Settings};
 use crate::site::{Entry, Site, SiteFlags};
@@ -185,12 +185,17 @@ impl Collector {
     }
 
     fn begin_window(&self, window: &mut Window, ending: Option<EndingWindow>) {
+        // What is skipped while the first window opens counts in it.
+        let has_ended = ending.is_some();
         let (totals, late) = self.next_window(window, late_policy(ending.as_ref()));
         self.threads.begin_rows();
         let ended = &mut window.ended;
         ended.add(ending, totals, &late);
         ended.add_cleared_errors(|| self.gpu.clear_failure_counts());
         ended.add_dropped(self.calls_after_thread_exit.swap(0, Relaxed));
+        if has_ended {
+            ended.add_dropped(own_work::take_skipped());
+        }
         nvml::reset();
         // A program that is not measured is spared the clock's calibration.
         window.began = window.measures().then(clock::now);

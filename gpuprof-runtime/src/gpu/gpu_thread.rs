@@ -12,6 +12,7 @@ use crate::gpu::frame::OpenSpan;
 use crate::gpu::frame_stack::{Frame, FrameStack, FrameToken};
 use crate::gpu::recent_costs::RecentCosts;
 use crate::gpu::stream::call_streams::CallStreams;
+use crate::os::random;
 use crate::site::Site;
 use crate::stats::sampling_allowance::Spent;
 use crate::stats::sampling_decisions::{CallRate, Decision};
@@ -51,7 +52,7 @@ impl GpuThread {
             spare: Vec::new(),
             streams: LocalStreams::default(),
             set_up: false,
-            random: fastrand::Rng::new(),
+            random: random::generator(),
             spent: Spent::NOTHING,
             counters: None,
             costs: RecentCosts::default(),

@@ -14,7 +14,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use super::{fd, thread_signals, user};
+use super::{fd, random, thread_signals, user};
 
 /// The permissions of a new report, which the umask restricts further: readable, because reports
 /// are meant to be passed on, and writable for nobody else.
@@ -136,13 +136,13 @@ fn create_in(
     name_with: impl Fn(&str) -> String,
 ) -> io::Result<(PathBuf, File)> {
     const MAX_TRIES: u32 = 100;
-    let mut random = fastrand::Rng::new();
+    let mut letters = random::generator();
     let mut options = OpenOptions::new();
     options.write(true).create_new(true).mode(mode);
     let mut tries = 0;
     loop {
         tries += 1;
-        let name: String = iter::repeat_with(|| random.alphanumeric())
+        let name: String = iter::repeat_with(|| letters.alphanumeric())
             .take(6)
             .collect();
         let path = folder.join(name_with(&name));

@@ -5,8 +5,10 @@ pub(crate) mod fd;
 pub(crate) mod fork;
 pub(crate) mod modules;
 pub(crate) mod noted_descriptor;
+pub(crate) mod own_work;
 #[cfg(feature = "trace")]
 pub(crate) mod poll;
+pub(crate) mod random;
 mod thread_scheduling;
 pub(crate) mod thread_signals;
 pub(crate) mod tick_counter;

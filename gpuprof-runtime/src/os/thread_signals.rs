@@ -7,7 +7,7 @@ use std::mem::MaybeUninit;
 use std::ptr;
 use std::thread;
 
-use super::thread_scheduling;
+use super::{own_work, thread_scheduling};
 
 /// Starts a thread that takes no signal: the program's handlers run on the program's own threads,
 /// and a signal that all of these have blocked, to wait for it, reaches no other thread.
@@ -40,7 +40,10 @@ fn start(
 ) -> io::Result<thread::JoinHandle<()>> {
     // A new thread inherits the mask of the one that starts it.
     let _blocked = Blocked::all();
-    let thread = thread.spawn(run)?;
+    let thread = thread.spawn(|| {
+        own_work::note_own_thread();
+        run();
+    })?;
     thread_scheduling::reset(&thread);
     Ok(thread)
 }

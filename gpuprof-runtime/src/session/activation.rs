@@ -5,6 +5,7 @@ use super::api::start_from_environment;
 use crate::collector::{self, collector};
 use crate::gpu::HasStream;
 use crate::os::fork;
+use crate::os::own_work::{self, OwnWork};
 use crate::site::Site;
 use crate::span::default_stream::DefaultStream;
 
@@ -12,12 +13,21 @@ impl Site {
     /// Whether a call of this site is to be measured now.
     #[inline]
     pub fn active(&'static self) -> bool {
-        self.cached_interest().unwrap_or_else(|| decide(self))
+        let interest = self.cached_interest();
+        if interest == Some(false) {
+            return false;
+        }
+        if own_work::is_here() {
+            own_work::count_skipped();
+            return false;
+        }
+        interest.unwrap_or_else(|| decide(self))
     }
 }
 
 #[cold]
 fn decide(site: &'static Site) -> bool {
+    let _own = OwnWork::begin();
     start_from_environment();
     if fork::is_child() {
         // Of a library that was loaded in the child.
@@ -42,6 +52,9 @@ fn decide(site: &'static Site) -> bool {
 /// # }
 /// ```
 pub fn with_stream<S: HasStream, R>(stream: S, f: impl FnOnce() -> R) -> R {
+    if own_work::is_here() {
+        return f();
+    }
     start_from_environment();
     if fork::is_child() {
         return f();
@@ -69,6 +82,7 @@ pub fn with_stream<S: HasStream, R>(stream: S, f: impl FnOnce() -> R) -> R {
 /// `None::<Arc<CudaStream>>`, leaves no default; a span that has begun still holds its stream. A
 /// `&CudaStream` cannot be held: it leaves no default either, and the report says so.
 pub fn set_default_stream<S: HasStream>(stream: S) {
+    let _own = OwnWork::begin();
     start_from_environment();
     if !fork::is_child() {
         collector::set_default_stream(stream.stream_ref().as_ref());

@@ -12,6 +12,7 @@ use super::{checkpoint, exit, live, signals};
 use crate::collector::{self, collector};
 use crate::cupti;
 use crate::nvml;
+use crate::os::own_work::OwnWork;
 use crate::os::{fd, fork, user};
 use crate::settings::{self, CuptiMode, Mode, Settings};
 use crate::span::overhead;
@@ -23,9 +24,10 @@ const FOREIGN_RIGHTS: &str = "off: this program has rights that its user lacks (
 /// Opens the window that the environment describes, unless a window was opened before.
 pub(crate) fn start_from_environment() {
     static ONCE: Once = Once::new();
-    if fork::is_child() {
+    if fork::is_child() || ONCE.is_completed() {
         return;
     }
+    let _own = OwnWork::begin();
     ONCE.call_once(|| {
         exit::register_fork_handler();
         if !collector().is_untouched() {
@@ -80,6 +82,7 @@ pub(super) fn start(settings: Arc<Settings>) {
 /// What was measured so far, without waiting: GPU times that are not read yet count as unfinished.
 #[must_use]
 pub fn snapshot() -> Profile {
+    let _own = OwnWork::begin();
     start_from_environment();
     if fork::is_child() {
         return current_profile::empty();
@@ -94,6 +97,7 @@ pub fn snapshot() -> Profile {
 /// device.
 #[must_use]
 pub fn collect() -> Profile {
+    let _own = OwnWork::begin();
     start_from_environment();
     if fork::is_child() {
         return current_profile::empty();
@@ -104,6 +108,7 @@ pub fn collect() -> Profile {
 
 /// Resets all counters. A call in progress is counted once, when it ends.
 pub fn reset() {
+    let _own = OwnWork::begin();
     start_from_environment();
     if !fork::is_child() {
         collector().reset();
@@ -117,6 +122,7 @@ pub fn reset() {
 /// `GPUPROF_SCHEDULE` or [`SessionBuilder::schedule`](crate::SessionBuilder::schedule), steps also
 /// decide what is measured.
 pub fn step() {
+    let _own = OwnWork::begin();
     start_from_environment();
     if fork::is_child() {
         return;

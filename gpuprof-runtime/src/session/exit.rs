@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 #[cfg(feature = "metrics")]
 use super::metrics;
 use super::{checkpoint, live, open_windows, waits, write_outputs};
+use crate::os::own_work::OwnWork;
 use crate::os::{fd, fork};
 use crate::settings::{Output, Settings};
 use crate::site::Entry;
@@ -115,6 +116,7 @@ pub(super) fn report_once() {
     if OWNER.load(Ordering::Relaxed) != std::process::id() {
         return;
     }
+    let _own = OwnWork::begin();
     match STATE.compare_exchange(NOT_BEGUN, BEGUN, Ordering::AcqRel, Ordering::Acquire) {
         Ok(_) => {
             // A panic must not leave a C function, and nothing is left that could handle it.

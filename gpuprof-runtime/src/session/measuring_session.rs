@@ -9,6 +9,7 @@ use regex_lite::Regex;
 use super::api::{self, collect, snapshot};
 use super::open_windows;
 use crate::os::fork;
+use crate::os::own_work::OwnWork;
 use crate::settings::{CuptiMode, Mode, Output, Sampling, Settings};
 use gpuprof_report::profile::Profile;
 use gpuprof_report::schedule::Schedule;
@@ -59,12 +60,14 @@ impl Session {
     /// Ends the session: waits for pending GPU work like [`collect`] and returns what was measured.
     #[must_use]
     pub fn finish(mut self) -> Profile {
+        let _own = OwnWork::begin();
         let profile = collect();
         self.end();
         profile
     }
 
     fn end(&mut self) {
+        let _own = OwnWork::begin();
         if !std::mem::replace(&mut self.finished, true) && !fork::is_child() {
             open_windows::end_session();
         }
@@ -184,6 +187,7 @@ impl SessionBuilder {
     /// [`SessionError::Open`] if another session is open, [`SessionError::Filter`] if the filter is
     /// not a regular expression.
     pub fn start(mut self) -> Result<Session, SessionError> {
+        let _own = OwnWork::begin();
         if let Some(pattern) = &self.filter {
             let filter = Regex::new(pattern).map_err(|error| SessionError::Filter(error.into()))?;
             self.settings.filter = Some(filter);

@@ -11,7 +11,7 @@ use super::current_profile;
 use super::waits::LOCK_LIMIT;
 use crate::collector::collect_profile::WindowCopy;
 use crate::collector::collector;
-use crate::os::fork;
+use crate::os::{fork, own_work};
 use gpuprof_report::profile::Profile;
 
 static DELIVERY: Mutex<Delivery> = Mutex::new(Delivery {
@@ -72,7 +72,7 @@ pub(super) fn deliver() {
         let profile = collector().build_profile(cycle, LOCK_LIMIT);
         if let Some(mut profile) = profile {
             current_profile::complete(&mut profile);
-            (running.callback)(profile);
+            own_work::run_programs(|| (running.callback)(profile));
         }
     }
 }

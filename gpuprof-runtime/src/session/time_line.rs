@@ -5,6 +5,7 @@ use super::current_trace::current;
 use super::waits::{self, LOCK_LIMIT};
 use crate::collector::collector;
 use crate::os::fork;
+use crate::os::own_work::OwnWork;
 use gpuprof_report::trace::Trace;
 
 /// Switches the recording of the time line on or off, for programs of which only a part is of
@@ -14,6 +15,7 @@ use gpuprof_report::trace::Trace;
 /// The time line has the calls, and what the GPU does, that begin while it is on. While it is off,
 /// nothing is recorded; calls are timed as before.
 pub fn set_recording(on: bool) -> bool {
+    let _own = OwnWork::begin();
     start_from_environment();
     !fork::is_child() && collector().record(on)
 }
@@ -22,6 +24,7 @@ pub fn set_recording(on: bool) -> bool {
 /// [`collect`](crate::collect) does. `None` if there is none.
 #[must_use]
 pub fn collect_trace() -> Option<Trace> {
+    let _own = OwnWork::begin();
     start_from_environment();
     if fork::is_child() {
         return None;

@@ -13,6 +13,7 @@ use rustc_hash::FxHasher;
 
 use crate::nvtx::SiteRange;
 use crate::os::fork;
+use crate::os::own_work::OwnWork;
 use gpuprof_report::profile::OTHER_LABELS;
 
 /// Labels of one function that are told apart. The calls with further labels are summed.
@@ -195,6 +196,7 @@ impl LabelTable {
         if fork::is_child() {
             return None;
         }
+        let _own = OwnWork::begin();
         let mut used = self.used.lock();
         if cell.get().is_none() && *used >= MAX_LABELS {
             return None;

@@ -6,6 +6,7 @@ use super::thread_state::{NodeError, ThreadState};
 use super::time_line::{EndedSpan, Recorded};
 use crate::clock;
 use crate::gpu::frame_stack::FrameToken;
+use crate::os::own_work::OwnWork;
 use crate::stats::ended_call::{CallRecord, GpuOutcome, StatedWork, UntimedReason};
 use crate::stats::path_counters::PathCounters;
 
@@ -168,7 +169,10 @@ impl CallTimer {
             Some(frame) => {
                 record_with_frame(thread, self.node, &mut call, ended, |gpu| gpu.take(frame))
             }
-            None => self.node.record(&call, thread.writer()),
+            None => {
+                let _own = OwnWork::begin();
+                self.node.record(&call, thread.writer())
+            }
         };
         if !recorded {
             count_dropped(thread, NodeError::ThreadEnded);
@@ -203,6 +207,7 @@ impl CallTimer {
 #[cold]
 #[inline(never)]
 fn record_first_time(node: &PathCounters, thread: &ThreadState, cpu_ticks: u64, nested_ticks: u64) {
+    let _own = OwnWork::begin();
     if !node.record_time(cpu_ticks, nested_ticks, thread.writer()) {
         count_dropped(thread, NodeError::ThreadEnded);
     }

@@ -21,6 +21,7 @@ use crate::cupti::call_stack::ProfiledCall;
 use crate::gpu::frame_stack::{Frame, FrameToken};
 use crate::gpu::{self, CallStreams, Streams};
 use crate::nvtx::{OpenRange, Payload};
+use crate::os::own_work::OwnWork;
 use crate::recorder::Arguments;
 use crate::site::labels::LabelNumber;
 use crate::site::{Site, SiteFlags};
@@ -291,6 +292,7 @@ impl OpenCall {
 }
 
 fn open(site: &'static Site, label: LabelNumber, measured: MeasuredCall) -> Option<OpenCall> {
+    let _own = OwnWork::begin();
     with_thread(|thread| {
         let parent = thread.path();
         let node = thread
@@ -347,6 +349,7 @@ impl Drop for AsyncSpan {
 }
 
 fn close(open: OpenCall) {
+    let _own = OwnWork::begin();
     let ended = clock::now();
     if let Some(as_value) = &open.as_value {
         as_value.end();

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use crate::clock;
 use crate::gpu::Streams;
 use crate::nvtx::Payload;
+use crate::os::own_work;
 use crate::recorder::Arguments;
 use crate::site::labels::LabelNumber;
 use crate::site::{Meta, Site, SiteFlags};
@@ -40,12 +41,15 @@ pub(crate) fn calibrate() {
     ONCE.call_once(|| {
         SITE.set_id(u32::MAX - 1);
         SITE.set_flags(SiteFlags::MEASURE);
-        // Warm-up: allocates this thread's counters and the call-tree node.
-        block(profiled);
-        // The minimum of several blocks: interruptions are not overhead.
-        let least = |call: fn(u64) -> u64| (0..BLOCKS).map(|_| block(call)).min().unwrap_or(0);
-        let took = least(profiled).saturating_sub(least(bare));
-        SPAN_TICKS.store(took, Relaxed);
+        // As a call of the program: those within gpuprof's own work are skipped.
+        own_work::run_programs(|| {
+            // Warm-up: allocates this thread's counters and the call-tree node.
+            block(profiled);
+            // The minimum of several blocks: interruptions are not overhead.
+            let least = |call: fn(u64) -> u64| (0..BLOCKS).map(|_| block(call)).min().unwrap_or(0);
+            let took = least(profiled).saturating_sub(least(bare));
+            SPAN_TICKS.store(took, Relaxed);
+        });
     });
 }
 

@@ -9,6 +9,7 @@ use crate::collector::{self, collector};
 use crate::cupti::call_stack::EndedCall;
 use crate::gpu::frame_stack::Frame;
 use crate::gpu::{CallStreams, GpuThread, OpenSpan, Place, Timing};
+use crate::os::own_work::OwnWork;
 use crate::site::Site;
 use crate::stats::ended_call::{CallRecord, GpuOutcome, StatedWork};
 use crate::stats::path_counters::PathCounters;
@@ -136,6 +137,9 @@ pub(super) fn record_with_frame(
     });
     match recorded {
         Some((recorded, _)) => recorded,
-        None => node.record(call, thread.writer()),
+        None => {
+            let _own = OwnWork::begin();
+            node.record(call, thread.writer())
+        }
     }
 }

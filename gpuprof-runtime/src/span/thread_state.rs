@@ -19,7 +19,8 @@ use crate::clock;
 use crate::collector::collector;
 use crate::gpu::frame_stack::FrameToken;
 use crate::gpu::{GpuThread, StreamRef};
-use crate::os::fork;
+use crate::os::own_work::OwnWork;
+use crate::os::{fork, random};
 use crate::site::Site;
 use crate::site::labels::LabelNumber;
 use crate::stats::memory_limit::COUNTER_MEMORY;
@@ -92,6 +93,7 @@ struct ThreadExitGuard {
 
 impl Drop for ThreadExitGuard {
     fn drop(&mut self) {
+        let _own = OwnWork::begin();
         THREAD.with(|thread| {
             thread.owner.set(0);
             // The next owner writes the nodes: no span may find one here any more.
@@ -294,11 +296,10 @@ impl ThreadState {
     /// True for one call in `one_in`, at random.
     #[inline]
     fn is_drawn(&self, one_in: u32) -> bool {
-        let state = match self.random.get() {
-            0 => fastrand::u64(1..),
-            state => state,
+        let mut random = match self.random.get() {
+            0 => random::generator(),
+            state => fastrand::Rng::with_seed(state),
         };
-        let mut random = fastrand::Rng::with_seed(state);
         let is_drawn = random.u32(..one_in) == 0;
         self.random.set(random.get_seed());
         is_drawn
@@ -327,6 +328,7 @@ impl ThreadState {
         if fork::is_child() {
             return None;
         }
+        let _own = OwnWork::begin();
         let run = |guard: &ThreadExitGuard| {
             let mut gpu = guard.gpu.try_borrow_mut().ok()?;
             let mut deferred = guard.deferred.try_borrow_mut().ok()?;
@@ -348,6 +350,7 @@ impl ThreadState {
     /// Has `stream` become the default when GPU times are measured. Returns its number, or `None`
     /// if the thread is ending.
     pub(super) fn defer(&self, stream: &StreamRef<'_>) -> Option<u64> {
+        let _own = OwnWork::begin();
         let push = |guard: &ThreadExitGuard| {
             let number = guard.deferred.try_borrow_mut().ok()?.push(stream);
             // So that a span without a stream of its own looks for one.
@@ -359,6 +362,7 @@ impl ThreadState {
 
     /// Removes the default stream of this number and returns its frame, if it was set.
     pub(super) fn take_deferred(&self, number: u64) -> Option<FrameToken> {
+        let _own = OwnWork::begin();
         let take = |guard: &ThreadExitGuard| {
             let frame = guard.deferred.try_borrow_mut().ok()?.take(number);
             let is_waiting = guard.deferred.try_borrow().ok()?.is_waiting();
@@ -395,6 +399,7 @@ impl ThreadState {
     #[cold]
     #[inline(never)]
     fn find_node(&self, key: PathKey, site: &Site) -> Option<&'static PathCounters> {
+        let _own = OwnWork::begin();
         let counters = self.counters()?;
         site.id()?;
         let (paths, is_async) = (&collector().paths, site.meta.is_async);
@@ -411,6 +416,7 @@ impl ThreadState {
         if fork::is_child() {
             return None;
         }
+        let _own = OwnWork::begin();
         // Makes the guard, whose destructor detaches them.
         EXIT_GUARD.try_with(|_| ()).ok()?;
         let (counters, number) = collector().attach_thread();
@@ -432,6 +438,7 @@ impl ThreadState {
         if fork::is_child() {
             return None;
         }
+        let _own = OwnWork::begin();
         let run = |guard: &ThreadExitGuard| Some(f(&mut *guard.recorder.try_borrow_mut().ok()?));
         EXIT_GUARD.try_with(run).ok().flatten()
     }

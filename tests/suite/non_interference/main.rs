@@ -1,5 +1,6 @@
 //! Promise: the program, its driver and its results are the same with gpuprof as without.
 
+mod allocator_calls;
 mod calls_and_results;
 mod context_resets;
 mod current_context;
@@ -12,12 +13,14 @@ mod held_streams;
 mod incomplete_drivers;
 mod lifetimes;
 mod memory;
+mod program_state;
 mod refused_starts;
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     support::suite::run(&[
+        allocator_calls::MODULE,
         calls_and_results::MODULE,
         context_resets::MODULE,
         current_context::MODULE,
@@ -30,6 +33,7 @@ fn main() -> ExitCode {
         full_queue::MODULE,
         lifetimes::MODULE,
         memory::MODULE,
+        program_state::MODULE,
         refused_starts::MODULE,
     ])
 }

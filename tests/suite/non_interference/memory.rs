@@ -40,6 +40,7 @@ unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         IN_USE.fetch_add(layout.size(), Relaxed);
         ALLOCATIONS.fetch_add(1, Relaxed);
+        super::allocator_calls::on_allocation(layout.size());
         // SAFETY: the caller's guarantees are passed on.
         unsafe { System.alloc(layout) }
     }

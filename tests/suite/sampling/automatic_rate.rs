@@ -335,7 +335,7 @@ fn the_intervals_hold_what_they_say_while_rates_change() {
         gpuprof::reset();
         std::thread::scope(|scope| {
             scope.spawn(|| {
-                fastrand::seed(run);
+                gpuprof::__private::set_random_seed(run);
                 make(&w, &session, calls.len() as u64, |at| {
                     let (ns, inside) = &calls[at as usize];
                     varies(&w, &w.gpu.stream, *ns);

@@ -110,7 +110,7 @@ fn measure(w: &World, seed: u64, sample: u32, calls: impl FnOnce() + Send) -> Pr
         .expect("start");
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            fastrand::seed(seed);
+            gpuprof::__private::set_random_seed(seed);
             calls();
         });
     });

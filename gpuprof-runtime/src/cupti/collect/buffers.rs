@@ -12,6 +12,8 @@ use std::thread::Thread;
 
 use crossbeam_queue::ArrayQueue;
 
+use crate::os::own_work::OwnWork;
+
 /// Bytes per buffer: room for about 3,700 launches with their records. Each thread that calls CUDA
 /// fills a buffer of its own, so many small buffers serve more threads than a few large ones.
 pub(crate) const BUFFER_BYTES: usize = 1 << 20;
@@ -189,6 +191,7 @@ pub(crate) unsafe extern "C" fn on_buffer_requested(
     size: *mut usize,
     max_records: *mut usize,
 ) {
+    let _own = OwnWork::begin();
     let taken = POOL.get().map_or(std::ptr::null_mut(), BufferPool::take);
     let bytes = if taken.is_null() { 0 } else { BUFFER_BYTES };
     // SAFETY: CUPTI passes a valid place.
@@ -211,6 +214,7 @@ pub(crate) unsafe extern "C" fn on_buffer_completed(
     _size: usize,
     valid_bytes: usize,
 ) {
+    let _own = OwnWork::begin();
     if let Some(pool) = POOL.get() {
         pool.complete(buffer as usize, valid_bytes);
     }

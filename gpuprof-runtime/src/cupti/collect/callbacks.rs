@@ -4,6 +4,7 @@ use std::ffi::c_void;
 
 use super::bindings::DOMAIN_RESOURCE;
 use super::{api_callbacks, graph_nodes};
+use crate::os::own_work::OwnWork;
 
 /// `CUpti_CallbackFunc`.
 ///
@@ -15,6 +16,7 @@ pub(crate) unsafe extern "C" fn on_callback(
     cbid: u32,
     data: *const c_void,
 ) {
+    let _own = OwnWork::begin();
     match domain {
         // SAFETY: of this domain only callbacks about graph nodes are enabled.
         DOMAIN_RESOURCE => unsafe { graph_nodes::on_node_callback(cbid, data) },

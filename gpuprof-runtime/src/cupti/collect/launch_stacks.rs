@@ -15,6 +15,7 @@ use super::stack_sampling::{SampledCall, StackSampling};
 use super::stack_table::{MAX_FRAMES, STACKS, StackId};
 use crate::clock;
 use crate::cupti::call_stack;
+use crate::os::random;
 use crate::stats::window_epoch;
 
 /// Whether the open window asks for stacks.
@@ -67,7 +68,7 @@ pub(super) fn sample(function: ApiFunction, symbol_name: *const c_void) -> Optio
 fn begin_window(window: u32, now: u64) -> StackSampling {
     const TICKS: u64 = 1 << 20;
     let ms = clock::rough_ns(TICKS).max(1) as f64 / 1e6;
-    StackSampling::new(window, now, TICKS as f64 / ms, fastrand::Rng::new())
+    StackSampling::new(window, now, TICKS as f64 / ms, random::generator())
 }
 
 /// The stack of this thread; `None` if it cannot be unwound.

@@ -1,6 +1,7 @@
 //! The text format, for programs without a registry.
 
 use super::scrape::page;
+use crate::os::own_work::OwnWork;
 use crate::session::api::start_from_environment;
 use crate::session::waits::LOCK_LIMIT;
 
@@ -16,6 +17,7 @@ use crate::session::waits::LOCK_LIMIT;
 /// ```
 #[must_use]
 pub fn prometheus_text() -> String {
+    let _own = OwnWork::begin();
     start_from_environment();
     let text = page(LOCK_LIMIT).unwrap_or_default();
     String::from_utf8(text).unwrap_or_default()

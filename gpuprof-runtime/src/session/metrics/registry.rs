@@ -10,6 +10,7 @@ use prometheus_client::metrics::exemplar::Exemplar;
 use prometheus_client::registry::Unit;
 
 use super::scrape::scrape;
+use crate::os::own_work::OwnWork;
 use crate::session::api::start_from_environment;
 use crate::session::waits::LOCK_LIMIT;
 use gpuprof_report::metrics::{
@@ -36,6 +37,7 @@ pub struct Collector {}
 
 impl collector::Collector for Collector {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let _own = OwnWork::begin();
         start_from_environment();
         let Some(families) = scrape(LOCK_LIMIT) else {
             return Ok(());
