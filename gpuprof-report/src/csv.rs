@@ -11,7 +11,7 @@
 //! | `cpu_…` | CPU time per call, of an async function that of its polls |
 //! | `wall_total_ns`, `wall_mean_ns` | of an async function, from its first poll to completion |
 //! | `gpu_timed_calls`, `gpu_…_ns` | GPU spans |
-//! | `gpu_total_ci95_ns` | half the 95 % interval of `gpu_total_ns`, if that is an estimate and its sample large enough |
+//! | `gpu_total_ci95_ns` | half the 95 % interval of `gpu_total_ns`, if the estimate has one |
 //! | `gpu_nested_ns` | GPU time of nested spans |
 //! | `busy_ns`, `idle_ns`, `gpu_launches` | of CUPTI's records; empty without CUPTI |
 //! | `captured_calls`, `untimed_calls` | calls without a GPU time |

@@ -142,7 +142,8 @@ objects! {
     TreeNode {
         id, parent, name, label: unless_default, function, calls, open_calls: unless_default,
         open_ns: unless_default, cpu_total_ns, cpu_self_ns, gpu_total_ns, gpu_self_ns,
-        gpu_estimate: unless_default, gpu_nested_ns, busy_ns: unless_default, idle_ns: unless_default,
+        gpu_estimate: unless_default, gpu_nested_ns, busy_ns: unless_default,
+        idle_ns: unless_default,
         activities: unless_default, captured,
     }
 

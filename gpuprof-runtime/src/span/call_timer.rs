@@ -152,7 +152,9 @@ impl CallTimer {
         if details.is_untimed {
             thread.end_untimed();
         }
-        thread.watch_outliers(self.node, self.ticks_until(ended));
+        thread
+            .sampling
+            .watch_outliers(self.node, self.ticks_until(ended));
         let mut call = CallRecord {
             started: self.started,
             cpu_ticks: self.ticks_until(ended),

@@ -12,6 +12,7 @@ mod node_cache;
 pub(crate) mod overhead;
 mod position;
 mod recording;
+mod thread_sampling;
 pub(crate) mod thread_state;
 pub(crate) mod time_line;
 
@@ -19,7 +20,8 @@ use std::marker::PhantomData;
 
 use self::call_timer::{CallTimer, More};
 use self::recording::{begin_gpu_timing, count_dropped, measure_overhead};
-use self::thread_state::{Draw, ThreadState, with_thread};
+use self::thread_sampling::Draw;
+use self::thread_state::{ThreadState, with_thread};
 use crate::clock;
 use crate::collector::{self, collector};
 use crate::gpu::Streams;
@@ -157,7 +159,7 @@ impl ActiveSpan {
     #[inline]
     fn open_left_out(&mut self, thread: &ThreadState, streams: &Streams<'_>) {
         if let Some(call) = &mut self.call {
-            thread.miss(call.node);
+            thread.sampling.miss(call.node);
             if call.node.is_first_of(thread.writer()) {
                 announce_streams(thread, streams);
             }
@@ -196,7 +198,7 @@ impl ActiveSpan {
             };
             if open.as_ref().is_some_and(|open| open.is_untimed()) {
                 is_untimed = true;
-                thread.miss(call.node);
+                thread.sampling.miss(call.node);
                 thread.begin_untimed();
             }
             let correlates = site.flags().contains(SiteFlags::CORRELATE);

@@ -14,19 +14,18 @@ use super::call_in_progress::NamedPosition;
 use super::deferred_streams::DeferredStreams;
 use super::node_cache::NodeCache;
 use super::position::{ParentPosition, Position};
+use super::thread_sampling::{Draw, ThreadSampling};
 use super::time_line::ThreadRecorder;
-use crate::clock;
 use crate::collector::collector;
 use crate::gpu::frame_stack::FrameToken;
 use crate::gpu::{GpuThread, StreamRef};
+use crate::os::fork;
 use crate::os::own_work::OwnWork;
-use crate::os::{fork, random};
 use crate::site::Site;
 use crate::site::labels::LabelNumber;
 use crate::stats::memory_limit::COUNTER_MEMORY;
 use crate::stats::path_counters::PathCounters;
 use crate::stats::path_ids::PathKey;
-use crate::stats::sampling_allowance::{Allowance, Spent};
 use crate::stats::sampling_decisions::CallRate;
 use crate::stats::thread_counters::ThreadCounters;
 use crate::stats::window_epoch::{self, WriterEpoch};
@@ -54,23 +53,10 @@ pub(crate) struct ThreadState {
     nested_ticks: Cell<u64>,
     /// Whether a frame is open that a span could inherit a stream from.
     has_gpu: Cell<bool>,
-    /// How many calls the innermost frame's represents by sampling; 0 if it is left out.
-    weight: Cell<u32>,
-    /// The path of the latest outermost call with a stream.
-    outermost: Cell<Option<&'static PathCounters>>,
-    spent: Cell<Spent>,
-    /// State of the generator of random numbers; 0 before the first.
-    random: Cell<u64>,
+    pub(super) sampling: ThreadSampling,
     /// The depth of the guard's `named`, or 0.
     named_depth: Cell<u32>,
     nodes: NodeCache,
-}
-
-/// Whether sampling leaves out a call, as far as that is known before its stream is looked at.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Draw {
-    Rate(CallRate),
-    LeftOut,
 }
 
 /// Why a call cannot be recorded.
@@ -154,10 +140,7 @@ impl ThreadState {
             position: Cell::new(Position::OUTSIDE),
             nested_ticks: Cell::new(0),
             has_gpu: Cell::new(false),
-            weight: Cell::new(1),
-            outermost: Cell::new(None),
-            spent: Cell::new(Spent::NOTHING),
-            random: Cell::new(0),
+            sampling: ThreadSampling::new(),
             named_depth: Cell::new(0),
             nodes: NodeCache::new(),
         }
@@ -233,76 +216,18 @@ impl ThreadState {
     /// At what rate sampling takes a call of `site` that begins on `node`.
     #[inline]
     pub(super) fn rate(&self, site: &Site, node: &'static PathCounters) -> CallRate {
-        let is_outermost = !self.has_gpu();
-        if is_outermost {
-            self.outermost.set(Some(node));
-        }
-        let mut is_wanted = false;
-        let history = || {
-            let history = node.history(self.writer(), is_outermost);
-            is_wanted = history.is_wanted;
-            history
-        };
-        let allowance =
-            |session| Allowance::new(self.spent.get(), session, clock::rough_ns(clock::now()));
-        // Without a number it is not timed.
-        let id = site.id().unwrap_or(u32::MAX);
-        let sampling = &collector().gpu.sampling;
-        let rate = sampling.of_call(id, site.meta.sample, history, allowance);
-        if is_wanted && !rate.function.is_sampled() {
-            node.take_wanted();
-        }
-        rate
+        self.sampling
+            .rate(site, node, self.writer(), !self.has_gpu())
     }
 
     /// Draws for a call of `site` that begins on `node`, if it can be left out without asking the
     /// driver anything.
     #[inline]
     pub(super) fn draw(&self, site: &Site, node: &'static PathCounters) -> Draw {
-        if self.is_left_out() {
-            return Draw::LeftOut;
+        match self.is_left_out() {
+            true => Draw::LeftOut,
+            false => self.sampling.draw(self.rate(site, node)),
         }
-        let mut rate = self.rate(site, node);
-        if rate.function.asks() {
-            return Draw::Rate(rate);
-        }
-        let weight = self.weight.get();
-        let one_in = rate.function.one_in_inside(weight);
-        match weight > 0 && (one_in <= 1 || self.is_drawn(one_in)) {
-            true => {
-                rate.is_drawn = true;
-                Draw::Rate(rate)
-            }
-            false => Draw::LeftOut,
-        }
-    }
-
-    /// A call with a stream goes untimed.
-    #[inline]
-    pub(super) fn miss(&self, node: &PathCounters) {
-        if let Some(outermost) = self.outermost.get() {
-            node.miss(outermost);
-        }
-    }
-
-    /// A call with a stream has taken so long on the CPU, and is not recorded yet.
-    #[inline]
-    pub(super) fn watch_outliers(&self, node: &PathCounters, cpu_ticks: u64) {
-        if let Some(outermost) = self.outermost.get() {
-            node.watch_outliers(cpu_ticks, outermost);
-        }
-    }
-
-    /// True for one call in `one_in`, at random.
-    #[inline]
-    fn is_drawn(&self, one_in: u32) -> bool {
-        let mut random = match self.random.get() {
-            0 => random::generator(),
-            state => fastrand::Rng::with_seed(state),
-        };
-        let is_drawn = random.u32(..one_in) == 0;
-        self.random.set(random.get_seed());
-        is_drawn
     }
 
     /// One call with a stream begins that is not timed on the GPU, or one poll of such a future.
@@ -340,8 +265,7 @@ impl ThreadState {
             gpu.set_counters(self.counters.get());
             let result = f(&mut gpu);
             self.has_gpu.set(gpu.has_open() || is_waiting);
-            self.weight.set(gpu.weight_around());
-            self.spent.set(gpu.spent);
+            self.sampling.note(gpu.weight_around(), gpu.spent);
             Some(result)
         };
         EXIT_GUARD.try_with(run).ok().flatten()

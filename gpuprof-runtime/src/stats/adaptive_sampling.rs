@@ -134,7 +134,8 @@ impl SamplingRates {
 
     /// Begins a session's sampling. If it is automatic, every call is timed until enough of the
     /// function's calls are known. `always_asks`: the attribution of CUPTI's records needs to know
-    /// of each call whether it is captured. Calls of windows before `first_epoch` do not count. It is `now_ns` of the clock.
+    /// of each call whether it is captured. Calls of windows before `first_epoch` do not count. It
+    /// is `now_ns` of the clock.
     pub(crate) fn begin(
         &self,
         sampling: Sampling,

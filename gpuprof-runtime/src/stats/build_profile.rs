@@ -5,9 +5,10 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use rustc_hash::FxHashMap;
 
+use super::call_tree_node::CallTreeNode;
 use super::function_stats::{estimate_of_rows, function, uncalled};
 use super::gpu_busy;
-use super::gpu_time_rollup::{self, CallTreeNode};
+use super::gpu_time_rollup;
 use super::label_stats::labels;
 use super::path_estimate::{PathEstimate, times};
 use super::path_ids::ROOT;

@@ -4,11 +4,16 @@
 //! independent sample: the spread comes from the sums over each such cluster. A site's own `sample`
 //! and rate draw again within a cluster.
 //!
-//! With `e = Σ w (x − m)` of the calls of a cluster, of weight w and duration x, and m the mean of
-//! the calls that were left out, the variance of an estimated total is `V = Σ clusters (1 − p₁) e² +
-//! Σ calls p₁ (1 − p₂) (w (x − m))²`, where a cluster is timed with probability p₁ and a call in it
-//! with p₂ (ratio estimator under cluster sampling: Cochran, Sampling Techniques, 3rd ed., chapters
-//! 9A and 11; draws that are made independently: Särndal, Swensson, Wretman, Model Assisted Survey
+//! Let e = Σ w (x − m) over the calls of a cluster, of weight w and duration x, where m is the mean
+//! of the calls that were left out. A cluster is timed with probability p₁, and a call in it with
+//! p₂. The variance of an estimated total is then
+//!
+//! ```text
+//! V = Σ clusters (1 − p₁) e² + Σ calls p₁ (1 − p₂) (w (x − m))²
+//! ```
+//!
+//! (ratio estimator under cluster sampling: Cochran, Sampling Techniques, 3rd ed., chapters 9A and
+//! 11; draws that are made independently: Särndal, Swensson, Wretman, Model Assisted Survey
 //! Sampling, chapters 4 and 5). m is known at the end only, and V is a polynomial in it. So sums of
 //! powers are kept instead of calls, and memory does not grow with the number of calls.
 

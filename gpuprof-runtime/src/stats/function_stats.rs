@@ -3,10 +3,10 @@
 
 use rustc_hash::FxHashSet;
 
+use super::call_tree_node::CallTreeNode;
 use super::cluster_sums::Group;
 use super::durations::{Durations, Ns};
 use super::ended_call::{StatedWork, UntimedReason};
-use super::gpu_time_rollup::CallTreeNode;
 use super::gpu_totals::{GpuPathTotals, add_pool_memory};
 use super::host_path_totals::HostPathTotals;
 use super::path_estimate::{PathEstimate, SampleCounts};

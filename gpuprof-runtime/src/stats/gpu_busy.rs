@@ -10,8 +10,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::call_tree_node::CallTreeNode;
 use super::cluster_sums::Group;
-use super::gpu_time_rollup::CallTreeNode;
 use super::gpu_totals::{GpuPathTotals, SummedTime};
 use super::profile_inputs::ProfileInputs;
 use gpuprof_report::profile::GpuBusy;

@@ -5,41 +5,13 @@ use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
 
+use super::call_tree_node::CallTreeNode;
 use super::cluster_sums::Group;
-use super::durations::Ns;
 use super::gpu_totals::GpuPathTotals;
-use super::host_path_totals::HostPathTotals;
 use super::nested_paths::{NestedPath, fit_into_parents, nested_paths};
 use super::path_estimate::{ByDevice, PathEstimate};
-use super::path_ids::{CallPath, ROOT};
+use super::path_ids::ROOT;
 use super::profile_inputs::ProfileInputs;
-
-/// One path of the call tree with its counts and GPU times.
-pub(super) struct CallTreeNode<'a> {
-    /// The number of its path.
-    pub(super) id: u32,
-    pub(super) path: CallPath,
-    pub(super) totals: HostPathTotals<Ns>,
-    pub(super) estimate: PathEstimate<'a>,
-    /// GPU time of descendant spans, except those already included in the own time of a timed span
-    /// in between.
-    pub(super) nested_ns: f64,
-    /// Some of this time is an equal part of time that spans shared.
-    pub(super) nested_divided: bool,
-    /// Of some of this time it is not known how it is shared, so that it may count twice.
-    pub(super) nested_undivided: bool,
-    /// `nested_ns` lacks the time of calls that should have been timed.
-    pub(super) nested_partial: bool,
-    /// `nested_ns` is partly estimated from a sample.
-    pub(super) nested_estimated: bool,
-}
-
-impl<'a> CallTreeNode<'a> {
-    /// By device.
-    pub(super) fn gpu(&self) -> impl Iterator<Item = (u32, &'a GpuPathTotals)> {
-        self.estimate.gpu.iter().copied()
-    }
-}
 
 /// Builds the nodes of all paths; the index of a node is its path's number.
 pub(super) fn build_nodes<'a>(inputs: &'a ProfileInputs<'_>) -> Vec<CallTreeNode<'a>> {

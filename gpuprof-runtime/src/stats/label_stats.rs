@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use super::call_tree_node::CallTreeNode;
 use super::function_stats::{estimate_of_rows, function};
-use super::gpu_time_rollup::CallTreeNode;
 use super::path_estimate::{Figure, times};
 use super::path_ids::ROOT;
 use super::profile_inputs::ProfileInputs;

@@ -4,6 +4,7 @@
 pub(crate) mod adaptive_sampling;
 pub(crate) mod build_profile;
 pub(crate) mod busy_union;
+mod call_tree_node;
 mod cluster_sums;
 mod concurrent_histogram;
 mod crossed_calls;
@@ -26,6 +27,7 @@ pub(crate) mod open_calls;
 pub(crate) mod path_counters;
 mod path_estimate;
 pub(crate) mod path_ids;
+mod path_sampling;
 pub(crate) mod profile_inputs;
 mod replayed_nodes;
 pub(crate) mod sampling_allowance;

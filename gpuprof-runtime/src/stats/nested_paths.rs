@@ -1,7 +1,7 @@
 //! Which span includes the time of a path in its own, and how estimated times are made to fit into
 //! each other.
 
-use super::gpu_time_rollup::CallTreeNode;
+use super::call_tree_node::CallTreeNode;
 use super::path_ids::ROOT;
 use super::profile_inputs::ProfileInputs;
 

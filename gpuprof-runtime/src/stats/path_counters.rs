@@ -13,6 +13,7 @@ use super::durations::{AtomicDurations, Durations, add_f64};
 use super::ended_call::{CallRecord, GpuOutcome, REASONS, StatedWork};
 use super::host_path_totals::{HostPathTotals, OutcomeCounts};
 use super::open_calls::{AtomicOpenCalls, OpenCalls};
+use super::path_sampling::PathSampling;
 use super::sampling_decisions::CallHistory;
 use super::site_counters::SiteCounters;
 use super::window_epoch::{self, WriterEpoch};
@@ -60,20 +61,8 @@ pub(crate) struct PathCounters {
     untimed: [AtomicU64; REASONS],
     work: [AtomicU64; 3],
     work_stated: AtomicU32,
-    /// `calls` and `submitted` when the window began, also on threads before this one.
-    calls_before: AtomicU64,
-    submitted_before: AtomicU64,
-    /// Outermost calls that are to be timed next, if the budget permits.
-    wanted: AtomicU32,
+    pub(crate) sampling: PathSampling,
 }
-
-/// A path of which fewer calls are timed makes those around it wanted.
-const FEW_TIMED: u64 = 32;
-/// After a call of outlying CPU time so many are wanted.
-const WANTED_AFTER_OUTLIER: u32 = 8;
-/// An outlier takes so many times the mean of the path's calls, of which so many have ended.
-const OUTLIER: u64 = 8;
-const CALLS_BEFORE_OUTLIER: u64 = 32;
 
 impl PathCounters {
     pub(super) fn new(path: u32, site: &'static SiteCounters) -> Self {
@@ -94,9 +83,7 @@ impl PathCounters {
             untimed: array::from_fn(|_| AtomicU64::new(0)),
             work: array::from_fn(|_| AtomicU64::new(0)),
             work_stated: AtomicU32::new(0),
-            calls_before: AtomicU64::new(0),
-            submitted_before: AtomicU64::new(0),
-            wanted: AtomicU32::new(0),
+            sampling: PathSampling::new(),
         }
     }
 
@@ -113,41 +100,18 @@ impl PathCounters {
     /// What sampling goes by before a call. Only the owning thread may call this.
     #[inline]
     pub(crate) fn history(&self, writer: WriterEpoch, is_outermost: bool) -> CallHistory {
+        let latest = WriterEpoch::from_bits(self.last_writer.load(Relaxed));
+        let is_known = latest.epoch() == writer.epoch();
         let calls = self.calls.load(Relaxed);
-        if WriterEpoch::from_bits(self.last_writer.load(Relaxed)).epoch() != writer.epoch() {
-            return CallHistory {
-                calls,
-                ..CallHistory::default()
-            };
-        }
-        CallHistory {
-            calls,
-            calls_of_window: calls.saturating_sub(self.calls_before.load(Relaxed)),
-            is_wanted: is_outermost && self.wanted.load(Relaxed) > 0,
-        }
+        self.sampling.history(calls, is_known, is_outermost)
     }
 
-    /// A wanted call begins.
-    #[inline]
-    pub(crate) fn take_wanted(&self) {
-        let wanted = self.wanted.load(Relaxed);
-        self.wanted.store(wanted.saturating_sub(1), Relaxed);
-    }
-
-    fn want(&self, calls: u32) {
-        self.wanted
-            .store(self.wanted.load(Relaxed).max(calls), Relaxed);
-    }
-
-    /// A call of this path goes untimed inside one of `outermost`: if few are timed, the next ones
-    /// are wanted. Only the owning thread may call this.
+    /// A call of this path goes untimed inside one of `outermost`. Only the owning thread may call
+    /// this.
     #[inline]
     pub(crate) fn miss(&self, outermost: &Self) {
         let timed = self.submitted.load(Relaxed);
-        let timed = timed.saturating_sub(self.submitted_before.load(Relaxed));
-        if timed < FEW_TIMED {
-            outermost.want((FEW_TIMED - timed) as u32);
-        }
+        self.sampling.miss(timed, &outermost.sampling);
     }
 
     /// A call of this path took so long inside one of `outermost`. Only the owning thread may call
@@ -155,9 +119,7 @@ impl PathCounters {
     #[inline]
     pub(crate) fn watch_outliers(&self, cpu_ticks: u64, outermost: &Self) {
         let calls = self.calls.load(Relaxed);
-        if calls >= CALLS_BEFORE_OUTLIER && cpu_ticks / OUTLIER > self.cpu.total() / calls.max(1) {
-            outermost.want(WANTED_AFTER_OUTLIER);
-        }
+        (outermost.sampling).watch_outliers(cpu_ticks, self.cpu.total(), calls);
     }
 
     /// A call of a function that is not async begins at `started` clock ticks. Only the owning
@@ -303,10 +265,8 @@ impl PathCounters {
             if WriterEpoch::from_bits(self.last_writer.load(Relaxed)).epoch() != writer.epoch() {
                 self.cpu.reset_extremes();
                 self.wall.reset_extremes();
-                self.calls_before.store(self.calls.load(Relaxed), Relaxed);
-                let submitted = self.submitted.load(Relaxed);
-                self.submitted_before.store(submitted, Relaxed);
-                self.wanted.store(0, Relaxed);
+                let timed = self.submitted.load(Relaxed);
+                self.sampling.begin_window(self.calls.load(Relaxed), timed);
             }
             self.last_writer.store(writer.bits(), Relaxed);
         });

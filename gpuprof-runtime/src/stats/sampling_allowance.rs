@@ -1,6 +1,6 @@
 //! What a thread may still spend on event pairs beyond what its functions need in the long run:
-//! after a time t since the session began, pairs may have cost B·(t + 0.2 s), where B is their share
-//! of time. Of what was not spent, that of one second is kept.
+//! after a time t since the session began, pairs may have cost B·(t + 0.2 s), where B is their
+//! share of time. Of what was not spent, that of one second is kept.
 
 use super::event_pair_costs::GRANT_NS;
 

@@ -177,7 +177,7 @@ impl<'a> Program<'a> {
         let allowance = |session| Allowance::new(of.spent, session, now);
         let rate = self.rates.of_call(site, 0, history, allowance);
         if is_wanted && !rate.function.is_sampled() {
-            of.nodes[row].take_wanted();
+            of.nodes[row].sampling.take_wanted();
         }
         let decision = Decision::make(&mut of.random, outer, rate);
         if !decision.is_timed {

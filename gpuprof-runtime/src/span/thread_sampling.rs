@@ -1,0 +1,124 @@
+//! Which of a thread's calls are timed, as far as that is known before their streams are looked at.
+
+use std::cell::Cell;
+
+use crate::clock;
+use crate::collector::collector;
+use crate::os::random;
+use crate::site::Site;
+use crate::stats::path_counters::PathCounters;
+use crate::stats::sampling_allowance::{Allowance, Spent};
+use crate::stats::sampling_decisions::CallRate;
+use crate::stats::window_epoch::WriterEpoch;
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct ThreadSampling {
+    /// How many calls the innermost frame's represents by sampling; 0 if it is left out.
+    weight: Cell<u32>,
+    /// The path of the latest outermost call with a stream.
+    outermost: Cell<Option<&'static PathCounters>>,
+    spent: Cell<Spent>,
+    /// State of the generator of random numbers; 0 before the first.
+    random: Cell<u64>,
+}
+
+/// Whether sampling leaves out a call.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Draw {
+    Rate(CallRate),
+    LeftOut,
+}
+
+impl ThreadSampling {
+    pub(super) const fn new() -> Self {
+        Self {
+            weight: Cell::new(1),
+            outermost: Cell::new(None),
+            spent: Cell::new(Spent::NOTHING),
+            random: Cell::new(0),
+        }
+    }
+
+    /// The innermost frame's call represents so many, and timing has cost this.
+    #[inline]
+    pub(super) fn note(&self, weight: u32, spent: Spent) {
+        self.weight.set(weight);
+        self.spent.set(spent);
+    }
+
+    /// At what rate a call of `site` is taken that begins on `node`.
+    #[inline]
+    pub(super) fn rate(
+        &self,
+        site: &Site,
+        node: &'static PathCounters,
+        writer: WriterEpoch,
+        is_outermost: bool,
+    ) -> CallRate {
+        if is_outermost {
+            self.outermost.set(Some(node));
+        }
+        let mut is_wanted = false;
+        let history = || {
+            let history = node.history(writer, is_outermost);
+            is_wanted = history.is_wanted;
+            history
+        };
+        let allowance =
+            |session| Allowance::new(self.spent.get(), session, clock::rough_ns(clock::now()));
+        // Without a number it is not timed.
+        let id = site.id().unwrap_or(u32::MAX);
+        let sampling = &collector().gpu.sampling;
+        let rate = sampling.of_call(id, site.meta.sample, history, allowance);
+        if is_wanted && !rate.function.is_sampled() {
+            node.sampling.take_wanted();
+        }
+        rate
+    }
+
+    /// Draws for a call of this rate, if it can be left out without asking the driver anything.
+    #[inline]
+    pub(super) fn draw(&self, mut rate: CallRate) -> Draw {
+        if rate.function.asks() {
+            return Draw::Rate(rate);
+        }
+        let weight = self.weight.get();
+        let one_in = rate.function.one_in_inside(weight);
+        match weight > 0 && (one_in <= 1 || self.is_drawn(one_in)) {
+            true => {
+                rate.is_drawn = true;
+                Draw::Rate(rate)
+            }
+            false => Draw::LeftOut,
+        }
+    }
+
+    /// True for one call in `one_in`, at random.
+    #[inline]
+    fn is_drawn(&self, one_in: u32) -> bool {
+        let mut random = match self.random.get() {
+            0 => random::generator(),
+            state => fastrand::Rng::with_seed(state),
+        };
+        let is_drawn = random.u32(..one_in) == 0;
+        self.random.set(random.get_seed());
+        is_drawn
+    }
+
+    /// A call with a stream goes untimed.
+    #[inline]
+    pub(super) fn miss(&self, node: &PathCounters) {
+        if let Some(outermost) = self.outermost.get() {
+            node.miss(outermost);
+        }
+    }
+
+    /// A call with a stream has taken so long on the CPU, and is not recorded yet.
+    #[inline]
+    pub(super) fn watch_outliers(&self, node: &PathCounters, cpu_ticks: u64) {
+        if let Some(outermost) = self.outermost.get() {
+            node.watch_outliers(cpu_ticks, outermost);
+        }
+    }
+}
