@@ -232,8 +232,8 @@ fn gpu_columns<'a>() -> Vec<Column<FunctionRow<'a>>> {
     vec![
         column(
             "gpu_total_ci95_ns",
-            "half the 95 % interval of `gpu_total_ns`; NULL if it is not an estimate",
-            Cell::OptionalNumber(|row| Some(row.gpu()?.estimate.as_ref()?.total_ci95_ns)),
+            "half the 95 % interval of `gpu_total_ns`; NULL if it is exact, or its sample is too small",
+            Cell::OptionalNumber(|row| row.gpu()?.estimate.as_ref()?.total_ci95_ns),
         ),
         column(
             "gpu_nested_ns",
