@@ -232,7 +232,7 @@ fn gpu_columns<'a>() -> Vec<Column<FunctionRow<'a>>> {
     vec![
         column(
             "gpu_total_ci95_ns",
-            "half the 95 % interval of `gpu_total_ns`; NULL if it is exact, or its sample is too small",
+            "half the 95 % interval of `gpu_total_ns`; NULL if it has none",
             Cell::OptionalNumber(|row| row.gpu()?.estimate.as_ref()?.total_ci95_ns),
         ),
         column(

@@ -179,7 +179,7 @@ fn device_facts<'a>() -> Vec<Column<DeviceRow<'a>>> {
         ),
         column(
             "busy_ci95_ns",
-            "half the 95 % interval of `busy_ns`; NULL if it is exact",
+            "half the 95 % interval of `busy_ns`; NULL if it has none",
             Cell::OptionalNumber(|row| row.busy?.busy_ci95_ns),
         ),
         column(
