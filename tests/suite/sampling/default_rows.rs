@@ -1,5 +1,5 @@
 //! Promise: with nothing set, the rows of a program of several paths and labels are right: those of
-//! equal work are equal, exact ones are exact, and those of a small sample say so.
+//! equal work are equal, exact ones are exact, and rare ones are estimates.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ pub(crate) const MODULE: Module = Module::new(
     module_path!(),
     &[tests![
         equal_layers_have_equal_rows,
-        a_row_of_few_timed_calls_is_marked_and_has_no_interval,
+        a_rare_row_is_marked_and_not_zero,
         a_row_of_which_all_calls_are_timed_is_exact,
     ]],
 );
@@ -83,7 +83,7 @@ fn equal_layers_have_equal_rows() {
     }
 }
 
-fn a_row_of_few_timed_calls_is_marked_and_has_no_interval() {
+fn a_rare_row_is_marked_and_not_zero() {
     let w = with_event_overhead();
     // Each 50th request is ten times as long; the first comes late.
     let is_rare = |at: u64| at % 50 == 49 && at > 2_000;
@@ -92,10 +92,10 @@ fn a_row_of_few_timed_calls_is_marked_and_has_no_interval() {
         .tree
         .iter()
         .find(|row| row.label.as_deref() == Some("1"));
-    let rare = rare
-        .and_then(|row| row.gpu_estimate.as_ref())
-        .expect("an estimate");
-    assert_eq!(rare.total_ci95_ns, None);
+    let rare = rare.expect("a row");
+    assert!(rare.gpu_estimate.is_some());
+    // At least the mean of the function, which stands for a path of which too little is known.
+    assert!(rare.gpu_total_ns >= Some(40 * LAYER_NS), "{rare:?}");
     assert_eq!(row(&profile, "0").1, LAYER_NS);
 }
 

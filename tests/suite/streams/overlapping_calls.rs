@@ -23,7 +23,6 @@ pub(crate) const MODULE: Module = Module::new(
         the_call_around_joined_futures_has_what_they_leave,
         a_future_that_moves_between_threads_shares_as_one_call,
         calls_one_after_another_share_nothing,
-        an_event_of_a_shared_stream_is_read_for_its_order_once,
         per_thread_streams_of_two_threads_share_nothing,
         a_call_on_several_streams_shares_each_with_the_calls_there,
         a_call_nested_on_one_of_several_streams_is_subtracted,
@@ -46,30 +45,6 @@ fn second(_stream: &Arc<CudaStream>, inside: impl FnOnce()) {
 #[gpu_profile]
 fn third(_stream: &Arc<CudaStream>, inside: impl FnOnce()) {
     inside();
-}
-
-/// Each read of the driver's holds up the threads that record on the stream.
-fn an_event_of_a_shared_stream_is_read_for_its_order_once() {
-    const CALLS: u64 = 400;
-    let w = world();
-    let stream = &w.gpu.stream;
-    w.warm_up(|| first(stream, || ()));
-    let session = w.session();
-    thread::scope(|scope| {
-        scope.spawn(|| first(stream, || ()));
-    });
-    drop(gpuprof::collect());
-    w.sim.reset_calls();
-    thread::scope(|scope| {
-        for _ in 0..2 {
-            scope.spawn(|| (0..CALLS / 2).for_each(|_| first(stream, || ())));
-        }
-    });
-    let profile = w.finish(session);
-    assert_eq!(profile.diagnostics.timed_calls, CALLS + 1);
-    let reads = w.sim.calls("cuEventElapsedTime_v2");
-    // Both events of each call, and the time between them; and some at each look.
-    assert!(reads < 4 * CALLS, "{reads} reads for {CALLS} calls");
 }
 
 #[gpu_profile(stream = [a, b])]
