@@ -73,6 +73,19 @@ impl Calls {
         Some(calls)
     }
 
+    /// Takes the calls of these functions without their callers: the span around them was carried
+    /// from another thread, whose ranges nsys does not nest them in.
+    pub(super) fn without_callers_of(mut self, carried: &[&str]) -> Calls {
+        for (chain, calls) in std::mem::take(&mut self.plain) {
+            let first = chain
+                .iter()
+                .position(|name| carried.contains(&name.as_str()));
+            let chain = chain[first.unwrap_or(0)..].to_vec();
+            *self.plain.entry(chain).or_default() += calls;
+        }
+        self
+    }
+
     /// How many calls there are.
     pub(super) fn count(&self) -> u64 {
         let chains = self.plain.values().chain(self.polled.values());
