@@ -76,17 +76,16 @@ fn names_are_written_in_full_and_numbers_stop_at_the_largest() {
         "'; DROP TABLE functions --",
         &long,
     ];
-    let mut profile = profile(0);
-    let function = profile["functions"][0].clone();
-    let functions = hostile.iter().map(|name| {
-        let mut function = function.clone();
+    // One in each profile: sums over 64 bits are refused.
+    for (rank, name) in hostile.iter().enumerate() {
+        let mut profile = profile(rank as u64);
+        let mut function = profile["functions"][0].clone();
         function["name"] = json!(name);
         function["cpu"]["total_ns"] = json!(u64::MAX);
         function["cpu"]["histogram"] = json!([[4_000_000_000_u32, u64::MAX], [3, 0]]);
-        function
-    });
-    profile["functions"] = functions.collect();
-    job.add("0.json", &profile);
+        profile["functions"] = json!([function]);
+        job.add(&format!("{rank}.json"), &profile);
+    }
     job.export_all(&[]);
     let expected = hostile.map(|name| row![name, i64::MAX]);
     let columns = ["function", "cpu_total_ns"];
