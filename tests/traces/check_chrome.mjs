@@ -11,7 +11,7 @@ import { uiFolder } from "./trace_processor.mjs";
 const [packages, samples, executablePath] = process.argv.slice(2);
 
 // Per rank: rows with their numbers of slices and of asynchronous slices.
-const HOST = [["main", 6, 0], ["loader", 2, 0], ["main · overlapping 2", 1, 0], [null, 0, 2]];
+const HOST = [["main", 6, 0], ["loader", 2, 0], ["main (4000) · overlapping 2", 1, 0], [null, 0, 2]];
 const GPU = [["stream 7", 3, 0], ["stream 13", 2, 0], ["stream 7 · spans", 1, 0],
   ["stream 7 · spans 2", 2, 0]];
 const COUNTERS = [["GPU busy", 6], ["copies in flight", 4], ["DRAM read (GB/s)", 2]];

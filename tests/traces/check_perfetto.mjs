@@ -33,7 +33,7 @@ const HAND_MADE = [
   [40000, 5000, 0, "kernel", "sgd", "stream 7"],
   [50000, 2000, 0, "gpu_memset", "Memset (Device)", "stream 7"],
   [60000, 30000, 1, "user_annotation", HOSTILE, "main"],
-  [95000, 15000, 0, "user_annotation", "forward", "main · overlapping 2"],
+  [95000, 15000, 0, "user_annotation", "forward", "main (4000) · overlapping 2"],
 ];
 const FLOWS = [
   ["cuLaunchKernel", 10000, "matmul", 16000],

@@ -24,7 +24,7 @@ const ROWS = {
     "cuLaunchKernel 11": [4, 4], "cuLaunchKernel 12": [3, 3], "cudaMemsetAsync 13": [1.5, 1.5],
   },
   loader: { load: [35, 32], "cuMemcpyHtoDAsync_v2 14": [3, 3] },
-  "main · overlapping 2": { forward: [15, 15] },
+  "main (4000) · overlapping 2": { forward: [15, 15] },
 };
 
 function check(promise, found, expected) {
