@@ -260,14 +260,10 @@ fn estimate(
     if sample.sampled_out() == 0 {
         return None;
     }
-    let drawn_on = |ordinal: u32| {
-        let gpu = nodes.iter().flat_map(|node| node.gpu());
-        gpu.filter(|(known, gpu)| *known == ordinal && gpu.represented.calls > 0)
-            .count()
-    };
+    let is_wanted = |ordinal: u32| device.is_none_or(|wanted| wanted == ordinal);
     let ordinals: FxHashSet<u32> = (nodes.iter().flat_map(|node| node.gpu()))
+        .filter(|(ordinal, gpu)| is_wanted(*ordinal) && gpu.represented.calls > 0)
         .map(|(ordinal, _)| ordinal)
-        .filter(|&ordinal| device.is_none_or(|wanted| wanted == ordinal) && drawn_on(ordinal) > 0)
         .collect();
     let mut drawn = nodes.iter().filter(|node| node.estimate.counts.drawn > 0);
     let only_path = drawn
