@@ -3,6 +3,7 @@
 use super::memory_lines;
 use super::number;
 use super::options::TableOptions;
+use super::qualifiers::ESTIMATED;
 use super::row;
 use super::words::{BOLD, DIM, LOUD, PLAIN, WARN, Words};
 use crate::collectives::Collective;
@@ -94,7 +95,6 @@ pub(super) fn gpu_time(profile: &Profile) -> Option<String> {
         if busy.is_upper_bound && busy.is_estimated && busy.busy_ns >= profile.wall_ns {
             return "not known, sampled spans overlap; GPUPROF_SAMPLE=1".to_owned();
         }
-        let bound = if busy.is_upper_bound { "≤ " } else { "" };
         let interval = busy.busy_ci95_ns.map(number::duration);
         let interval = interval.map_or_else(String::new, |half| format!(" ± {}", half.text()));
         let share = busy.busy_ns as f64 / profile.wall_ns as f64;
@@ -102,7 +102,8 @@ pub(super) fn gpu_time(profile: &Profile) -> Option<String> {
         let share = number::percent(share).filter(|_| share <= 1.0);
         let share = share.map_or_else(String::new, |share| format!(" ({} %)", share.text()));
         let time = number::duration(busy.busy_ns).text();
-        format!("{bound}{time}{interval}{share}")
+        let marks = marks(std::slice::from_ref(busy));
+        format!("{marks}{time}{interval}{share}")
     };
     match profile.gpu_busy.as_slice() {
         [] => None,
@@ -122,7 +123,8 @@ pub(super) fn gpu_time(profile: &Profile) -> Option<String> {
             let text = |share| number::percent(share).map_or_else(String::new, |n| n.text());
             let mean = shares().sum::<f64>() / many.len() as f64;
             Some(format!(
-                "{what} {} % of wall on average over {} devices ({} to {} %)",
+                "{what} {}{} % of wall on average over {} devices ({} to {} %)",
+                marks(many),
                 text(mean),
                 many.len(),
                 text(shares().fold(f64::INFINITY, f64::min)),
@@ -130,6 +132,14 @@ pub(super) fn gpu_time(profile: &Profile) -> Option<String> {
             ))
         }
     }
+}
+
+/// What is to be said before a figure of these devices.
+fn marks(busy: &[GpuBusy]) -> String {
+    let bound = busy.iter().any(|busy| busy.is_upper_bound);
+    let estimated = busy.iter().any(|busy| busy.is_estimated);
+    let mark = |is_so: bool, mark: &'static str| if is_so { mark } else { "" };
+    mark(bound, "≤ ").to_owned() + mark(estimated, ESTIMATED)
 }
 
 /// Shares of kernels and each kind of copy in the time of all of them, and the largest kernel.

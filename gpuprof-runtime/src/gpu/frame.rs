@@ -10,7 +10,7 @@ use crate::gpu::events::thread_stream::ThreadStream;
 use crate::gpu::frame_stack::FrameToken;
 use crate::gpu::pool_memory::PoolUse;
 use crate::gpu::stream::span_streams::{SpanStream, SpanStreams};
-use crate::stats::ended_call::GpuOutcome;
+use crate::stats::ended_call::{GpuOutcome, UntimedReason};
 use crate::stats::path_ids::ROOT;
 use crate::stats::sampling_decisions::Decision;
 use crate::stats::window_epoch;
@@ -107,13 +107,14 @@ impl OpenSpan {
         first.map_or(0, |timed| timed.key.call_number())
     }
 
-    /// Whether the call goes untimed, and is not captured either.
+    /// Why the call goes untimed, unless it is captured.
     #[inline]
-    pub(crate) fn is_untimed(&self) -> bool {
-        let (State::Untimed(outcome) | State::Unusable(outcome)) = self.state else {
-            return false;
-        };
-        matches!(outcome, GpuOutcome::Untimed(_))
+    pub(crate) fn untimed_reason(&self) -> Option<UntimedReason> {
+        match self.state {
+            State::Untimed(GpuOutcome::Untimed(reason))
+            | State::Unusable(GpuOutcome::Untimed(reason)) => Some(reason),
+            _ => None,
+        }
     }
 
     /// A poll of the future ends on this thread, where so many untimed calls have begun.

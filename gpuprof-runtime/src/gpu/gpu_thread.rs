@@ -14,7 +14,6 @@ use crate::gpu::recent_costs::RecentCosts;
 use crate::gpu::stream::call_streams::CallStreams;
 use crate::os::random;
 use crate::site::Site;
-use crate::stats::sampling_allowance::Spent;
 use crate::stats::sampling_decisions::{CallRate, Decision};
 use crate::stats::thread_counters::ThreadCounters;
 
@@ -34,8 +33,6 @@ pub(crate) struct GpuThread {
     /// Something was met for the first time since this was last asked.
     set_up: bool,
     random: fastrand::Rng,
-    /// What its event pairs have cost.
-    pub(crate) spent: Spent,
     /// The thread's counters; `None` before its first span.
     pub(super) counters: Option<&'static ThreadCounters>,
     /// What its driver calls cost lately.
@@ -53,7 +50,6 @@ impl GpuThread {
             streams: LocalStreams::default(),
             set_up: false,
             random: random::generator(),
-            spent: Spent::NOTHING,
             counters: None,
             costs: RecentCosts::default(),
             id: thread::current().id(),
@@ -77,14 +73,15 @@ impl GpuThread {
         self.costs.count(ticks.min(clock::long_ticks()), is_unusual);
     }
 
-    /// How many calls the innermost one represents by sampling; 0 if it is left out.
+    /// How many calls the innermost one on which sampling has decided represents; 0 if it is left
+    /// out. `None`: there is no such call.
     #[inline]
-    pub(crate) fn weight_around(&self) -> u32 {
+    pub(crate) fn weight_around(&self) -> Option<u32> {
         let around = match self.has_open() {
             true => self.decision_around(),
             false => None,
         };
-        around.map_or(1, |decision| match decision.is_timed {
+        around.map(|decision| match decision.is_timed {
             true => decision.draw.weight,
             false => 0,
         })

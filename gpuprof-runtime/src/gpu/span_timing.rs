@@ -16,7 +16,6 @@ use crate::gpu::stream::span_streams::{SpanStream, TimedSpan};
 use crate::gpu::timing::Timing;
 use crate::stats::adaptive_sampling::{CallCosts, OVERHEADS_PER_PAIR};
 use crate::stats::ended_call::{CallRecord, GpuOutcome, UntimedReason};
-use crate::stats::sampling_allowance::Allowance;
 use crate::stats::sampling_decisions::{CallRate, Decision, FunctionRate};
 use crate::stats::window_epoch;
 
@@ -132,8 +131,9 @@ impl Timing {
 
     /// Takes what timing a call costs from the thread's allowance, in automatic sampling.
     #[inline]
-    fn spend(&self, thread: &mut GpuThread, open: &OpenSpan) {
-        let Some((share, session)) = self.sampling.budget() else {
+    fn spend(&self, thread: &GpuThread, open: &OpenSpan) {
+        let (Some((share, session)), Some(counters)) = (self.sampling.budget(), thread.counters)
+        else {
             return;
         };
         let overhead_ns = |stream: &SpanStream| stream.shared.context.event_overhead_ns();
@@ -141,7 +141,7 @@ impl Timing {
         let cpu_ns = f64::from(thread.costs.get().timed_ns);
         let cost_ns = cpu_ns.max(OVERHEADS_PER_PAIR * gpu_ns as f64);
         let now = clock::rough_ns(clock::now());
-        thread.spent = Allowance::new(thread.spent, session, now).spend(cost_ns, share);
+        counters.spent.spend(session, now, cost_ns, share);
     }
 
     /// Records the end event: [`submit`](Self::submit) sends the call to the resolver once it is

@@ -26,6 +26,7 @@ use crate::recorder::Arguments;
 use crate::site::labels::LabelNumber;
 use crate::site::{Site, SiteFlags};
 use crate::stats::ended_call::{CallRecord, GpuOutcome, StatedWork, UntimedReason};
+use crate::stats::path_counters::PathCounters;
 
 /// The span of one call of an async function. It begins at the first poll.
 #[derive(Debug)]
@@ -82,6 +83,8 @@ struct OpenCall {
     profiled: Option<ProfiledCall>,
     /// It began inside a call that sampling left out.
     is_left_out: bool,
+    /// Sampling had decided on no call around it.
+    is_outermost: bool,
     /// For the first poll on the time line.
     arguments: Option<Arguments>,
     /// If anybody has asked for it: see [`current`](super::thread_state::current_span::current).
@@ -94,6 +97,8 @@ pub(super) struct OpenPoll {
     frame: Option<FrameToken>,
     began: u64,
     named_around: Option<NamedPosition>,
+    /// The thread's outermost path before.
+    outermost_before: Option<&'static PathCounters>,
 }
 
 impl AsyncSpan {
@@ -218,6 +223,7 @@ impl AsyncSpan {
             let parent = thread.enter(open.path);
             let named_around = thread.begin_named_poll(open.as_value.take());
             open.resume(thread);
+            let outermost_before = thread.sampling.set_outermost(open.outermost(thread));
             let has_frame = open.gpu.is_some() || open.profiled.is_some();
             let push = |gpu: &mut gpu::GpuThread| gpu.push_poll(open.gpu.as_deref(), open.profiled);
             OpenPoll {
@@ -225,6 +231,7 @@ impl AsyncSpan {
                 frame: has_frame.then(|| thread.with_gpu(push)).flatten(),
                 began: clock::now(),
                 named_around,
+                outermost_before,
             }
         }))
     }
@@ -236,6 +243,7 @@ impl AsyncSpan {
                 thread.with_gpu(|gpu| gpu.close(frame));
             }
             let as_value = thread.end_named_poll(poll.named_around);
+            thread.sampling.set_outermost(poll.outermost_before);
             if let State::Open(open) = &mut self.state {
                 open.as_value = as_value;
                 open.pause(thread);
@@ -273,6 +281,13 @@ impl OpenCall {
         }
     }
 
+    /// Its path in the counters of the thread that polls it, if it is an outermost one.
+    fn outermost(&self, thread: &ThreadState) -> Option<&'static PathCounters> {
+        let has_decided = self.is_outermost && self.gpu.is_some();
+        let node = || thread.node(self.parent, self.site, self.label).ok();
+        has_decided.then(node).flatten()
+    }
+
     /// Puts a poll on the time line.
     #[cold]
     fn record_poll(&mut self, thread: &ThreadState, started: u64, ended: u64) {
@@ -287,7 +302,8 @@ impl OpenCall {
     }
 
     fn is_untimed(&self) -> bool {
-        self.is_left_out || self.gpu.as_ref().is_some_and(|gpu| gpu.is_untimed())
+        let of_gpu = || self.gpu.as_ref().and_then(|gpu| gpu.untimed_reason());
+        self.is_left_out || of_gpu().is_some()
     }
 }
 
@@ -305,6 +321,7 @@ fn open(site: &'static Site, label: LabelNumber, measured: MeasuredCall) -> Opti
         if is_left_out && let Some(unused) = streams.take() {
             thread.with_gpu(|gpu| gpu.give_back(unused));
         }
+        let is_outermost = thread.is_outside();
         let gpu = streams.and_then(|streams| {
             let rate = thread.rate(site, node);
             let begin = |gpu: &mut gpu::GpuThread| {
@@ -313,6 +330,10 @@ fn open(site: &'static Site, label: LabelNumber, measured: MeasuredCall) -> Opti
             };
             measure_overhead(thread, clock::now(), begin).and_then(|(open, _)| open)
         });
+        let reason = gpu.as_ref().and_then(|gpu| gpu.untimed_reason());
+        if reason.is_some_and(UntimedReason::is_by_sampling) {
+            thread.sampling.miss(site, node);
+        }
         let begin_call = || {
             thread
                 .with_gpu(|gpu| gpu.begin_call(site, node.path))
@@ -332,6 +353,7 @@ fn open(site: &'static Site, label: LabelNumber, measured: MeasuredCall) -> Opti
             work: valid_work(thread, &measured.work),
             profiled: measured.correlates.then(begin_call).flatten(),
             is_left_out,
+            is_outermost,
             arguments: measured.arguments,
             as_value: None,
         })
@@ -374,6 +396,9 @@ fn close(open: OpenCall) {
         // The thread may have no node for this path yet.
         let node = thread.node(open.parent, open.site, open.label);
         let recorded = node.and_then(|node| {
+            if open.is_outermost && frame.gpu.is_some() {
+                node.watch_outliers(open.busy_ticks, node);
+            }
             let recorded = match (&frame.gpu, &frame.call) {
                 (None, None) => node.record(&call, thread.writer()),
                 _ => record_with_frame(thread, node, &mut call, ended, |_| Some(frame)),

@@ -150,16 +150,16 @@ impl ActiveSpan {
         };
         let streams = std::mem::replace(streams, Streams::Untimed);
         match draw {
-            Draw::LeftOut => self.open_left_out(thread, &streams),
+            Draw::LeftOut => self.open_left_out(thread, site, &streams),
             Draw::Rate(rate) => self.open_with_frame(thread, site, streams, rate),
         }
     }
 
     /// Begins a call that sampling leaves out, with all calls inside it.
     #[inline]
-    fn open_left_out(&mut self, thread: &ThreadState, streams: &Streams<'_>) {
+    fn open_left_out(&mut self, thread: &ThreadState, site: &Site, streams: &Streams<'_>) {
         if let Some(call) = &mut self.call {
-            thread.sampling.miss(call.node);
+            thread.sampling.miss(site, call.node);
             if call.node.is_first_of(thread.writer()) {
                 announce_streams(thread, streams);
             }
@@ -196,9 +196,11 @@ impl ActiveSpan {
                     begin_gpu_timing(timing, gpu, (streams, rate), site, call.node.path, false)
                 }
             };
-            if open.as_ref().is_some_and(|open| open.is_untimed()) {
+            if let Some(reason) = open.as_ref().and_then(|open| open.untimed_reason()) {
                 is_untimed = true;
-                thread.sampling.miss(call.node);
+                if reason.is_by_sampling() {
+                    thread.sampling.miss(site, call.node);
+                }
                 thread.begin_untimed();
             }
             let correlates = site.flags().contains(SiteFlags::CORRELATE);

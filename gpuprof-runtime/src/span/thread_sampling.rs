@@ -7,18 +7,19 @@ use crate::collector::collector;
 use crate::os::random;
 use crate::site::Site;
 use crate::stats::path_counters::PathCounters;
-use crate::stats::sampling_allowance::{Allowance, Spent};
+use crate::stats::sampling_allowance::Allowance;
 use crate::stats::sampling_decisions::CallRate;
+use crate::stats::thread_counters::ThreadCounters;
 use crate::stats::window_epoch::WriterEpoch;
 
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct ThreadSampling {
-    /// How many calls the innermost frame's represents by sampling; 0 if it is left out.
-    weight: Cell<u32>,
-    /// The path of the latest outermost call with a stream.
+    /// How many calls the innermost one represents on which sampling has decided; 0 if it is left
+    /// out. `None`: there is no such call.
+    weight: Cell<Option<u32>>,
+    /// The path of the outermost call with a stream.
     outermost: Cell<Option<&'static PathCounters>>,
-    spent: Cell<Spent>,
     /// State of the generator of random numbers; 0 before the first.
     random: Cell<u64>,
 }
@@ -33,18 +34,32 @@ pub(super) enum Draw {
 impl ThreadSampling {
     pub(super) const fn new() -> Self {
         Self {
-            weight: Cell::new(1),
+            weight: Cell::new(None),
             outermost: Cell::new(None),
-            spent: Cell::new(Spent::NOTHING),
             random: Cell::new(0),
         }
     }
 
-    /// The innermost frame's call represents so many, and timing has cost this.
+    /// The innermost call on which sampling has decided represents so many.
     #[inline]
-    pub(super) fn note(&self, weight: u32, spent: Spent) {
+    pub(super) fn note(&self, weight: Option<u32>) {
         self.weight.set(weight);
-        self.spent.set(spent);
+    }
+
+    /// Whether sampling has decided on a call around one that begins now.
+    #[inline]
+    pub(super) fn is_inside(&self) -> bool {
+        self.weight.get().is_some()
+    }
+
+    /// Calls from now on are inside one of this path. `None`: it is not known, or there is none.
+    /// Returns that of before.
+    #[inline]
+    pub(super) fn set_outermost(
+        &self,
+        node: Option<&'static PathCounters>,
+    ) -> Option<&'static PathCounters> {
+        self.outermost.replace(node)
     }
 
     /// At what rate a call of `site` is taken that begins on `node`.
@@ -54,6 +69,7 @@ impl ThreadSampling {
         site: &Site,
         node: &'static PathCounters,
         writer: WriterEpoch,
+        counters: Option<&ThreadCounters>,
         is_outermost: bool,
     ) -> CallRate {
         if is_outermost {
@@ -65,8 +81,12 @@ impl ThreadSampling {
             is_wanted = history.is_wanted;
             history
         };
-        let allowance =
-            |session| Allowance::new(self.spent.get(), session, clock::rough_ns(clock::now()));
+        let allowance = |session| {
+            let now = || clock::rough_ns(clock::now());
+            counters.map_or(Allowance::NONE, |known| {
+                known.spent.allowance(session, now())
+            })
+        };
         // Without a number it is not timed.
         let id = site.id().unwrap_or(u32::MAX);
         let sampling = &collector().gpu.sampling;
@@ -83,7 +103,7 @@ impl ThreadSampling {
         if rate.function.asks() {
             return Draw::Rate(rate);
         }
-        let weight = self.weight.get();
+        let weight = self.weight.get().unwrap_or(1);
         let one_in = rate.function.one_in_inside(weight);
         match weight > 0 && (one_in <= 1 || self.is_drawn(one_in)) {
             true => {
@@ -106,10 +126,13 @@ impl ThreadSampling {
         is_drawn
     }
 
-    /// A call with a stream goes untimed.
+    /// Sampling leaves out a call of `site`.
     #[inline]
-    pub(super) fn miss(&self, node: &PathCounters) {
-        if let Some(outermost) = self.outermost.get() {
+    pub(super) fn miss(&self, site: &Site, node: &PathCounters) {
+        // A function with a rate of its own has few timed calls by that.
+        if site.meta.sample == 0
+            && let Some(outermost) = self.outermost.get()
+        {
             node.miss(outermost);
         }
     }

@@ -16,6 +16,7 @@ use super::node_cache::NodeCache;
 use super::position::{ParentPosition, Position};
 use super::thread_sampling::{Draw, ThreadSampling};
 use super::time_line::ThreadRecorder;
+use crate::clock;
 use crate::collector::collector;
 use crate::gpu::frame_stack::FrameToken;
 use crate::gpu::{GpuThread, StreamRef};
@@ -82,6 +83,7 @@ impl Drop for ThreadExitGuard {
         let _own = OwnWork::begin();
         THREAD.with(|thread| {
             thread.owner.set(0);
+            thread.sampling.set_outermost(None);
             // The next owner writes the nodes: no span may find one here any more.
             thread.nodes.clear();
             if let Some(counters) = thread.counters.take() {
@@ -216,8 +218,15 @@ impl ThreadState {
     /// At what rate sampling takes a call of `site` that begins on `node`.
     #[inline]
     pub(super) fn rate(&self, site: &Site, node: &'static PathCounters) -> CallRate {
+        let (counters, is_outermost) = (self.counters.get(), self.is_outside());
         self.sampling
-            .rate(site, node, self.writer(), !self.has_gpu())
+            .rate(site, node, self.writer(), counters, is_outermost)
+    }
+
+    /// Whether sampling has decided on no call around one that begins now.
+    #[inline]
+    pub(super) fn is_outside(&self) -> bool {
+        !self.sampling.is_inside() && !self.is_left_out()
     }
 
     /// Draws for a call of `site` that begins on `node`, if it can be left out without asking the
@@ -265,7 +274,7 @@ impl ThreadState {
             gpu.set_counters(self.counters.get());
             let result = f(&mut gpu);
             self.has_gpu.set(gpu.has_open() || is_waiting);
-            self.sampling.note(gpu.weight_around(), gpu.spent);
+            self.sampling.note(gpu.weight_around());
             Some(result)
         };
         EXIT_GUARD.try_with(run).ok().flatten()
@@ -344,6 +353,7 @@ impl ThreadState {
         // Makes the guard, whose destructor detaches them.
         EXIT_GUARD.try_with(|_| ()).ok()?;
         let (counters, number) = collector().attach_thread();
+        counters.spent.begin_thread(clock::rough_ns(clock::now()));
         self.counters.set(Some(counters));
         self.owner.set(WriterEpoch::owner(number));
         Some(counters)

@@ -7,7 +7,6 @@
 
 use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
-use std::thread::ThreadId;
 
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
@@ -31,8 +30,10 @@ const QUERIES_SHARE: f64 = 0.2;
 pub(crate) const OVERHEADS_PER_PAIR: f64 = 3.0;
 /// While the budget permits, a call stands for at most one in so many of its path's calls so far.
 const SAMPLES_PER_PATH: u64 = 40;
-/// The same for a path's first calls, whatever the budget.
+/// The same whatever the allowance.
 const FIRST_SAMPLES_PER_PATH: u64 = 8;
+/// The same whatever the budget.
+const LEAST_SAMPLES_PER_PATH: u64 = 4;
 /// The most calls that one stands for.
 const MAX_ONE_IN: u32 = 1_024;
 /// A function's durations are means over about so many of its latest timed calls.
@@ -97,7 +98,8 @@ pub(crate) struct ObservedCall {
     pub(crate) site: u32,
     /// The window that it began in.
     pub(crate) epoch: u32,
-    pub(crate) thread: ThreadId,
+    /// The address of its thread's counters.
+    pub(crate) thread: usize,
     pub(crate) device: u32,
     pub(crate) gpu_ns: u64,
     pub(crate) cpu_ns: u64,
@@ -234,7 +236,10 @@ impl SamplingRates {
         let of_first = share(history.calls, FIRST_SAMPLES_PER_PATH);
         let of_window = share(history.calls_of_window, SAMPLES_PER_PATH);
         let is_enough = of_window >= one_in && !history.is_wanted;
-        if is_enough || self.is_over_budget.load(Relaxed) || allowance(self.start()).is_used_up() {
+        if self.is_over_budget.load(Relaxed) {
+            return share(history.calls, LEAST_SAMPLES_PER_PATH);
+        }
+        if is_enough || allowance(self.start()).is_used_up() {
             return of_first;
         }
         match history.is_wanted {

@@ -10,7 +10,7 @@ use super::function_stats::{estimate_of_rows, function, uncalled};
 use super::gpu_busy;
 use super::gpu_time_rollup;
 use super::label_stats::labels;
-use super::path_estimate::{PathEstimate, times};
+use super::path_estimate::PathEstimate;
 use super::path_ids::ROOT;
 use super::profile_inputs::{PathActivity, ProfileInputs};
 use super::replayed_nodes;
@@ -187,7 +187,7 @@ fn tree(
         .filter(|(index, _)| wanted.get(*index) == Some(&true));
     rows.filter_map(|(index, node)| {
         let estimate = &node.estimate;
-        let total_ns = estimate.has_time().then(|| estimate.sum(None, times));
+        let total_ns = estimate.has_time().then(|| estimate.total_ns());
         let cpu = &node.totals.cpu;
         let mut row = TreeNode::default();
         row.id = index as u32;
@@ -204,7 +204,7 @@ fn tree(
         row.cpu_self_ns = cpu.total.saturating_sub(cpu.nested);
         row.gpu_total_ns = total_ns.map(|ns| ns.round() as u64);
         row.gpu_self_ns = total_ns.map(|total_ns| {
-            let own_ns = estimate.sum(None, |gpu| gpu.own);
+            let own_ns = estimate.own_ns(None);
             own_ns.clamp(0.0, total_ns).round() as u64
         });
         row.gpu_estimate = estimate_of_rows(&[node]);

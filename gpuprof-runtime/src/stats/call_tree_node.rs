@@ -13,6 +13,8 @@ pub(super) struct CallTreeNode<'a> {
     pub(super) path: CallPath,
     pub(super) totals: HostPathTotals<Ns>,
     pub(super) estimate: PathEstimate<'a>,
+    /// No call is timed, and they are taken to be nested in no timed span: it is in no sum.
+    pub(super) is_unsummed: bool,
     /// GPU time of descendant spans, except those already included in the own time of a timed span
     /// in between.
     pub(super) nested_ns: f64,

@@ -17,8 +17,16 @@
 //! Sampling, chapters 4 and 5). m is known at the end only, and V is a polynomial in it. So sums of
 //! powers are kept instead of calls, and memory does not grow with the number of calls.
 
+mod mean_time;
+mod spread;
+
+use std::borrow::Cow;
+use std::collections::hash_map::Entry;
+
 use rustc_hash::FxHashMap;
 
+use self::mean_time::MeanTime;
+use self::spread::{Cluster, Spread};
 use super::sampling_decisions::SamplingDraw;
 
 /// Sums of clusters kept open for late results: between this many and twice as many. A GPU time
@@ -40,10 +48,12 @@ pub(super) const Z975: f64 = 1.959_964;
 pub(super) enum Group {
     /// A call path on all devices.
     Path(u32),
-    /// A site on one device, over its paths, so that those of one cluster are not taken as
-    /// independent. Each call counts relative to the mean of its path so far: where durations
-    /// change along with the rates, that of a single path is better.
-    Site { site: u32, device: u32 },
+    /// A site over its paths, so that those of one cluster are not taken as independent. Each call
+    /// counts relative to the mean of its path so far: where durations change along with the rates,
+    /// that of a single path is better.
+    Site(u32),
+    /// The part of it on one of several devices, to which a call on another adds 0.
+    SiteOn { site: u32, device: u32 },
     /// The spans of a device that are nested in no timed span.
     Device(u32),
 }
@@ -66,6 +76,10 @@ pub(crate) struct CallOfCluster {
 pub(crate) struct ClusterSums {
     groups: FxHashMap<Group, Spread>,
     typical: FxHashMap<u32, TypicalTime>,
+    /// By path and device, of sites on several.
+    typical_on: FxHashMap<(u32, u32), MeanTime>,
+    /// By site: its devices.
+    devices: FxHashMap<u32, Vec<u32>>,
     /// The latest clusters so far: the newer and the older half.
     recent: [FxHashMap<(u64, Group), Cluster>; 2],
 }
@@ -73,59 +87,10 @@ pub(crate) struct ClusterSums {
 /// What a path's times are taken relative to.
 #[derive(Clone, Copy, Debug)]
 struct TypicalTime {
+    site: u32,
     /// Near their mean, so that sums of powers keep their precision.
     fixed_ns: f64,
-    /// The mean so far of the calls that timed ones represent, and their number: so that paths of
-    /// different durations can be added.
-    mean_ns: f64,
-    calls: f64,
-}
-
-impl TypicalTime {
-    fn new(ns: u64, calls: u64) -> Self {
-        Self {
-            fixed_ns: ns as f64,
-            mean_ns: ns as f64,
-            calls: calls as f64,
-        }
-    }
-
-    /// The difference of a call that represents `others` from the mean before it, as large as one
-    /// from the final mean is (Welford).
-    fn beyond_mean(&mut self, ns: u64, others: f64) -> f64 {
-        let difference = ns as f64 - self.mean_ns;
-        let calls = self.calls + others;
-        let before = self.calls / calls;
-        self.mean_ns += difference * (1.0 - before);
-        self.calls = calls;
-        difference * before.sqrt()
-    }
-}
-
-/// The sums of a group. Times are relative to the typical one of their path.
-#[derive(Clone, Copy, Debug, Default)]
-struct Spread {
-    /// Drawn calls.
-    drawn: u64,
-    /// How many calls these represent beside themselves, and the sum of their times.
-    represented: f64,
-    represented_ns: f64,
-    moments: Moments,
-}
-
-/// `Σ b (u − m v)²` and `Σ b² (u − m v)⁴` as polynomials in m, over addends of weighted time u,
-/// weight v and share b of the variance.
-#[derive(Clone, Copy, Debug, Default)]
-struct Moments {
-    second: [f64; 3],
-    fourth: [f64; 5],
-}
-
-/// Weighted time and weight of a cluster so far.
-#[derive(Clone, Copy, Debug, Default)]
-struct Cluster {
-    u: f64,
-    v: f64,
+    mean: MeanTime,
 }
 
 impl ClusterSums {
@@ -137,23 +102,62 @@ impl ClusterSums {
         draw: SamplingDraw,
         typical: impl FnOnce() -> (u64, u64),
     ) {
+        self.meet(call.site, call.device);
         let known = self.typical.entry(call.path).or_insert_with(|| {
             let (ns, calls) = typical();
-            TypicalTime::new(ns, calls)
+            let (fixed_ns, calls) = (ns as f64, calls as f64);
+            TypicalTime {
+                site: call.site,
+                fixed_ns,
+                mean: MeanTime {
+                    ns: fixed_ns,
+                    calls,
+                },
+            }
         });
-        let beyond_ns = known.beyond_mean(call.ns, f64::from(draw.weight) - 1.0);
-        let relative_ns = call.ns as f64 - known.fixed_ns;
-        let (site, device) = (call.site, call.device);
+        let (ns, others) = (call.ns as f64, f64::from(draw.weight) - 1.0);
         // On a further device, a call adds time to itself.
-        let (more_ns, counts) = match call.counts {
-            true => (relative_ns, true),
-            false => (call.ns as f64, false),
+        let (relative_ns, beyond_ns) = match call.counts {
+            true => (ns - known.fixed_ns, known.mean.beyond(ns, others)),
+            false => (ns, known.mean.more(ns, others)),
         };
-        self.add_to(Group::Path(call.path), draw, more_ns, counts);
-        self.add_to(Group::Site { site, device }, draw, beyond_ns, true);
+        self.add_to(Group::Path(call.path), draw, relative_ns, call.counts);
+        self.add_to(Group::Site(call.site), draw, beyond_ns, call.counts);
+        match self.devices.get(&call.site).cloned().unwrap_or_default() {
+            devices if devices.len() < 2 => self.add_outermost(call, draw, beyond_ns),
+            devices => self.add_on_devices(call, draw, &devices),
+        }
+    }
+
+    /// Adds a call of a site on several devices.
+    #[cold]
+    fn add_on_devices(&mut self, call: &CallOfCluster, draw: SamplingDraw, devices: &[u32]) {
+        let others = f64::from(draw.weight) - 1.0;
+        for &device in devices {
+            let is_here = device == call.device;
+            let ns = if is_here { call.ns as f64 } else { 0.0 };
+            let mean = self.typical_on.entry((call.path, device)).or_default();
+            let beyond_ns = match call.counts {
+                true => mean.beyond(ns, others),
+                false => mean.more(ns, others),
+            };
+            let site = call.site;
+            self.add_to(Group::SiteOn { site, device }, draw, beyond_ns, call.counts);
+            match is_here {
+                true => self.add_outermost(call, draw, beyond_ns),
+                false if call.outermost_ns.is_some() => {
+                    self.add_to(Group::Device(device), draw, beyond_ns, call.counts);
+                }
+                false => {}
+            }
+        }
+    }
+
+    fn add_outermost(&mut self, call: &CallOfCluster, draw: SamplingDraw, beyond_ns: f64) {
         if let Some(ns) = call.outermost_ns {
             let others_ns = call.ns.saturating_sub(ns) as f64;
-            self.add_to(Group::Device(device), draw, beyond_ns - others_ns, true);
+            let ns = beyond_ns - others_ns;
+            self.add_to(Group::Device(call.device), draw, ns, call.counts);
         }
     }
 
@@ -187,17 +191,98 @@ impl ClusterSums {
         }
     }
 
+    /// Calls of the site run on the device.
+    fn meet(&mut self, site: u32, device: u32) {
+        let devices = self.devices.entry(site).or_default();
+        if devices.contains(&device) {
+            return;
+        }
+        devices.push(device);
+        if let [first, .., latest] = **devices {
+            let is_second = devices.len() == 2;
+            self.divide(site, is_second.then_some(first), latest);
+        }
+    }
+
+    /// A site runs on one more device, `latest`, with no time so far; all time was on `first`, if
+    /// it is the second.
+    #[cold]
+    fn divide(&mut self, site: u32, first: Option<u32>, latest: u32) {
+        let on = |device| Group::SiteOn { site, device };
+        let so_far = self.groups.get(&Group::Site(site)).copied();
+        let so_far = so_far.unwrap_or_default();
+        self.groups.insert(on(latest), so_far.without_time());
+        if let Some(first) = first {
+            self.groups.insert(on(first), so_far);
+        }
+        for half in &mut self.recent {
+            let of_site = |((id, group), cluster): (&(u64, Group), &Cluster)| {
+                (*group == Group::Site(site)).then_some((*id, *cluster))
+            };
+            let of_site: Vec<_> = half.iter().filter_map(of_site).collect();
+            for (id, cluster) in of_site {
+                half.insert((id, on(latest)), Cluster { u: 0.0, ..cluster });
+                if let Some(first) = first {
+                    half.insert((id, on(first)), cluster);
+                }
+            }
+        }
+        for (&path, typical) in &self.typical {
+            if typical.site == site {
+                let mean = MeanTime {
+                    ns: 0.0,
+                    ..typical.mean
+                };
+                self.typical_on.insert((path, latest), mean);
+                if let Some(first) = first {
+                    self.typical_on.insert((path, first), typical.mean);
+                }
+            }
+        }
+    }
+
     /// Adds the sums of another window.
     pub(crate) fn merge(&mut self, other: &Self) {
+        let mut other = Cow::Borrowed(other);
+        for (site, devices) in &self.devices {
+            let known = other.devices.get(site);
+            let lacks = |device: &&u32| known.is_some_and(|known| !known.contains(device));
+            let lacking: Vec<u32> = devices.iter().filter(lacks).copied().collect();
+            for device in lacking {
+                other.to_mut().meet(*site, device);
+            }
+        }
+        for (site, devices) in &other.devices {
+            devices.iter().for_each(|device| self.meet(*site, *device));
+        }
         for (group, more) in &other.groups {
-            let spread = self.groups.entry(*group).or_default();
-            spread.drawn += more.drawn;
-            spread.represented += more.represented;
-            spread.represented_ns += more.represented_ns;
-            spread.moments.merge(&more.moments);
+            let mut more = *more;
+            if let Group::Path(path) = group
+                && let (Some(own), Some(others)) = (self.typical.get(path), other.typical.get(path))
+            {
+                more.shift(others.fixed_ns - own.fixed_ns);
+            }
+            self.groups.entry(*group).or_default().merge(&more);
         }
         for (path, typical) in &other.typical {
-            self.typical.entry(*path).or_insert(*typical);
+            match self.typical.entry(*path) {
+                Entry::Occupied(mut known) => known.get_mut().mean.merge(typical.mean),
+                Entry::Vacant(new) => {
+                    new.insert(*typical);
+                }
+            }
+        }
+        for (key, mean) in &other.typical_on {
+            self.typical_on.entry(*key).or_default().merge(*mean);
+        }
+    }
+
+    /// The group of a site on one of its devices or on all.
+    pub(super) fn of_site(&self, site: u32, device: Option<u32>) -> Group {
+        let is_divided = self.devices.get(&site).is_some_and(|all| all.len() > 1);
+        match device.filter(|_| is_divided) {
+            Some(device) => Group::SiteOn { site, device },
+            None => Group::Site(site),
         }
     }
 
@@ -220,44 +305,6 @@ impl ClusterSums {
             return None;
         }
         Some(t975(effective - 1.0) * second.sqrt() * per_represented)
-    }
-}
-
-impl Moments {
-    /// Adds an addend, or takes one out if `sign` is −1.
-    fn add(&mut self, sign: f64, share: f64, Cluster { u, v }: Cluster) {
-        if share == 0.0 {
-            return;
-        }
-        let (uu, uv, vv) = (u * u, u * v, v * v);
-        let powers = [uu, uv, vv];
-        for (sum, power) in self.second.iter_mut().zip(powers) {
-            *sum += sign * share * power;
-        }
-        let powers = [uu * uu, uu * uv, uu * vv, uv * vv, vv * vv];
-        for (sum, power) in self.fourth.iter_mut().zip(powers) {
-            *sum += sign * share * share * power;
-        }
-    }
-
-    fn merge(&mut self, other: &Self) {
-        let second = self.second.iter_mut().zip(other.second);
-        let fourth = self.fourth.iter_mut().zip(other.fourth);
-        second.chain(fourth).for_each(|(sum, more)| *sum += more);
-    }
-
-    /// `Σ b (u − m v)²`
-    fn second(&self, mean: f64) -> f64 {
-        let [uu, uv, vv] = self.second;
-        uu - 2.0 * mean * uv + mean * mean * vv
-    }
-
-    /// `Σ b² (u − m v)⁴`
-    fn fourth(&self, mean: f64) -> f64 {
-        let [u4, u3v, u2v2, uv3, v4] = self.fourth;
-        let square = mean * mean;
-        u4 - 4.0 * mean * u3v + 6.0 * square * u2v2 - 4.0 * square * mean * uv3
-            + square * square * v4
     }
 }
 

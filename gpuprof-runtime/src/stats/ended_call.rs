@@ -15,6 +15,13 @@ pub(crate) enum UntimedReason {
     CrossedReset,
 }
 
+impl UntimedReason {
+    /// Whether sampling left it out.
+    pub(crate) fn is_by_sampling(self) -> bool {
+        matches!(self, Self::SampledOut | Self::LeftOut)
+    }
+}
+
 /// Number of [`UntimedReason`]s.
 pub(crate) const REASONS: usize = 8;
 

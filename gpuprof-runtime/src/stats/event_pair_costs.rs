@@ -1,8 +1,6 @@
 //! What event pairs have cost lately, in sum: spans that are nested in each other, and the first
 //! calls of many functions, can exceed together what each may cost alone.
 
-use std::thread::ThreadId;
-
 use rustc_hash::FxHashMap;
 
 /// Costs and time count for about so long, ns.
@@ -18,7 +16,8 @@ const MATTERS: f64 = 0.01;
 /// Whose time event pairs take. Threads and devices work at once, so each is looked at alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Payer {
-    Thread(ThreadId),
+    /// And those that follow it in its counters, by their address.
+    Thread(usize),
     Device(u32),
 }
 

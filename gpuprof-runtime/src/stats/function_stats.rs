@@ -101,7 +101,7 @@ pub(super) fn function(
     function.gpu_nested_partial = nodes.iter().any(|node| node.nested_partial);
     function.gpu_nested_divided = nodes.iter().any(|node| node.nested_divided);
     function.gpu_nested_estimated = nodes.iter().any(|node| node.nested_estimated);
-    function.captured_calls = all.counts.captured + sample.captured_unasked();
+    function.captured_calls = all.counts.captured + sample.captured_unasked;
     function.captured_estimated = function.captured_calls > 0 && sample.unasked > 0;
     function.untimed_calls = untimed.sum();
     function.untimed = untimed;
@@ -181,7 +181,7 @@ fn untimed_reasons(
     untimed.unavailable = totals.untimed(UntimedReason::Unavailable);
     untimed.stream_unsafe = totals.untimed(UntimedReason::StreamUnsafe);
     untimed.crossed_reset = totals.untimed(UntimedReason::CrossedReset);
-    let captured = totals.counts.captured + sample.captured_unasked();
+    let captured = totals.counts.captured + sample.captured_unasked;
     let explained = timed + captured + untimed.sum();
     untimed.unfinished = (with_stream + untimed.no_stream).saturating_sub(explained);
     untimed
@@ -218,8 +218,8 @@ fn gpu_stats(
         let estimate = &node.estimate;
         all.merge(&estimate.durations(device));
         estimate.add_to_histogram(device, &mut histogram);
-        total += estimate.sum(device, |gpu| gpu.outermost);
-        self_time += estimate.sum(device, |gpu| gpu.own);
+        total += estimate.outermost_ns(device);
+        self_time += estimate.own_ns(device);
     }
     if all.calls == 0 {
         return None;
@@ -249,8 +249,6 @@ fn gpu_stats(
 }
 
 /// The uncertainty of a function's total on one device or on all. `None`: no call was sampled out.
-///
-/// On several devices the widths are added, which holds whatever their correlation.
 fn estimate(
     inputs: &ProfileInputs<'_>,
     site: u32,
@@ -260,25 +258,17 @@ fn estimate(
     if sample.sampled_out() == 0 {
         return None;
     }
-    let is_wanted = |ordinal: u32| device.is_none_or(|wanted| wanted == ordinal);
-    let ordinals: FxHashSet<u32> = (nodes.iter().flat_map(|node| node.gpu()))
-        .filter(|(ordinal, gpu)| is_wanted(*ordinal) && gpu.represented.calls > 0)
-        .map(|(ordinal, _)| ordinal)
-        .collect();
     let mut drawn = nodes.iter().filter(|node| node.estimate.counts.drawn > 0);
-    let only_path = drawn
-        .next()
-        .filter(|_| drawn.next().is_none() && ordinals.len() == 1);
-    let half_width = |&device: &u32| {
-        let group = only_path.map_or(Group::Site { site, device }, |node| Group::Path(node.id));
-        inputs
-            .gpu
-            .clusters
-            .half_width(group, sample.per_represented())
+    let only_path = drawn.next().filter(|_| drawn.next().is_none());
+    let clusters = &inputs.gpu.clusters;
+    let group = match (clusters.of_site(site, device), only_path) {
+        // Of a single path the sums are kept without a mean so far.
+        (Group::Site(_), Some(node)) => Group::Path(node.id),
+        (group, _) => group,
     };
-    let half: Option<f64> = ordinals.iter().map(half_width).sum();
+    let half = clusters.half_width(group, sample.per_represented());
     let mut estimate = Estimate::default();
-    estimate.total_ci95_ns = half.filter(|_| !ordinals.is_empty()).map(|half| {
+    estimate.total_ci95_ns = half.map(|half| {
         let unseen_ns: f64 = nodes.iter().map(|node| node.estimate.unseen_ns).sum();
         let mean_ns = unseen_ns / sample.sampled_out() as f64;
         let moved_ns: f64 = nodes.iter().map(|node| node.estimate.moved_ns).sum();

@@ -23,8 +23,9 @@ struct SummedSpans {
     /// The part of it of calls that sampling left out, and what timed ones represent of it.
     unseen_ns: f64,
     represented_ns: f64,
-    /// What the sample has no sums of: spans nested in one that has not ended.
-    nested_ns: f64,
+    /// What the sample has no sums of: spans nested in one that has not ended, and paths of which no
+    /// call is timed.
+    without_sums_ns: f64,
     is_estimated: bool,
     may_overlap: bool,
     /// The path that all time which timed calls represent is of.
@@ -49,7 +50,7 @@ pub(super) fn of_spans(inputs: &ProfileInputs<'_>, nodes: &[CallTreeNode<'_>]) -
             let clusters = &inputs.gpu.clusters;
             let group = spans.only_path.map_or(Group::Device(device), Group::Path);
             let half = clusters.half_width(group, per_represented);
-            busy.busy_ci95_ns = half.map(|half| (half + spans.nested_ns).round() as u64);
+            busy.busy_ci95_ns = half.map(|half| (half + spans.without_sums_ns).round() as u64);
         }
         busy.is_upper_bound =
             spans.may_overlap || placed.is_some_and(|placed| placed.is_upper_bound());
@@ -96,9 +97,15 @@ fn summed_spans(
             spans.only_path = (is_whole && spans.represented_ns == 0.0).then_some(path);
         }
         spans.represented_ns += represented;
-        spans.nested_ns += (time.nested_ns as f64).max(0.0);
+        spans.without_sums_ns += (time.nested_ns as f64).max(0.0);
         spans.is_estimated |= estimate.is_estimated() && unseen_ns > 0.0;
         spans.may_overlap |= time.overlapping_ns > 0;
+    }
+    for node in nodes.iter().filter(|node| node.is_unsummed) {
+        let unseen_ns = node.estimate.unseen_ns * node.estimate.share_of(Some(device));
+        spans.ns += unseen_ns;
+        spans.without_sums_ns += unseen_ns;
+        spans.is_estimated |= unseen_ns > 0.0;
     }
     spans.ns = spans.ns.max(0.0);
     spans

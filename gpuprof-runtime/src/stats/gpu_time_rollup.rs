@@ -28,7 +28,7 @@ pub(super) fn build_nodes<'a>(inputs: &'a ProfileInputs<'_>) -> Vec<CallTreeNode
         let mut gpu = gpu.remove(&index).unwrap_or_default();
         gpu.sort_unstable_by_key(|(device, _)| *device);
         let function = functions.entry(path.site).or_default();
-        let mut estimate = PathEstimate::new(&totals, gpu, Rc::clone(function));
+        let mut estimate = PathEstimate::new(&totals, gpu, Rc::clone(function), path.recursive);
         if estimate.rests_on_own() {
             let per_represented = estimate.counts.per_represented();
             let clusters = &inputs.gpu.clusters;
@@ -43,6 +43,7 @@ pub(super) fn build_nodes<'a>(inputs: &'a ProfileInputs<'_>) -> Vec<CallTreeNode
             path,
             totals,
             estimate,
+            is_unsummed: false,
             nested_ns: 0.0,
             nested_divided: false,
             nested_undivided: false,
@@ -52,6 +53,11 @@ pub(super) fn build_nodes<'a>(inputs: &'a ProfileInputs<'_>) -> Vec<CallTreeNode
     }
     let nested = nested_paths(&nodes, inputs);
     fit_into_parents(&mut nodes, &nested);
+    for path in nested.iter().filter(|path| path.is_unsummed()) {
+        if let Some(node) = nodes.get_mut(path.path as usize) {
+            node.is_unsummed = true;
+        }
+    }
     let enclosed = nested.iter().filter(|path| path.enclosing_timed != ROOT);
     enclosed.for_each(|path| add_nested(&mut nodes, path));
     add_outermost(&mut nodes, &nested);
@@ -197,3 +203,6 @@ fn nodes_above(
     }
     found
 }
+
+#[cfg(test)]
+mod tests;

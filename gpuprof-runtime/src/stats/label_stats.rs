@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::call_tree_node::CallTreeNode;
 use super::function_stats::{estimate_of_rows, function};
-use super::path_estimate::{Figure, times};
+use super::path_estimate::PathEstimate;
 use super::path_ids::ROOT;
 use super::profile_inputs::ProfileInputs;
 use crate::site::Site;
@@ -62,8 +62,8 @@ fn label_stats(
     stats.cpu_max_ns = all.cpu.max_ns;
     stats.gpu = all.gpu.as_ref().map(gpu_stats);
     if let Some(gpu) = &mut stats.gpu {
-        gpu.self_ns = gpu_ns(nodes.iter(), |gpu| gpu.own);
-        let total_ns = gpu_ns(outermost(), times);
+        gpu.self_ns = gpu_ns(nodes.iter(), |estimate| estimate.own_ns(None));
+        let total_ns = gpu_ns(outermost(), |estimate| estimate.total_ns());
         gpu.total_ns = total_ns.max(gpu.self_ns);
         // Some call is as long as their mean, which may be that of the function.
         gpu.max_ns = gpu.max_ns.max(gpu.mean_ns);
@@ -74,8 +74,11 @@ fn label_stats(
 }
 
 /// The sum of a time over the calls of some paths.
-fn gpu_ns<'a>(nodes: impl Iterator<Item = &'a &'a CallTreeNode<'a>>, time: Figure) -> u64 {
-    let sum: f64 = nodes.map(|node| node.estimate.sum(None, time)).sum();
+fn gpu_ns<'a>(
+    nodes: impl Iterator<Item = &'a &'a CallTreeNode<'a>>,
+    time: fn(&PathEstimate<'_>) -> f64,
+) -> u64 {
+    let sum: f64 = nodes.map(|node| time(&node.estimate)).sum();
     sum.max(0.0).round() as u64
 }
 

@@ -18,6 +18,7 @@ pub(super) struct NestedPath {
     /// The nearest timed node above that includes the time in its own, or [`ROOT`].
     pub(super) enclosing_timed: u32,
     pub(super) path: u32,
+    has_timed: bool,
     /// Of timed calls.
     timed_ns: f64,
     /// For each ns of the path's calls that were left out.
@@ -25,6 +26,11 @@ pub(super) struct NestedPath {
 }
 
 impl NestedPath {
+    /// Whether it has no timed call and is nested in no timed span.
+    pub(super) fn is_unsummed(&self) -> bool {
+        !self.has_timed && self.enclosing_timed == ROOT
+    }
+
     /// Its time, ns; `node` is that of its path.
     pub(super) fn ns(&self, node: &CallTreeNode<'_>) -> f64 {
         self.timed_ns + self.per_unseen_ns * node.estimate.unseen_ns
@@ -60,6 +66,7 @@ pub(super) fn nested_paths(
         nested.push(NestedPath {
             enclosing_timed,
             path,
+            has_timed: true,
             timed_ns: time.timed as f64,
             per_unseen_ns: if whole > 0 {
                 part as f64 / whole as f64
@@ -74,6 +81,7 @@ pub(super) fn nested_paths(
             nested.push(NestedPath {
                 enclosing_timed: nearest_with_time(nodes, node.path.parent),
                 path: path as u32,
+                has_timed: false,
                 timed_ns: 0.0,
                 per_unseen_ns: 1.0,
             });

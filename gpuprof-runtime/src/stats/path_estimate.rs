@@ -11,9 +11,10 @@ use rustc_hash::FxHashMap;
 use super::cluster_sums::Z975;
 use super::durations::{Durations, Ns};
 use super::ended_call::UntimedReason;
-use super::gpu_totals::{GpuPathTotals, SampledSum};
+use super::gpu_totals::GpuPathTotals;
 use super::host_path_totals::HostPathTotals;
 use gpuprof_report::histogram::Histogram;
+use gpuprof_report::sparse_histogram::SparseHistogram;
 
 /// A path of which fewer calls are drawn takes the mean of its function for those left out.
 const LEAST_DRAWN: u64 = 4;
@@ -35,20 +36,21 @@ pub(super) struct SampleCounts {
     /// Of these, the calls that did not ask the driver whether they were captured.
     pub(super) unasked: u64,
     /// An estimate of how many of those were captured, and its variance.
-    captured_unasked: u64,
+    pub(super) captured_unasked: u64,
     calls_variance: u64,
 }
 
 impl SampleCounts {
     pub(super) fn new(totals: &HostPathTotals<Ns>, gpu: &[(u32, &GpuPathTotals)]) -> Self {
         let sum = |field: fn(&GpuPathTotals) -> u64| gpu.iter().map(|(_, gpu)| field(gpu)).sum();
+        let unasked = totals.untimed(UntimedReason::LeftOut);
         Self {
             timed: sum(|gpu| gpu.calls),
             drawn: sum(|gpu| gpu.drawn),
             represented: sum(|gpu| gpu.represented_calls),
             left_out: totals.left_out(),
-            unasked: totals.untimed(UntimedReason::LeftOut),
-            captured_unasked: totals.counts.captured_unasked,
+            unasked,
+            captured_unasked: totals.counts.captured_unasked.min(unasked),
             calls_variance: totals.counts.captured_variance,
         }
     }
@@ -63,14 +65,9 @@ impl SampleCounts {
         self.calls_variance += more.calls_variance;
     }
 
-    /// Calls that were left out before the driver was asked, and were captured: an estimate.
-    pub(super) fn captured_unasked(&self) -> u64 {
-        self.captured_unasked.min(self.unasked)
-    }
-
     /// Calls that were left out and could have been timed.
     pub(super) fn sampled_out(&self) -> u64 {
-        self.left_out.saturating_sub(self.captured_unasked())
+        self.left_out.saturating_sub(self.captured_unasked)
     }
 
     /// Half the width of the 95 % interval of `sampled_out`.
@@ -99,6 +96,36 @@ enum Source {
     FunctionTimed,
 }
 
+/// The calls on one device that stand for those left out.
+#[derive(Clone, Copy)]
+struct Basis<'a> {
+    /// A call on streams of two devices has a time on each, and is one call.
+    calls: u64,
+    times: &'a Durations,
+    histogram: &'a SparseHistogram,
+    own_ns: i64,
+}
+
+impl<'a> Basis<'a> {
+    fn timed(gpu: &'a GpuPathTotals) -> Self {
+        Self {
+            calls: gpu.calls,
+            times: &gpu.timed,
+            histogram: &gpu.timed_histogram,
+            own_ns: gpu.own.timed,
+        }
+    }
+
+    fn represented(gpu: &'a GpuPathTotals) -> Self {
+        Self {
+            calls: gpu.represented_calls,
+            times: &gpu.represented,
+            histogram: &gpu.represented_histogram,
+            own_ns: gpu.own.represented,
+        }
+    }
+}
+
 /// The GPU times of one path.
 #[derive(Debug)]
 pub(super) struct PathEstimate<'a> {
@@ -107,6 +134,8 @@ pub(super) struct PathEstimate<'a> {
     pub(super) counts: SampleCounts,
     function: Rc<ByDevice>,
     source: Source,
+    /// A span of the same site is around its calls.
+    is_recursive: bool,
     /// The time of the calls that were left out, ns.
     pub(super) unseen_ns: f64,
     /// Half the width of the total's 95 % interval, ns; `None` if it is not known.
@@ -115,15 +144,13 @@ pub(super) struct PathEstimate<'a> {
     pub(super) moved_ns: f64,
 }
 
-/// A sum over timed calls and what they represent.
-pub(super) type Figure = fn(&GpuPathTotals) -> SampledSum;
-
 impl<'a> PathEstimate<'a> {
     /// `function`: the totals of all paths of its function.
     pub(super) fn new(
         totals: &HostPathTotals<Ns>,
         gpu: Vec<(u32, &'a GpuPathTotals)>,
         function: Rc<ByDevice>,
+        is_recursive: bool,
     ) -> Self {
         let counts = SampleCounts::new(totals, &gpu);
         let sum =
@@ -143,18 +170,12 @@ impl<'a> PathEstimate<'a> {
             counts,
             function,
             source,
+            is_recursive,
             unseen_ns: 0.0,
             half_width_ns: None,
             moved_ns: 0.0,
         };
-        let calls: f64 = estimate.of_source(None, |gpu| match estimate.is_represented() {
-            true => gpu.represented_calls as f64,
-            false => gpu.calls as f64,
-        });
-        if calls > 0.0 {
-            let total = estimate.of_source(None, |gpu| estimate.part(times(gpu)));
-            estimate.unseen_ns = estimate.counts.sampled_out() as f64 * (total / calls);
-        }
+        estimate.unseen_ns = estimate.counts.sampled_out() as f64 * estimate.per_call(None, times);
         estimate
     }
 
@@ -200,25 +221,57 @@ impl<'a> PathEstimate<'a> {
     pub(super) fn follow_busy_time(&mut self, busy_ns: u64, timed_busy_ns: u64) {
         if self.is_estimated() && timed_busy_ns > 0 && busy_ns >= timed_busy_ns {
             let others = busy_ns as f64 / timed_busy_ns as f64 - 1.0;
-            self.unseen_ns = self.timed_ns() * others;
+            let most_ns = self.most_unseen_ns().unwrap_or(f64::INFINITY);
+            self.unseen_ns = (self.timed_ns() * others).min(most_ns);
         }
     }
 
-    /// A sum over all calls, on one device or on all.
-    pub(super) fn sum(&self, device: Option<u32>, figure: Figure) -> f64 {
+    /// The time of all calls on one device or on all, ns.
+    pub(super) fn ns(&self, device: Option<u32>) -> f64 {
         let timed: f64 = on(&self.gpu, device)
-            .map(|gpu| figure(gpu).timed as f64)
+            .map(|gpu| gpu.timed.total as f64)
             .sum();
-        timed + self.unseen_ns * self.per_unseen_ns(device, figure)
+        timed + self.unseen_ns * self.share_of(device)
     }
 
-    /// A figure of the calls that were left out, for each ns of their time.
-    pub(super) fn per_unseen_ns(&self, device: Option<u32>, figure: Figure) -> f64 {
-        let total = self.of_source(None, |gpu| self.part(times(gpu)));
-        match total > 0.0 {
-            true => self.of_source(device, |gpu| self.part(figure(gpu))) / total,
-            false => 0.0,
-        }
+    /// The part of it of calls that are in no other call of the function.
+    pub(super) fn outermost_ns(&self, device: Option<u32>) -> f64 {
+        let part = |whole: i64, outermost: i64| outermost as f64 / whole.max(1) as f64;
+        // Where the sample is of other paths too, it does not tell of this one.
+        let share = match self.source {
+            Source::Own => {
+                let whole = sum_of(&self.gpu, |gpu| gpu.represented.total.cast_signed());
+                part(whole, sum_of(&self.gpu, |gpu| gpu.outermost.represented))
+            }
+            _ if self.is_recursive => 0.0,
+            _ => 1.0,
+        };
+        let timed: f64 = on(&self.gpu, device)
+            .map(|gpu| gpu.outermost.timed as f64)
+            .sum();
+        timed + self.unseen_ns * self.share_of(device) * share
+    }
+
+    /// Their exclusive time.
+    pub(super) fn own_ns(&self, device: Option<u32>) -> f64 {
+        let timed: f64 = on(&self.gpu, device).map(|gpu| gpu.own.timed as f64).sum();
+        let timed_ns = self.timed_ns();
+        // What is nested in its calls differs from path to path.
+        let per_ns = match self.source {
+            Source::Function | Source::FunctionTimed if timed_ns > 0.0 => {
+                sum_of(&self.gpu, |gpu| gpu.own.timed) as f64 / timed_ns
+            }
+            _ => ratio(
+                self.per_call(None, |basis| basis.own_ns as f64),
+                self.per_call(None, times),
+            ),
+        };
+        timed + self.unseen_ns * self.share_of(device) * per_ns
+    }
+
+    /// The part of the time of the calls that were left out that is on one device or on all.
+    pub(super) fn share_of(&self, device: Option<u32>) -> f64 {
+        ratio(self.per_call(device, times), self.per_call(None, times))
     }
 
     /// The number, sum, extremes and squares of the durations of all calls on one device or on all;
@@ -230,32 +283,16 @@ impl<'a> PathEstimate<'a> {
             return all;
         }
         all.calls += self.unseen_calls(device).round() as u64;
-        all.total = self.sum(device, times).round() as u64;
-        let squares = |gpu: &GpuPathTotals| match self.is_represented() {
-            true => gpu.represented.squares,
-            false => gpu.timed.squares,
-        };
-        let total = self.of_source(None, |gpu| self.part(times(gpu)));
-        if total > 0.0 {
-            all.squares += self.unseen_ns * self.of_source(device, squares) / total;
-        }
+        all.total = self.ns(device).round() as u64;
+        let squares = self.per_call(device, |basis| basis.times.squares);
+        all.squares += self.unseen_ns * ratio(squares, self.per_call(None, times));
         all
     }
 
     /// Calls that were left out, on one device or on all.
     fn unseen_calls(&self, device: Option<u32>) -> f64 {
-        let calls = |gpu: &GpuPathTotals| match self.is_represented() {
-            true => gpu.represented.calls as f64,
-            false => gpu.timed.calls as f64,
-        };
-        let all = self.of_source(None, |gpu| match self.is_represented() {
-            true => gpu.represented_calls as f64,
-            false => gpu.calls as f64,
-        });
-        match all > 0.0 {
-            true => self.counts.sampled_out() as f64 * self.of_source(device, calls) / all,
-            false => 0.0,
-        }
+        let calls = self.per_call(device, |basis| basis.times.calls as f64);
+        self.counts.sampled_out() as f64 * calls
     }
 
     /// Adds the durations of all calls, on one device or on all.
@@ -267,12 +304,8 @@ impl<'a> PathEstimate<'a> {
         }
         let unseen = self.unseen_calls(device);
         let mut counts = FxHashMap::<u32, u64>::default();
-        self.each_of_source(device, |gpu| {
-            let source = match self.is_represented() {
-                true => &gpu.represented_histogram,
-                false => &gpu.timed_histogram,
-            };
-            for bucket in source.buckets() {
+        self.each_basis(device, |basis| {
+            for bucket in basis.histogram.buckets() {
                 *counts.entry(bucket.index).or_default() += bucket.count;
             }
         });
@@ -289,37 +322,44 @@ impl<'a> PathEstimate<'a> {
         }
     }
 
-    /// Whether the durations of calls that were left out are those that drawn calls represent.
-    fn is_represented(&self) -> bool {
-        matches!(self.source, Source::Own | Source::Function)
+    /// A figure of the calls on one device or on all, for each call that stands for those left out.
+    fn per_call(&self, device: Option<u32>, figure: impl Fn(&Basis<'_>) -> f64) -> f64 {
+        let (mut sum, mut calls) = (0.0, 0.0);
+        self.each_basis(device, |basis| sum += figure(&basis));
+        self.each_basis(None, |basis| calls += basis.calls as f64);
+        ratio(sum, calls)
     }
 
-    fn part(&self, sum: SampledSum) -> f64 {
-        match self.is_represented() {
-            true => sum.represented as f64,
-            false => sum.timed as f64,
-        }
-    }
-
-    /// A sum over what the estimate rests on.
-    fn of_source(&self, device: Option<u32>, field: impl Fn(&GpuPathTotals) -> f64) -> f64 {
-        let mut sum = 0.0;
-        self.each_of_source(device, |gpu| sum += field(gpu));
-        sum
-    }
-
-    fn each_of_source(&self, device: Option<u32>, each: impl FnMut(&GpuPathTotals)) {
+    fn each_basis(&self, device: Option<u32>, mut each: impl FnMut(Basis<'_>)) {
+        let is_here = |known: u32| device.is_none_or(|wanted| wanted == known);
+        let function = || {
+            let here = self.function.iter().filter(|(known, _)| is_here(*known));
+            here.map(|(_, gpu)| gpu)
+        };
         match self.source {
             Source::Nowhere => {}
-            Source::Own | Source::OwnTimed => on(&self.gpu, device).for_each(each),
-            Source::Function | Source::FunctionTimed => {
-                let function = self.function.iter().map(|(device, gpu)| (*device, gpu));
-                let here =
-                    function.filter(|(known, _)| device.is_none_or(|wanted| wanted == *known));
-                here.map(|(_, gpu)| gpu).for_each(each);
-            }
+            Source::Own => on(&self.gpu, device).for_each(|gpu| each(Basis::represented(gpu))),
+            Source::OwnTimed => on(&self.gpu, device).for_each(|gpu| each(Basis::timed(gpu))),
+            Source::Function => function().for_each(|gpu| each(Basis::represented(gpu))),
+            Source::FunctionTimed => function().for_each(|gpu| each(Basis::timed(gpu))),
         }
     }
+}
+
+fn times(basis: &Basis<'_>) -> f64 {
+    basis.times.total as f64
+}
+
+/// 0 of nothing.
+fn ratio(part: f64, whole: f64) -> f64 {
+    match whole > 0.0 {
+        true => part / whole,
+        false => 0.0,
+    }
+}
+
+fn sum_of(gpu: &[(u32, &GpuPathTotals)], figure: fn(&GpuPathTotals) -> i64) -> i64 {
+    gpu.iter().map(|(_, gpu)| figure(gpu)).sum()
 }
 
 /// The totals on one device or on all.
@@ -331,12 +371,4 @@ fn on<'a>(
         .iter()
         .filter(move |(known, _)| device.is_none_or(|wanted| wanted == *known));
     here.map(|(_, gpu)| *gpu)
-}
-
-/// The durations.
-pub(super) fn times(gpu: &GpuPathTotals) -> SampledSum {
-    SampledSum {
-        timed: gpu.timed.total.cast_signed(),
-        represented: gpu.represented.total.cast_signed(),
-    }
 }

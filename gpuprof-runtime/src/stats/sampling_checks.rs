@@ -8,6 +8,7 @@ mod program;
 use std::collections::BTreeMap;
 
 use self::loads::{LOADS, Load};
+pub(super) use self::program::SITES;
 use self::program::{Figure, run};
 
 /// Runs of each load.
@@ -101,11 +102,9 @@ fn check(us: &[u64], calls: u64, runs: u64) {
     let overall = covered as f64 / all as f64;
     println!("all {:.1} %", 100.0 * overall);
     assert!(failures.is_empty(), "{}", failures.join("\n"));
-    let least = if runs == RUNS {
-        COVERED_OVERALL
-    } else {
-        COVERED
-    };
+    // The figures of one run hang together.
+    let independent = (LOADS.len() * us.len()) as f64 * runs as f64;
+    let least = COVERED_OVERALL.min(0.95 - 3.0 * (0.05 * 0.95 / independent).sqrt());
     assert!(overall >= least, "{overall}");
 }
 

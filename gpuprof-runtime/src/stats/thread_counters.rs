@@ -13,6 +13,7 @@ use super::host_totals::Totals;
 use super::memory_limit::MemoryLimit;
 use super::path_counters::PathCounters;
 use super::path_ids::{CallPaths, PathKey};
+use super::sampling_allowance::Spent;
 use super::site_counters::SiteCounters;
 use super::window_epoch;
 use crate::clock;
@@ -42,6 +43,8 @@ pub(crate) struct ThreadCounters {
     pub(crate) misnested: AtomicU64,
     pub(crate) dropped: AtomicU64,
     pub(crate) invalid_amounts: AtomicU64,
+    /// Of event pairs, in automatic sampling.
+    pub(crate) spent: Spent,
     /// The main thread writes them, and no other ever has.
     is_main: bool,
     owner: Owner,

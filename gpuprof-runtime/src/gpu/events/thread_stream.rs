@@ -44,7 +44,7 @@ pub(crate) struct ThreadStream {
     pub(in crate::gpu) progress: Progress,
     pub(in crate::gpu) progress_elsewhere: Progress,
     /// The thread's counters.
-    counters: Option<&'static ThreadCounters>,
+    pub(in crate::gpu) counters: Option<&'static ThreadCounters>,
     /// Untimed calls of the thread that had begun before it used the stream.
     pub(in crate::gpu) untimed_before: u64,
     /// On a cache line of its own: each span writes it, and the resolver reads the fields around it

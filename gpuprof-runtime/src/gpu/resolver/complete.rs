@@ -188,7 +188,9 @@ fn tell_rates(timing: &Timing, shared: &ThreadStream, span: &Span, gpu_ns: u64, 
     let observed = ObservedCall {
         site: span.start.site,
         epoch: span.start.epoch,
-        thread: shared.thread,
+        thread: shared
+            .counters
+            .map_or(0, |counters| std::ptr::from_ref(counters).addr()),
         device: span.device,
         gpu_ns,
         cpu_ns: clock::rough_ns(span.end.cpu_ticks),

@@ -1,12 +1,11 @@
 use std::num::NonZeroU32;
-use std::thread;
 
 use super::{
     CallCosts, CallHistory, CallRate, FunctionRate, MAX_ONE_IN, MAX_SITES, ObservedCall,
     SamplingRates, UNSEEN_NS,
 };
 use crate::settings::Sampling;
-use crate::stats::sampling_allowance::{Allowance, Spent};
+use crate::stats::sampling_allowance::Spent;
 
 /// A session whose event pairs may take a two-thousandth in the long run.
 fn rates() -> SamplingRates {
@@ -21,7 +20,7 @@ fn call() -> ObservedCall {
     ObservedCall {
         site: 3,
         epoch: 7,
-        thread: thread::current().id(),
+        thread: 1,
         device: 0,
         gpu_ns: 10_000,
         cpu_ns: 10_000,
@@ -34,19 +33,14 @@ fn call() -> ObservedCall {
 
 /// The rate of a call with this history, within the allowance or not.
 fn rate(rates: &SamplingRates, site: u32, history: CallHistory, is_used_up: bool) -> FunctionRate {
-    let mut spent = Spent::NOTHING;
+    let spent = Spent::default();
     let now = 0;
     if is_used_up {
-        spent = Allowance::new(spent, rates.start(), now).spend(1e9, 0.5);
+        spent.spend(rates.start(), now, 1e9, 0.5);
     }
     let CallRate {
         session, function, ..
-    } = rates.of_call(
-        site,
-        0,
-        || history,
-        |session| Allowance::new(spent, session, now),
-    );
+    } = rates.of_call(site, 0, || history, |session| spent.allowance(session, now));
     assert_eq!(session, 0);
     function
 }

@@ -20,25 +20,38 @@ fn the_quantiles_are_students() {
 fn sums(calls: &[(u64, u32, u64)], cluster_rate: u32, weight: u32) -> ClusterSums {
     let mut sums = ClusterSums::default();
     for &(cluster, path, ns) in calls {
-        let call = CallOfCluster {
-            path,
-            site: 1,
-            device: 0,
-            counts: true,
-            ns,
-            outermost_ns: Some(ns),
-        };
         let draw = SamplingDraw {
             cluster,
             cluster_rate,
             weight,
         };
-        sums.add(&call, draw, || (10, 100));
+        sums.add(&call(path, 0, ns), draw, || (10, 100));
     }
     sums
 }
 
-const SITE: Group = Group::Site { site: 1, device: 0 };
+/// An outermost call of the only site.
+fn call(path: u32, device: u32, ns: u64) -> CallOfCluster {
+    CallOfCluster {
+        path,
+        site: 1,
+        device,
+        counts: true,
+        ns,
+        outermost_ns: Some(ns),
+    }
+}
+
+/// A draw of one call in so many.
+fn draw(cluster: u64, one_in: u32) -> SamplingDraw {
+    SamplingDraw {
+        cluster,
+        cluster_rate: one_in,
+        weight: one_in,
+    }
+}
+
+const SITE: Group = Group::Site(1);
 
 #[test]
 fn calls_of_one_cluster_count_as_one() {
@@ -117,20 +130,8 @@ fn long_runs_keep_the_precision_of_a_small_spread() {
         .collect();
     let mut sums = ClusterSums::default();
     for &(cluster, path, ns) in &calls {
-        let call = CallOfCluster {
-            path,
-            site: 1,
-            device: 0,
-            counts: true,
-            ns,
-            outermost_ns: None,
-        };
-        let draw = SamplingDraw {
-            cluster,
-            cluster_rate: 1_000,
-            weight: 1_000,
-        };
-        sums.add(&call, draw, || (1_000_000_000, 100));
+        let typical = || (1_000_000_000, 100);
+        sums.add(&call(path, 0, ns), draw(cluster, 1_000), typical);
     }
     let found = sums.half_width(Group::Path(0), 1.0).unwrap();
     // e: 1,000 · ±½ of each.
@@ -148,23 +149,62 @@ fn paths_without_a_typical_time_are_taken_relative_to_their_mean_so_far() {
     let mut sums = ClusterSums::default();
     for at in 0..10_000 {
         // Independent of each other, and of very different lengths.
-        let path = at % 2;
-        let call = CallOfCluster {
-            path: at as u32 % 2,
-            site: 1,
-            device: 0,
-            counts: true,
-            ns: 1_000 + 1_000_000 * path + at / 2 % 2 * 100,
-            outermost_ns: None,
-        };
-        let draw = SamplingDraw {
-            cluster: at,
-            cluster_rate: 1_000,
-            weight: 1_000,
-        };
-        sums.add(&call, draw, || (call.ns, 0));
+        let ns = 1_000 + 1_000_000 * (at % 2) + at / 2 % 2 * 100;
+        let call = call(at as u32 % 2, 0, ns);
+        sums.add(&call, draw(at, 1_000), || (ns, 0));
     }
     let found = sums.half_width(SITE, 1.0).unwrap();
     let wanted = 1.96 * 1_000.0 * (10_000.0 * 0.999 * 2_500.0_f64).sqrt();
     assert!((found / wanted - 1.0).abs() < 0.01, "{found}, not {wanted}");
+}
+
+#[test]
+fn the_halves_of_a_run_are_merged_to_the_whole() {
+    let ns = |at: u64| 1_000 + at * 10 + at % 3;
+    let half = |range: std::ops::Range<u64>| {
+        let mut sums = ClusterSums::default();
+        // Each half has a typical time of its own.
+        let typical = || (ns(range.start), 0);
+        for at in range.clone() {
+            sums.add(&call(0, 0, ns(at)), draw(at, 10), typical);
+        }
+        sums
+    };
+    let mut merged = half(0..500);
+    merged.merge(&half(500..1_000));
+    let whole = half(0..1_000).half_width(Group::Path(0), 2.0).unwrap();
+    let found = merged.half_width(Group::Path(0), 2.0).unwrap();
+    assert!((found / whole - 1.0).abs() < 1e-9, "{found}, not {whole}");
+}
+
+/// 1,000 calls of a function, the first 100 on device 0, the others on one of two at random, each
+/// of 50 µs.
+fn on_two_devices(range: std::ops::Range<u64>) -> ClusterSums {
+    let mut sums = ClusterSums::default();
+    for at in range {
+        let device = if at < 100 { 0 } else { at.count_ones() % 2 };
+        sums.add(&call(0, device, 50_000), draw(at, 10), || (50_000, 0));
+    }
+    sums
+}
+
+#[test]
+fn how_calls_fall_to_devices_is_part_of_what_each_one_has_by_chance() {
+    let sums = on_two_devices(0..1_000);
+    assert_eq!(sums.half_width(Group::Path(0), 1.0), Some(0.0));
+    assert_eq!(sums.half_width(sums.of_site(1, None), 1.0), Some(0.0));
+    for device in [0, 1] {
+        let half = sums.half_width(sums.of_site(1, Some(device)), 1.0).unwrap();
+        // About 10 · 50 µs · √(1000 · 0.9 · p (1 − p)), p near a half.
+        let wanted = 1.96 * 500_000.0 * (1_000.0 * 0.9 * 0.25_f64).sqrt();
+        assert!((half / wanted - 1.0).abs() < 0.1, "{half}, not {wanted}");
+    }
+    // Of windows, of which one knows a single device.
+    let mut merged = on_two_devices(0..100);
+    assert_eq!(merged.of_site(1, Some(0)), Group::Site(1));
+    merged.merge(&on_two_devices(100..1_000));
+    let on = merged.of_site(1, Some(1));
+    let found = merged.half_width(on, 1.0).unwrap();
+    let whole = sums.half_width(on, 1.0).unwrap();
+    assert!((found / whole - 1.0).abs() < 0.1, "{found}, not {whole}");
 }

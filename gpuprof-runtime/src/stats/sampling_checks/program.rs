@@ -1,7 +1,6 @@
 //! Runs a program: each call is decided on, timed or left out, and booked as a real one is.
 
 use std::num::NonZeroU32;
-use std::thread::{self, ThreadId};
 
 use rustc_hash::FxHashMap;
 
@@ -19,7 +18,7 @@ use crate::stats::host_totals::Totals;
 use crate::stats::path_counters::PathCounters;
 use crate::stats::path_ids::{CallPath, ROOT};
 use crate::stats::profile_inputs::ProfileInputs;
-use crate::stats::sampling_allowance::{Allowance, Spent};
+use crate::stats::sampling_allowance::Spent;
 use crate::stats::sampling_decisions::Decision;
 use crate::stats::site_counters::SiteCounters;
 use crate::stats::window_epoch::{self, WriterEpoch};
@@ -36,7 +35,7 @@ const COSTS: CallCosts = CallCosts {
 /// When the session began.
 const BEGAN_NS: u64 = 10_000_000_000;
 
-const SITES: [&Site; 4] = {
+pub(in crate::stats) const SITES: [&Site; 4] = {
     const fn meta(name: &'static str) -> Site {
         Site::new(Meta {
             path: || "program",
@@ -73,7 +72,7 @@ pub(super) struct Figure {
 
 /// A thread of the program.
 struct Thread {
-    id: ThreadId,
+    id: usize,
     writer: WriterEpoch,
     random: fastrand::Rng,
     spent: Spent,
@@ -121,10 +120,10 @@ impl<'a> Program<'a> {
         let epoch = window_epoch::current();
         let nodes = || (0..load.rows.len() as u32).map(|row| PathCounters::new(row + 1, counters));
         let threads = (0..load.threads).map(|number| Thread {
-            id: thread::current().id(),
+            id: number as usize,
             writer: WriterEpoch::new(WriterEpoch::owner(number as u32 + 1), epoch),
             random: fastrand::Rng::with_seed(seed.wrapping_mul(0x9E37_79B9) + number),
-            spent: Spent::NOTHING,
+            spent: Spent::default(),
             nodes: nodes().collect(),
         });
         let rates = SamplingRates::new();
@@ -174,7 +173,7 @@ impl<'a> Program<'a> {
             is_wanted = history.is_wanted;
             history
         };
-        let allowance = |session| Allowance::new(of.spent, session, now);
+        let allowance = |session| of.spent.allowance(session, now);
         let rate = self.rates.of_call(site, 0, history, allowance);
         if is_wanted && !rate.function.is_sampled() {
             of.nodes[row].sampling.take_wanted();
@@ -186,7 +185,7 @@ impl<'a> Program<'a> {
         }
         let (share, session) = self.rates.budget().unwrap();
         let cost_ns = f64::from(COSTS.timed_ns).max(OVERHEADS_PER_PAIR * EVENT_OVERHEAD_NS as f64);
-        of.spent = Allowance::new(of.spent, session, now).spend(cost_ns, share);
+        of.spent.spend(session, now, cost_ns, share);
         self.now += cost_ns as u64;
         decision
     }
