@@ -8,24 +8,22 @@
 //! parameters, which the body owns. It hands the span over to the future around it and yields once,
 //! before the user's code.
 
-use super::call_in_progress::{CallInProgress, NamedPosition};
+mod open_call;
+
+use self::open_call::{MeasuredCall, OpenCall, close, open};
+use super::call_in_progress::NamedPosition;
 use super::position::ParentPosition;
-use super::recording::{
-    begin_gpu_timing, count_dropped, measure_overhead, record_with_frame, valid_work,
-};
-use super::thread_state::{NodeError, ThreadState, with_thread};
-use super::time_line::EndedSpan;
+use super::recording::measure_overhead;
+use super::thread_state::with_thread;
 use crate::clock;
 use crate::collector::collector;
-use crate::cupti::call_stack::ProfiledCall;
-use crate::gpu::frame_stack::{Frame, FrameToken};
-use crate::gpu::{self, CallStreams, Streams};
+use crate::gpu::frame_stack::FrameToken;
+use crate::gpu::{self, Streams};
 use crate::nvtx::{OpenRange, Payload};
-use crate::os::own_work::OwnWork;
 use crate::recorder::Arguments;
 use crate::site::labels::LabelNumber;
 use crate::site::{Site, SiteFlags};
-use crate::stats::ended_call::{CallRecord, GpuOutcome, StatedWork, UntimedReason};
+use crate::stats::ended_call::StatedWork;
 use crate::stats::path_counters::PathCounters;
 
 /// The span of one call of an async function. It begins at the first poll.
@@ -54,41 +52,6 @@ struct CreatedCall {
     /// `None`: only an NVTX range.
     measured: Option<MeasuredCall>,
     payload: Option<Payload>,
-}
-
-#[derive(Debug)]
-struct MeasuredCall {
-    /// `None`: it is not GPU-timed.
-    streams: Option<CallStreams>,
-    work: StatedWork,
-    /// CUPTI's records are attributed to it.
-    correlates: bool,
-    /// `None`: the call is not on the time line, or only from a later poll on.
-    arguments: Option<Arguments>,
-}
-
-/// A call between its first poll and its end.
-#[derive(Debug)]
-struct OpenCall {
-    site: &'static Site,
-    label: LabelNumber,
-    /// The path of the span in which the first poll ran.
-    parent: u32,
-    path: u32,
-    started: u64,
-    busy_ticks: u64,
-    nested_ticks: u64,
-    gpu: Option<Box<gpu::OpenSpan>>,
-    work: StatedWork,
-    profiled: Option<ProfiledCall>,
-    /// It began inside a call that sampling left out.
-    is_left_out: bool,
-    /// Sampling had decided on no call around it.
-    is_outermost: bool,
-    /// For the first poll on the time line.
-    arguments: Option<Arguments>,
-    /// If anybody has asked for it: see [`current`](super::thread_state::current_span::current).
-    as_value: Option<CallInProgress>,
 }
 
 /// One poll of a future, while it runs.
@@ -259,107 +222,6 @@ impl AsyncSpan {
     }
 }
 
-impl OpenCall {
-    /// A poll begins on this thread.
-    fn resume(&mut self, thread: &ThreadState) {
-        if self.is_left_out || self.gpu.is_some() {
-            thread.set_left_out(self.is_left_out);
-        }
-        if self.is_untimed() {
-            thread.begin_untimed();
-        } else if let Some(gpu) = &mut self.gpu {
-            gpu.resume(thread.untimed_begun());
-        }
-    }
-
-    /// The poll ends.
-    fn pause(&mut self, thread: &ThreadState) {
-        if self.is_untimed() {
-            thread.end_untimed();
-        } else if let Some(gpu) = &mut self.gpu {
-            gpu.pause(thread.untimed_begun());
-        }
-    }
-
-    /// Its path in the counters of the thread that polls it, if it is an outermost one.
-    fn outermost(&self, thread: &ThreadState) -> Option<&'static PathCounters> {
-        let has_decided = self.is_outermost && self.gpu.is_some();
-        let node = || thread.node(self.parent, self.site, self.label).ok();
-        has_decided.then(node).flatten()
-    }
-
-    /// Puts a poll on the time line.
-    #[cold]
-    fn record_poll(&mut self, thread: &ThreadState, started: u64, ended: u64) {
-        let span = EndedSpan {
-            path: self.path,
-            started,
-            ended,
-            gpu_call: self.gpu.as_ref().map_or(0, |gpu| gpu.call_number()),
-        };
-        let arguments = self.arguments.take().filter(|own| !own.is_empty());
-        thread.with_recorder(|recorder| recorder.record(&span, arguments));
-    }
-
-    fn is_untimed(&self) -> bool {
-        let of_gpu = || self.gpu.as_ref().and_then(|gpu| gpu.untimed_reason());
-        self.is_left_out || of_gpu().is_some()
-    }
-}
-
-fn open(site: &'static Site, label: LabelNumber, measured: MeasuredCall) -> Option<OpenCall> {
-    let _own = OwnWork::begin();
-    with_thread(|thread| {
-        let parent = thread.path();
-        let node = thread
-            .node(parent, site, label)
-            .map_err(|error| count_dropped(thread, error))
-            .ok()?;
-        let is_inside_left_out = thread.is_left_out() && !measured.correlates;
-        let is_left_out = is_inside_left_out && measured.streams.is_some();
-        let mut streams = measured.streams;
-        if is_left_out && let Some(unused) = streams.take() {
-            thread.with_gpu(|gpu| gpu.give_back(unused));
-        }
-        let is_outermost = thread.is_outside();
-        let gpu = streams.and_then(|streams| {
-            let rate = thread.rate(site, node);
-            let begin = |gpu: &mut gpu::GpuThread| {
-                let streams = (streams, rate);
-                begin_gpu_timing(&collector().gpu, gpu, streams, site, node.path, true)
-            };
-            measure_overhead(thread, clock::now(), begin).and_then(|(open, _)| open)
-        });
-        let reason = gpu.as_ref().and_then(|gpu| gpu.untimed_reason());
-        if reason.is_some_and(UntimedReason::is_by_sampling) {
-            thread.sampling.miss(site, node);
-        }
-        let begin_call = || {
-            thread
-                .with_gpu(|gpu| gpu.begin_call(site, node.path))
-                .flatten()
-        };
-        let started = clock::now();
-        node.begin_async(started);
-        Some(OpenCall {
-            site,
-            label,
-            parent,
-            path: node.path,
-            started,
-            busy_ticks: 0,
-            nested_ticks: 0,
-            gpu,
-            work: valid_work(thread, &measured.work),
-            profiled: measured.correlates.then(begin_call).flatten(),
-            is_left_out,
-            is_outermost,
-            arguments: measured.arguments,
-            as_value: None,
-        })
-    })
-}
-
 /// The call ends: its future completed or was dropped.
 impl Drop for AsyncSpan {
     fn drop(&mut self) {
@@ -368,46 +230,4 @@ impl Drop for AsyncSpan {
         }
         self.range.close();
     }
-}
-
-fn close(open: OpenCall) {
-    let _own = OwnWork::begin();
-    let ended = clock::now();
-    if let Some(as_value) = &open.as_value {
-        as_value.end();
-    }
-    let mut call = CallRecord {
-        started: open.started,
-        cpu_ticks: open.busy_ticks,
-        nested_ticks: open.nested_ticks,
-        wall_ticks: Some(ended.saturating_sub(open.started)),
-        outcome: match open.is_left_out {
-            true => GpuOutcome::Untimed(UntimedReason::LeftOut),
-            false => GpuOutcome::NoStream,
-        },
-        work: &open.work,
-        gpu_call: 0,
-    };
-    let frame = Frame {
-        gpu: open.gpu,
-        call: open.profiled,
-    };
-    with_thread(|thread| {
-        // The thread may have no node for this path yet.
-        let node = thread.node(open.parent, open.site, open.label);
-        let recorded = node.and_then(|node| {
-            if open.is_outermost && frame.gpu.is_some() {
-                node.watch_outliers(open.busy_ticks, node);
-            }
-            let recorded = match (&frame.gpu, &frame.call) {
-                (None, None) => node.record(&call, thread.writer()),
-                _ => record_with_frame(thread, node, &mut call, ended, |_| Some(frame)),
-            };
-            recorded.then_some(()).ok_or(NodeError::ThreadEnded)
-        });
-        if let Err(error) = recorded {
-            collector().end_unrecorded_future(open.path, open.started);
-            count_dropped(thread, error);
-        }
-    });
 }

@@ -23,8 +23,8 @@ struct SummedSpans {
     /// The part of it of calls that sampling left out, and what timed ones represent of it.
     unseen_ns: f64,
     represented_ns: f64,
-    /// What the sample has no sums of: spans nested in one that has not ended, and paths of which no
-    /// call is timed.
+    /// What the sample has no sums of: spans nested in one that has not ended, and paths of which
+    /// no call is timed.
     without_sums_ns: f64,
     is_estimated: bool,
     may_overlap: bool,

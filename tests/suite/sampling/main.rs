@@ -5,6 +5,7 @@ mod calls_left_out;
 mod confidence_intervals;
 mod default_rows;
 mod fixed_rate;
+mod program_loads;
 mod rates_over_time;
 mod untimed_neighbours;
 
@@ -19,5 +20,6 @@ fn main() -> ExitCode {
         fixed_rate::MODULE,
         confidence_intervals::MODULE,
         default_rows::MODULE,
+        program_loads::MODULE,
     ])
 }
