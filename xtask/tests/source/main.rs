@@ -1,10 +1,11 @@
 //! Rules that hold for every source file: imports go one way and never in a circle, unsafe code is
-//! found in few rooms, and files have a readable size.
+//! found in few rooms, random numbers are gpuprof's own, and files have a readable size.
 
 mod file_sizes;
 mod imports;
 mod layers;
 mod parse_modules;
+mod random_numbers;
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -79,6 +80,14 @@ fn files_have_a_readable_size() {
     expect_none(
         &file_sizes::oversized(repository()),
         "at most 400 lines of 100 columns",
+    );
+}
+
+#[test]
+fn random_numbers_are_not_drawn_from_the_programs_generator() {
+    expect_none(
+        &random_numbers::of_the_program(repository()),
+        "only fastrand's Rng, made by gpuprof_runtime::os::random or with a seed",
     );
 }
 
