@@ -1,9 +1,11 @@
 //! Rules that hold for every source file: imports go one way and never in a circle, unsafe code is
-//! found in few rooms, random numbers are gpuprof's own, and files have a readable size.
+//! found in few rooms, random numbers are gpuprof's own, files have a readable size, and links of
+//! Markdown files lead somewhere.
 
 mod file_sizes;
 mod imports;
 mod layers;
+mod markdown_links;
 mod parse_modules;
 mod random_numbers;
 
@@ -88,6 +90,14 @@ fn random_numbers_are_not_drawn_from_the_programs_generator() {
     expect_none(
         &random_numbers::of_the_program(repository()),
         "only fastrand's Rng, made by gpuprof_runtime::os::random or with a seed",
+    );
+}
+
+#[test]
+fn links_lead_to_files_and_headings() {
+    expect_none(
+        &markdown_links::dead(repository()),
+        "no link to a file or heading that does not exist",
     );
 }
 
