@@ -9,6 +9,13 @@ use gpuprof::gpu_profile;
 
 use crate::loop_under_test::{Function, body};
 
+// The file itself, because the runtime exports no part of it.
+#[path = "../../gpuprof-runtime/src/os/own_work.rs"]
+#[expect(dead_code, reason = "a row needs only the guard")]
+mod own_work;
+
+use own_work::OwnWork;
+
 /// A read of the counter behind profilers' clocks, without a barrier.
 #[inline(always)]
 fn counter() -> u64 {
@@ -61,11 +68,26 @@ fn span_cpu(argument: u64) -> u64 {
     body(argument)
 }
 
+/// The re-entry guard of a call with a stream: the check at its start, then gpuprof's own work at
+/// its start and at its end.
+#[inline(never)]
+fn guard(argument: u64) -> u64 {
+    if own_work::is_here() {
+        own_work::count_skipped();
+        return body(argument);
+    }
+    drop(black_box(OwnWork::begin()));
+    let result = body(argument);
+    drop(black_box(OwnWork::begin()));
+    result
+}
+
 /// The rows that need only this process, by name.
-pub(crate) const ROWS: [(&str, Function); 5] = [
+pub(crate) const ROWS: [(&str, Function); 6] = [
     ("nothing", nothing),
     ("raw-tsc", raw_tsc),
     ("instant", instant),
     ("span", span),
     ("span-cpu", span_cpu),
+    ("guard", guard),
 ];

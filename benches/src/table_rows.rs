@@ -129,7 +129,7 @@ const fn shared(name: &'static str, label: &'static str) -> Case {
 }
 
 /// Every row, in table order.
-pub(crate) const CASES: [Case; 23] = [
+pub(crate) const CASES: [Case; 24] = [
     cpu("nothing", "nothing", "nothing", PLAIN),
     cpu("raw-tsc", "two raw TSC reads", "raw-tsc", PLAIN),
     cpu("instant", "two Instant reads", "instant", PLAIN),
@@ -138,6 +138,7 @@ pub(crate) const CASES: [Case; 23] = [
     cpu("filter-hit", "gpuprof, filter hit", "span", HIT),
     cpu("filter-miss", "gpuprof, filter miss", "span", MISS),
     cpu("time-line", "gpuprof, on a time line", "span", TIME_LINE),
+    cpu("guard", "re-entry guard alone", "guard", PLAIN),
     cpu("off", "GPUPROF=off", "span", OFF),
     cpu("switched-off", "feature off", "span", SWITCHED_OFF),
     cpu(

@@ -37,6 +37,7 @@ fn a_short_run_has_every_row_and_judges_no_time() {
         "gpuprof, filter hit",
         "gpuprof, filter miss",
         "gpuprof, on a time line",
+        "re-entry guard alone",
         "GPUPROF=off",
         "feature off",
         "hotpath #[measure]",
@@ -55,7 +56,7 @@ fn a_short_run_has_every_row_and_judges_no_time() {
     let times = outcome["times"].as_array().expect("times");
     // The program without gpuprof belongs to another build and may be missing.
     let here = |time: &&Value| time["name"] != "switched-off" && time["name"] != "nothing-there";
-    assert_eq!(times.iter().filter(here).count(), 4 * 21, "{text}");
+    assert_eq!(times.iter().filter(here).count(), 4 * 22, "{text}");
     for promise in outcome["promises"].as_array().expect("promises") {
         let judged = promise["verdict"] == "pass" || promise["verdict"] == "fail";
         assert!(!judged || promise["strict"] == true, "{promise}");

@@ -1,5 +1,6 @@
 //! Random numbers of gpuprof's own. fastrand's global functions, `Rng::new` and `Rng::default` draw
-//! from the thread's generator, which is the program's: `clippy.toml` forbids them.
+//! from the thread's generator, which is the program's: `clippy.toml` and a test of the sources,
+//! `xtask/tests/source`, forbid them.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::OnceLock;

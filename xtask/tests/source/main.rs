@@ -1,10 +1,13 @@
 //! Rules that hold for every source file: imports go one way and never in a circle, unsafe code is
-//! found in few rooms, and files have a readable size.
+//! found in few rooms, random numbers are gpuprof's own, files have a readable size, and links of
+//! Markdown files lead somewhere.
 
 mod file_sizes;
 mod imports;
 mod layers;
+mod markdown_links;
 mod parse_modules;
+mod random_numbers;
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -79,6 +82,22 @@ fn files_have_a_readable_size() {
     expect_none(
         &file_sizes::oversized(repository()),
         "at most 400 lines of 100 columns",
+    );
+}
+
+#[test]
+fn random_numbers_are_not_drawn_from_the_programs_generator() {
+    expect_none(
+        &random_numbers::of_the_program(repository()),
+        "only fastrand's Rng, made by gpuprof_runtime::os::random or with a seed",
+    );
+}
+
+#[test]
+fn links_lead_to_files_and_headings() {
+    expect_none(
+        &markdown_links::dead(repository()),
+        "no link to a file or heading that does not exist",
     );
 }
 
