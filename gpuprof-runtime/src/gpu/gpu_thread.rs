@@ -73,8 +73,8 @@ impl GpuThread {
         self.costs.count(ticks.min(clock::long_ticks()), is_unusual);
     }
 
-    /// How many calls the innermost one on which sampling has decided represents; 0 if it is left
-    /// out. `None`: there is no such call.
+    /// As if the innermost call on which sampling has decided stood for how many calls inside it are
+    /// drawn; 0 if it is left out. `None`: there is no such call.
     #[inline]
     pub(crate) fn weight_around(&self) -> Option<u32> {
         let around = match self.has_open() {
@@ -82,7 +82,7 @@ impl GpuThread {
             false => None,
         };
         around.map(|decision| match decision.is_timed {
-            true => decision.draw.weight,
+            true => decision.inside,
             false => 0,
         })
     }
@@ -194,7 +194,7 @@ impl GpuThread {
     /// Whether sampling takes a call.
     #[inline]
     pub(super) fn decide(&mut self, rate: CallRate) -> Decision {
-        if !self.has_open() && rate.session <= 1 && !rate.function.is_sampled() {
+        if !self.has_open() && rate.session <= 1 && rate.function.is_every_call() {
             return Decision::ALL;
         }
         let outer = self.decision_around();

@@ -15,8 +15,8 @@ use crate::stats::window_epoch::WriterEpoch;
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct ThreadSampling {
-    /// How many calls the innermost one represents on which sampling has decided; 0 if it is left
-    /// out. `None`: there is no such call.
+    /// Calls are drawn as if the innermost one around them stood for so many; 0 if it is left out.
+    /// `None`: sampling has decided on no call around them.
     weight: Cell<Option<u32>>,
     /// The path of the outermost call with a stream.
     outermost: Cell<Option<&'static PathCounters>>,
@@ -40,7 +40,7 @@ impl ThreadSampling {
         }
     }
 
-    /// The innermost call on which sampling has decided represents so many.
+    /// The innermost call on which sampling has decided has this `weight`.
     #[inline]
     pub(super) fn note(&self, weight: Option<u32>) {
         self.weight.set(weight);

@@ -215,8 +215,14 @@ impl SamplingRates {
         if one_in == 1 {
             return FunctionRate::EVERY_CALL;
         }
+        let history = history();
+        let most = self.most_one_in(one_in, &history, allowance);
         FunctionRate::Adaptive {
-            one_in: one_in.min(self.most_one_in(one_in, &history(), allowance)),
+            one_in: one_in.min(most),
+            inside: match history.is_wanted {
+                true => one_in,
+                false => one_in.min(most),
+            },
             asks: rate & WITHOUT_QUERIES == 0,
         }
     }

@@ -39,6 +39,9 @@ pub(crate) enum FunctionRate {
     /// With whatever was drawn around it.
     Adaptive {
         one_in: u32,
+        /// Calls inside are drawn as if the call stood for so many: for more than `one_in` if it is
+        /// timed for the sake of a path inside it.
+        inside: u32,
         /// The driver is asked whether a call that is left out is captured.
         asks: bool,
     },
@@ -47,6 +50,7 @@ pub(crate) enum FunctionRate {
 impl FunctionRate {
     pub(crate) const EVERY_CALL: Self = Self::Adaptive {
         one_in: 1,
+        inside: 1,
         asks: true,
     };
 
@@ -54,6 +58,12 @@ impl FunctionRate {
     pub(crate) fn is_sampled(self) -> bool {
         let (Self::Stated(n) | Self::Adaptive { one_in: n, .. }) = self;
         n > 1
+    }
+
+    /// Whether nothing is drawn for a call, nor because of it for calls inside.
+    #[inline]
+    pub(crate) fn is_every_call(self) -> bool {
+        !self.is_sampled() && self.inside() <= 1
     }
 
     /// Whether the driver is asked about a call that is left out.
@@ -68,6 +78,14 @@ impl FunctionRate {
         match self {
             Self::Stated(n) => n,
             Self::Adaptive { one_in, .. } => one_in.div_ceil(weight.max(1)),
+        }
+    }
+
+    #[inline]
+    fn inside(self) -> u32 {
+        match self {
+            Self::Stated(_) => 1,
+            Self::Adaptive { inside, .. } => inside,
         }
     }
 }
@@ -88,6 +106,8 @@ pub(crate) struct Decision {
     pub(crate) is_timed: bool,
     /// How many calls each timed one stands for by its own draw.
     pub(crate) own_weight: u32,
+    /// Calls inside are drawn as if it stood for so many.
+    pub(crate) inside: u32,
     /// How many calls it represents if it is captured: those that did not ask the driver.
     pub(crate) stands_for: u32,
     /// The same for a call inside it that asks.
@@ -100,6 +120,7 @@ impl Decision {
     pub(crate) const ALL: Self = Self {
         is_timed: true,
         own_weight: 1,
+        inside: 1,
         stands_for: 1,
         stands_for_inside: 1,
         draw: SamplingDraw::UNSAMPLED,
@@ -116,7 +137,7 @@ impl Decision {
         } = rate;
         let outer = outer.unwrap_or_else(|| Self::draw(random, session, false));
         let mut draw = outer.draw;
-        let again = Self::draw(random, function.one_in_inside(draw.weight), is_drawn);
+        let again = Self::draw(random, function.one_in_inside(outer.inside), is_drawn);
         if draw.weight == 1 {
             draw = again.draw;
         } else {
@@ -134,6 +155,7 @@ impl Decision {
         Self {
             is_timed: outer.is_timed && again.is_timed,
             own_weight: again.own_weight,
+            inside: (outer.inside.saturating_mul(again.own_weight)).max(function.inside()),
             stands_for,
             stands_for_inside,
             draw,
@@ -149,6 +171,7 @@ impl Decision {
         Self {
             is_timed: is_drawn || random.u32(..n) == 0,
             own_weight: n,
+            inside: n,
             stands_for: 1,
             stands_for_inside: 1,
             draw: SamplingDraw {

@@ -8,7 +8,7 @@ use gpuprof::profile::{LabelStats, Profile};
 use gpuprof::{Session, gpu_profile};
 use support::suite::Module;
 use support::tests;
-use support::{World, assert_consistent, function, gpu};
+use support::{World, assert_consistent, executor, function, gpu};
 
 use crate::automatic_rate::{settle, with_event_overhead};
 
@@ -17,6 +17,7 @@ pub(crate) const MODULE: Module = Module::new(
     &[tests![
         equal_layers_have_equal_rows,
         a_rare_row_is_marked_and_not_zero,
+        rare_calls_are_timed_also_inside_a_with_stream_and_a_future,
         a_row_of_which_all_calls_are_timed_is_exact,
     ]],
 );
@@ -97,6 +98,41 @@ fn a_rare_row_is_marked_and_not_zero() {
     // At least the mean of the function, which stands for a path of which too little is known.
     assert!(rare.gpu_total_ns >= Some(40 * LAYER_NS), "{rare:?}");
     assert_eq!(row(&profile, "0").1, LAYER_NS);
+}
+
+/// Outermost, with the rare calls inside.
+#[gpu_profile]
+async fn answer(w: &World, stream: &Arc<CudaStream>, is_rare: bool) {
+    request(w, stream, is_rare);
+}
+
+fn rare_calls_are_timed_also_inside_a_with_stream_and_a_future() {
+    let w = with_event_overhead();
+    let is_rare = |at: u64| at % 20 == 19 && at > 2_000;
+    let timed = |profile: Profile| {
+        let of_rare = |row: &&LabelStats| row.label == "1";
+        let labels = &function(&profile, "layer").labels;
+        let gpu = labels.iter().find(of_rare).and_then(|row| row.gpu.as_ref());
+        gpu.map_or(0, |gpu| gpu.timed_calls)
+    };
+    let idle = || w.cpu(1_000_000);
+    let alone = timed(run(&w, 4_000, |at| {
+        idle();
+        request(&w, &w.gpu.stream, is_rare(at));
+    }));
+    let inside = timed(run(&w, 4_000, |at| {
+        idle();
+        let stream = Arc::clone(&w.gpu.stream);
+        gpuprof::with_stream(&stream, || request(&w, &w.gpu.stream, is_rare(at)));
+    }));
+    let in_future = timed(run(&w, 4_000, |at| {
+        idle();
+        executor::run(&w, answer(&w, &w.gpu.stream, is_rare(at)), 0);
+    }));
+    let enough = 10..=40;
+    for timed in [alone, inside, in_future] {
+        assert!(enough.contains(&timed), "{alone}, {inside}, {in_future}");
+    }
 }
 
 fn a_row_of_which_all_calls_are_timed_is_exact() {

@@ -177,7 +177,9 @@ fn intervals_hold_the_truth_and_estimates_are_right_on_average() {
 
 /// The time of a function's outermost calls.
 fn of_function(load: &Load, name: &str, truth_ns: &[u64]) -> u64 {
-    let site = ["a", "b", "c", "d"].iter().position(|known| name.ends_with(known));
+    let site = ["a", "b", "c", "d"]
+        .iter()
+        .position(|known| name.ends_with(known));
     let site = site.expect("a function") as u32;
     let rows = load.rows.iter().zip(truth_ns).filter(|(row, _)| {
         let is_nested = row
