@@ -73,8 +73,8 @@ impl GpuThread {
         self.costs.count(ticks.min(clock::long_ticks()), is_unusual);
     }
 
-    /// As if the innermost call on which sampling has decided stood for how many calls inside it are
-    /// drawn; 0 if it is left out. `None`: there is no such call.
+    /// As if the innermost call on which sampling has decided stood for so many, calls inside it
+    /// are drawn; 0 if it is left out. `None`: there is no such call.
     #[inline]
     pub(crate) fn weight_around(&self) -> Option<u32> {
         let around = match self.has_open() {
