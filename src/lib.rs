@@ -342,6 +342,11 @@ pub use implementation::{
 /// move { … })`, which is what `async_trait` writes, or `async move { … }` with the return type
 /// `impl Future`; its span begins when the function is called.
 ///
+/// In the call tree the span stays where it began, whichever function or thread polls the future
+/// later, and the calls of each poll are nested in it. GPU time is nested by stream: on a stream
+/// of the future these calls are nested in the future, on any other stream in the span around the
+/// poll.
+///
 /// An `async fn` becomes a function that returns `impl Future`, as in the compiler's own
 /// translation: it is `Send` for the same arguments and drops its parameters in the same order, and
 /// its future is larger by some 32 bytes. With return type `!`, with `#[must_use]`, or above
