@@ -145,7 +145,7 @@ fn exclusive_times_are_covered(profile: &Profile, division: &Division, broken: &
     for (what, exclusive) in sums {
         if exclusive as f64 > covered + SUM_ERROR_NS {
             broken.push(format!(
-                "calls have {covered:.1} ns of their streams; exclusive times of {what}: {exclusive} ns"
+                "calls have {covered:.1} ns of their streams; exclusive in {what}: {exclusive} ns"
             ));
         }
     }
