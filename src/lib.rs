@@ -317,8 +317,7 @@ pub use implementation::{
 /// that macros make, and items with a `#[gpu_profile(…)]` of their own, which replaces the block's.
 /// A `stream` that mentions `self` does not apply to functions without `self`. A `crate` path must
 /// be valid in nested modules too, so begin it with `crate::` or `::`. A module in a file of its
-/// own (`mod name;`) can neither be annotated nor be in such a block, because the compiler does not
-/// pass files to attributes.
+/// own (`mod name;`) can neither be annotated nor be in such a block: attributes see no other file.
 ///
 /// ```
 /// # use gpuprof::gpu_profile;
@@ -340,7 +339,9 @@ pub use implementation::{
 /// CPU time is the time inside polls. The span of an `async fn` begins at its first poll. A
 /// function without `async` is measured in the same way if its last expression is `Box::pin(async
 /// move { … })`, which is what `async_trait` writes, or `async move { … }` with the return type
-/// `impl Future`; its span begins when the function is called.
+/// `impl Future`; its span begins when the function is called. In the call tree it stays where it
+/// began, wherever the future is polled later, and holds the calls of each poll. Their GPU time is
+/// nested in it on the streams of the future, and in the span around the poll on any other one.
 ///
 /// An `async fn` becomes a function that returns `impl Future`, as in the compiler's own
 /// translation: it is `Send` for the same arguments and drops its parameters in the same order, and
@@ -356,8 +357,7 @@ pub use implementation::{
 ///
 /// # Limits
 ///
-/// A `const fn` cannot be profiled. On a `trait`, the attribute goes on the methods that have a
-/// body.
+/// A `const fn` cannot be profiled. In a `trait`, the attribute goes on methods that have a body.
 pub use gpuprof_macros::gpu_profile;
 
 /// What generated code uses; not public.

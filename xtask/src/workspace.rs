@@ -117,13 +117,19 @@ pub(crate) fn succeed(command: &mut Command) -> Result<(), String> {
     }
 }
 
+/// Which random programs and files tests draw; a run prints it.
+const SEED: &str = "GPUPROF_TEST_SEED";
+
+/// Whether an environment variable could change a test run, other than by its seed.
+fn changes_tests(name: &str) -> bool {
+    let is_setting = name == "GPUPROF" || name.starts_with("GPUPROF_");
+    (is_setting && name != SEED) || name.starts_with("NVTX_INJECTION")
+}
+
 /// Removes from the environment what could change a test run.
 pub(crate) fn neutral(command: &mut Command) {
-    let ours = |name: &str| {
-        name == "GPUPROF" || name.starts_with("GPUPROF_") || name.starts_with("NVTX_INJECTION")
-    };
     for (name, _) in env::vars_os() {
-        if name.to_str().is_some_and(ours) {
+        if name.to_str().is_some_and(changes_tests) {
             command.env_remove(name);
         }
     }
@@ -162,6 +168,13 @@ pub(crate) fn runs(program: &str, arguments: &[&str]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn tests_have_their_seed_and_no_setting() {
+        let removed = ["GPUPROF", "GPUPROF_SAMPLE", "NVTX_INJECTION64_PATH"];
+        assert!(removed.into_iter().all(changes_tests));
+        assert!(!["GPUPROF_TEST_SEED", "PATH"].into_iter().any(changes_tests));
+    }
 
     #[test]
     fn tests_and_examples_are_read_from_metadata() {

@@ -13,7 +13,6 @@ use crate::gpu::stream::span_streams::{SpanStream, SpanStreams};
 use crate::stats::ended_call::{GpuOutcome, UntimedReason};
 use crate::stats::path_ids::ROOT;
 use crate::stats::sampling_decisions::Decision;
-use crate::stats::window_epoch;
 
 /// A span that is open on this thread, or a `with_stream`.
 #[derive(Debug)]
@@ -37,6 +36,9 @@ pub(crate) struct OpenSpan {
     pub(super) host_ticks: Option<u64>,
     /// How much of its device's pool was in use at its start, if that is watched.
     pub(super) pool: Option<PoolUse>,
+    /// It ends in another window than it began in: it has its share of the stream's time, and is
+    /// booked in no window.
+    pub(super) is_crossed: bool,
     /// Its event pairs are of the share for async calls.
     pub(super) is_async: bool,
     /// The thread on which the last poll ended, and how many untimed calls had begun there.
@@ -80,6 +82,7 @@ impl OpenSpan {
             inherited_at: None,
             host_ticks: None,
             pool: None,
+            is_crossed: false,
             is_async: false,
             paused: None,
             has_untimed_between: false,
@@ -93,6 +96,7 @@ impl OpenSpan {
         self.decision = None;
         (self.inherited_at, self.host_ticks) = (None, None);
         self.pool = None;
+        self.is_crossed = false;
         self.is_async = false;
         self.thread = None;
         self.lender = None;
@@ -100,11 +104,21 @@ impl OpenSpan {
     }
 
     /// The number of the call on the time line: that of its span on the first stream; 0 if it is
-    /// not timed.
+    /// not timed, or in no window.
     #[inline]
     pub(crate) fn call_number(&self) -> u64 {
-        let first = self.streams.first().and_then(|stream| stream.timed);
+        let first = self.streams.first().filter(|_| !self.is_crossed);
+        let first = first.and_then(|stream| stream.timed);
         first.map_or(0, |timed| timed.key.call_number())
+    }
+
+    /// What became of the call, once its end events are recorded.
+    #[inline]
+    pub(crate) fn outcome(&self) -> GpuOutcome {
+        match self.is_crossed {
+            true => GpuOutcome::Untimed(UntimedReason::CrossedReset),
+            false => GpuOutcome::Submitted,
+        }
     }
 
     /// Why the call goes untimed, unless it is captured.
@@ -179,13 +193,9 @@ impl OpenSpan {
             && streams.any(|stream| stream.shared.stream == Stream::PER_THREAD)
     }
 
-    /// The stream on which this span is timed that is the same as `other`. `None`: there is none,
-    /// or it will have no time in this window, as one that began before a reset.
+    /// The stream on which this span is timed that is the same as `other`.
     #[inline]
     pub(super) fn timed_on(&self, other: &ThreadStream) -> Option<&SpanStream> {
-        if self.epoch != window_epoch::current() {
-            return None;
-        }
         let mut streams = self.streams.iter();
         streams.find(|stream| stream.timed.is_some() && stream.shared.is_same_stream(other))
     }

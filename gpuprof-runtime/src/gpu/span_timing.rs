@@ -145,7 +145,7 @@ impl Timing {
     }
 
     /// Records the end event: [`submit`](Self::submit) sends the call to the resolver once it is
-    /// recorded in the counters.
+    /// recorded in the counters, with [`OpenSpan::outcome`].
     ///
     /// # Errors
     /// If the call has no time. The entry is used again.
@@ -159,7 +159,7 @@ impl Timing {
         match record_end(thread, &mut open, epoch) {
             Ok(()) => {
                 thread.costs.doing = Doing::Recording;
-                if open.pool.is_some() {
+                if open.pool.is_some() && !open.is_crossed {
                     self.read_pool_at_end(&mut open);
                 }
                 Ok(open)
@@ -210,6 +210,7 @@ fn span_end(timed: TimedSpan, open: &OpenSpan, call: &CallRecord<'_>, costs: Cal
         inherited_host_ticks: open.host_ticks,
         cpu_ticks: call.cpu_ticks,
         costs,
+        is_crossed: open.is_crossed,
         has_untimed_between: open.has_untimed_between,
     }
 }
@@ -296,10 +297,16 @@ fn record_end(thread: &GpuThread, open: &mut OpenSpan, epoch: u32) -> Result<(),
     if open.is_on_another_stream(thread.id) {
         return Err(GpuOutcome::Untimed(UntimedReason::StreamUnsafe));
     }
-    if open.epoch != epoch {
-        // Its time, and that of the spans inside it, would belong to both windows.
-        return Err(GpuOutcome::Untimed(UntimedReason::CrossedReset));
-    }
+    // Its time, and that of the spans inside it, would belong to both windows. It ends at the
+    // resolver, as others may share the stream's time with it.
+    open.is_crossed = open.epoch != epoch;
+    record_end_events(thread, open).map_err(|outcome| match open.is_crossed {
+        true => GpuOutcome::Untimed(UntimedReason::CrossedReset),
+        false => outcome,
+    })
+}
+
+fn record_end_events(thread: &GpuThread, open: &mut OpenSpan) -> Result<(), GpuOutcome> {
     thread.check_lender(open)?;
     let inherited_at = open.inherited_at;
     open.host_ticks = inherited_at.map(|began| clock::now().saturating_sub(began));

@@ -119,7 +119,7 @@ pub(super) fn record_with_frame(
             None => Err(GpuOutcome::NoStream),
         };
         call.outcome = match &ended {
-            Ok(_) => GpuOutcome::Submitted,
+            Ok(open) => open.outcome(),
             Err(outcome) => *outcome,
         };
         // The call is recorded before its sample is submitted, so that no profile has a GPU time

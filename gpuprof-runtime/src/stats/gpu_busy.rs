@@ -2,9 +2,10 @@
 //!
 //! A span counts if it is nested in no timed span of its stream. While a device has one stream and
 //! spans do not overlap, the sum of these is their union. Otherwise the union is made of the spans
-//! whose place is known ([`SpanPlace`]). Under sampling the sum is estimated as the total of a
-//! row is, and sampled spans that may overlap others, whose place is not read, make it an
-//! upper bound. A span that has not ended counts with the spans nested in it.
+//! whose place is known ([`SpanPlace`]), each with its whole interval: a span that shared its time
+//! may have shared it with one that is booked in another window, or in none. Under sampling the sum
+//! is estimated as the total of a row is, and sampled spans that may overlap others, whose place is
+//! not read, make it an upper bound. A span that has not ended counts with the spans nested in it.
 //!
 //! [`SpanPlace`]: super::busy_union::SpanPlace
 

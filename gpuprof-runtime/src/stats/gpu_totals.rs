@@ -163,7 +163,8 @@ pub(crate) struct TimedCall {
     pub(crate) inherits: bool,
     /// It may have had nothing to do on the GPU.
     pub(crate) may_be_host: bool,
-    /// [`SpanPlace::At`] only if it is not nested and stands for itself alone.
+    /// [`SpanPlace::At`] only if it stands for itself alone. If it is for a nested span, it is for
+    /// the spans around it.
     pub(crate) place: SpanPlace,
     pub(crate) draw: SamplingDraw,
 }
@@ -191,7 +192,7 @@ pub(crate) struct GpuTotals {
     pub(crate) nodes: FxHashMap<(u32, u32), GpuPathTotals>,
     /// By path and the path of the enclosing timed span, or `ROOT`.
     pub(crate) nested: FxHashMap<(u32, u32), SampledSum>,
-    /// The spans that are nested in no resolved one and have no place.
+    /// The spans without a place that are nested in no resolved one.
     pub(crate) summed: SummedTimes,
     /// By device: the spans whose place among those of other streams is known.
     pub(crate) placed: FxHashMap<u32, BusyUnion>,

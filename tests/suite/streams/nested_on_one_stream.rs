@@ -7,16 +7,18 @@ use std::thread;
 use cudarc::driver::sys::CUgraphInstantiate_flags as Flags;
 use cudarc::driver::{CudaContext, CudaStream};
 use gpuprof::gpu_profile;
+use support::executor::{pause, poll};
 use support::graph_capture::CAPTURE_MODE;
 use support::suite::Module;
 use support::tests;
-use support::{function, gpu_times, world};
+use support::{function, gpu_times, node, world};
 
 pub(crate) const MODULE: Module = Module::new(
     module_path!(),
     &[tests![
         the_time_of_a_nested_call_that_goes_untimed_is_shared_once,
         calls_nested_on_one_stream_of_two_owners_are_subtracted,
+        what_a_poll_runs_is_nested_in_the_future_or_in_the_call_around_the_poll,
     ]],
 );
 
@@ -40,6 +42,12 @@ fn third(_stream: &Arc<CudaStream>, inside: impl FnOnce()) {
 #[gpu_profile]
 fn fourth(_stream: &Arc<CudaStream>, inside: impl FnOnce()) {
     inside();
+}
+
+#[gpu_profile]
+async fn begun_in_first(_stream: &Arc<CudaStream>, later: impl FnOnce()) {
+    pause().await;
+    later();
 }
 
 fn the_time_of_a_nested_call_that_goes_untimed_is_shared_once() {
@@ -91,5 +99,36 @@ fn calls_nested_on_one_stream_of_two_owners_are_subtracted() {
         let profile = w.finish(session);
         assert_eq!(gpu_times(&profile, "second"), (2, 5 * MS, 5 * MS));
         assert_eq!(gpu_times(&profile, "first"), (1, 8 * MS, 3 * MS));
+    }
+}
+
+/// The future is begun in one call and polled in another one.
+fn what_a_poll_runs_is_nested_in_the_future_or_in_the_call_around_the_poll() {
+    let w = world();
+    let (a, b) = (&w.gpu.stream, &w.gpu.another_stream());
+    let session = w.session();
+    let mut future = Box::pin(begun_in_first(a, || {
+        third(a, || w.gpu.kernel_on(a, 2 * MS));
+        fourth(b, || w.gpu.kernel_on(b, 5 * MS));
+    }));
+    first(a, || {
+        assert!(poll(future.as_mut()).is_pending());
+        w.gpu.kernel_on(a, MS);
+    });
+    second(b, || {
+        w.gpu.kernel_on(b, 3 * MS);
+        assert!(poll(future.as_mut()).is_ready());
+    });
+    let profile = w.finish(session);
+    // On stream a in the future, whose time before that is nested in the call that it began in.
+    assert_eq!(gpu_times(&profile, "third"), (1, 2 * MS, 2 * MS));
+    assert_eq!(gpu_times(&profile, "begun_in_first"), (1, 3 * MS, MS));
+    assert_eq!(gpu_times(&profile, "first"), (1, MS, 0));
+    // On stream b in the call around the poll.
+    assert_eq!(gpu_times(&profile, "fourth"), (1, 5 * MS, 5 * MS));
+    assert_eq!(gpu_times(&profile, "second"), (1, 8 * MS, 3 * MS));
+    // In the call tree both are the future's, and the future is in the call that it began in.
+    for name in ["third", "fourth"] {
+        assert_eq!(node(&profile, &["first", "begun_in_first", name]).calls, 1);
     }
 }

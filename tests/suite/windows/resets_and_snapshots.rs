@@ -18,8 +18,6 @@ pub(crate) const MODULE: Module = Module::new(
         a_reset_begins_at_zero,
         a_call_that_a_reset_falls_into_counts_once_when_it_ends,
         a_call_open_on_another_thread_at_a_reset_counts_in_the_new_window,
-        calls_after_a_reset_share_no_time_with_one_open_across_it,
-        calls_after_a_reset_share_no_time_with_one_open_on_another_thread,
         what_is_under_way_at_a_reset_belongs_to_the_window_before,
         a_snapshot_never_waits,
         a_report_waits_for_the_gpu,
@@ -130,50 +128,6 @@ fn a_call_open_on_another_thread_at_a_reset_counts_in_the_new_window() {
     });
     let profile = w.finish(session);
     assert_eq!(cpu_times(&profile, "around"), (1, 1_030, 1_030));
-}
-
-/// Time for gpuprof to book what the GPU has done, while a call is open that will have no time.
-const LOOKS: Duration = Duration::from_millis(40);
-
-fn calls_after_a_reset_share_no_time_with_one_open_across_it() {
-    let w = world();
-    let session = w.session();
-    around(&w, &w.gpu.stream, || {
-        gpuprof::reset();
-        step(&w, &w.gpu.stream, 100);
-        step(&w, &w.gpu.stream, 100);
-        settle(&w);
-        thread::sleep(LOOKS);
-    });
-    let profile = w.finish(session);
-    assert_eq!(gpu_times(&profile, "step"), (2, 2_100, 2_100));
-    assert_eq!(function(&profile, "step").gpu_divided_calls, 0);
-    assert_eq!(function(&profile, "around").untimed.crossed_reset, 1);
-}
-
-fn calls_after_a_reset_share_no_time_with_one_open_on_another_thread() {
-    let w = world();
-    let session = w.session();
-    let ((entered, is_in), (go, go_on)) = (channel(), channel());
-    thread::scope(|scope| {
-        let w = &w;
-        scope.spawn(move || {
-            around(w, &w.gpu.stream, || {
-                entered.send(()).expect("the test waits");
-                go_on.recv().expect("the test sends");
-            });
-        });
-        is_in.recv().expect("the thread answers");
-        gpuprof::reset();
-        step(w, &w.gpu.stream, 100);
-        settle(w);
-        thread::sleep(LOOKS);
-        go.send(()).expect("the thread waits");
-    });
-    let profile = w.finish(session);
-    assert_eq!(gpu_times(&profile, "step"), (1, 1_100, 1_100));
-    assert_eq!(function(&profile, "step").gpu_divided_calls, 0);
-    assert_eq!(function(&profile, "around").untimed.crossed_reset, 1);
 }
 
 fn what_is_under_way_at_a_reset_belongs_to_the_window_before() {

@@ -58,6 +58,8 @@ pub(in crate::gpu) struct SpanEnd {
     pub(in crate::gpu) cpu_ticks: u64,
     /// What timing calls has cost its thread lately.
     pub(in crate::gpu) costs: CallCosts,
+    /// It ended in another window than it began in.
+    pub(in crate::gpu) is_crossed: bool,
     /// Untimed calls ran between the polls of its future.
     pub(in crate::gpu) has_untimed_between: bool,
 }

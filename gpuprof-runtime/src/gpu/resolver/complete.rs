@@ -50,12 +50,18 @@ impl Shared<'_> {
     fn place(&mut self, span: &Span, pair: &EndedPair, held: bool) -> SpanPlace {
         let (start, closed) = (&span.start, &span.closed);
         let is_nested = closed.parent_path != ROOT;
-        let is_beside_others = closed.overlaps || closed.is_undivided;
+        let is_drawn = start.draw.weight > 1;
+        // If so, the spans around it are, too: none of them is in the sum of spans.
+        let is_beside_others = closed.is_beside_others;
         let devices = self.devices;
         let was_alone = devices.was_alone(self.timing, span.device, start.came_at);
-        if was_alone && (is_nested || !is_beside_others) {
+        let is_in_sum = match is_nested {
+            true => is_drawn || !is_beside_others,
+            false => !is_beside_others && !closed.is_undivided,
+        };
+        if was_alone && is_in_sum {
             SpanPlace::Alone
-        } else if is_nested || start.draw.weight > 1 || span.ns.is_err() {
+        } else if is_drawn || span.ns.is_err() || (is_nested && !is_beside_others) {
             SpanPlace::Unknown
         } else {
             self.clocks.place(self.driver, pair, held)
@@ -119,7 +125,7 @@ impl Span {
     }
 }
 
-/// Books a call on one stream. `held`: its context is.
+/// Books a call on one stream, unless it has crossed into another window. `held`: its context is.
 ///
 /// Returns what it adds to the sum of spans.
 pub(super) fn book(
@@ -128,6 +134,9 @@ pub(super) fn book(
     held: bool,
     (span, booked): (&Span, &SummedTimes),
 ) -> Option<SummedTime> {
+    if span.end.is_crossed {
+        return None;
+    }
     shared.record(span, pair, held);
     let call = span.call(shared.place(span, pair, held));
     let times = span.ns.map(|ns| smallvec![(call, ns)]);

@@ -3,9 +3,10 @@
 //!
 //! A span that starts inside another one of its thread or task is its child. The time of a stream
 //! belongs to the innermost spans, those without an open child; where there are several, because
-//! threads or tasks share the stream, each has an equal part. A span's exclusive time is its
-//! duration without that of its children, and without the parts of others in the time that it
-//! shared.
+//! threads or tasks share the stream, each has an equal part, whatever window it began in. A span's
+//! exclusive time is its duration without that of its children, and without the parts of others in
+//! the time that it shared. Its window only decides where its times are booked: one that crosses
+//! into another window is booked in none.
 
 use rustc_hash::FxHashMap;
 
@@ -17,16 +18,10 @@ use crate::stats::path_ids::ROOT;
 #[derive(Debug, Default)]
 pub(super) struct OpenSpans {
     spans: FxHashMap<SpanKey, OpenSpan>,
-    /// Spans of this window without an open child.
+    /// Spans without an open child.
     innermost: u32,
-    /// The window of the latest span.
-    epoch: u32,
     /// Spans whose parent has not been opened yet.
     orphans: u32,
-    /// Spans of this window with no open span around them.
-    roots: u32,
-    /// How often one of these began beside another one, or a call on several streams inside one.
-    overlaps: u64,
     now: SharedTime,
 }
 
@@ -46,10 +41,6 @@ struct OpenSpan {
     /// The span around it, while that is open.
     parent: Option<SpanKey>,
     children: u32,
-    /// [`OpenSpans::overlaps`] before it began or was left by the span around it.
-    overlaps_before: u64,
-    /// It is of an earlier window, so that it has no time, and a share in none.
-    is_over: bool,
     /// When it became innermost, or another child began or ended.
     since: SharedTime,
     /// The part of its duration in spans around it that it has outlasted.
@@ -57,6 +48,16 @@ struct OpenSpan {
     /// The booked spans that are nested in it and in no booked one inside it.
     booked: SummedTimes,
     so_far: Closed,
+}
+
+/// The time of a span that was nested in another one.
+struct Nested {
+    ns: u64,
+    /// The part of it that belongs to others.
+    lost_ns: f64,
+    had_work: bool,
+    /// [`Closed::is_beside_others`].
+    is_beside_others: bool,
 }
 
 /// What became of a span that is closed.
@@ -76,11 +77,12 @@ pub(super) struct Closed {
     pub(super) lost_ns: f64,
     /// It shared time of unknown length.
     pub(super) is_undivided: bool,
-    /// Of a span that is nested in none: others of the stream may have been open beside it.
-    pub(super) overlaps: bool,
-    /// No span around it is of the same site.
+    /// It or a span nested in it shared time, was nested in a span that it outlasted, or is of a
+    /// call on several streams: the sum of such spans is not their union.
+    pub(super) is_beside_others: bool,
+    /// No span of its window around it is of the same site.
     pub(super) is_outermost: bool,
-    /// The path of the span that it was nested in; [`ROOT`] for none.
+    /// The path of the span of its window that it was nested in; [`ROOT`] for none.
     pub(super) parent_path: u32,
     /// A span nested in it had work for the GPU, as far as is known.
     pub(super) has_nested_work: bool,
@@ -115,10 +117,6 @@ impl OpenSpans {
     /// Opens a span now. A parent that is not open is none.
     pub(super) fn open(&mut self, start: SpanStart) {
         let now = self.now;
-        if start.epoch != self.epoch {
-            self.end_window();
-            self.epoch = start.epoch;
-        }
         let is_outermost = self.is_outermost(&start);
         let parent = start
             .parent
@@ -128,19 +126,10 @@ impl OpenSpans {
         if let Some(around) = around {
             self.innermost -= u32::from(around.is_innermost());
             around.set_children(around.children + 1, now);
-            // Only some of the time of a call on several streams would be nested.
-            if start.streams == 1 {
-                parent_path = around.start.path;
-            }
+            parent_path = path_around(&start, &around.start);
         }
         self.innermost += 1;
         self.orphans += u32::from(parent.is_none() && start.parent.is_some());
-        let overlaps_before = self.overlaps;
-        match parent {
-            None => self.add_root(),
-            // Its time on all its streams together is no time nested in the span around.
-            Some(_) => self.overlaps += u64::from(start.streams > 1),
-        }
         let so_far = Closed {
             is_outermost,
             parent_path,
@@ -150,8 +139,6 @@ impl OpenSpans {
             start,
             parent,
             children: 0,
-            overlaps_before,
-            is_over: false,
             since: now,
             left_ns: 0,
             booked: SummedTimes::default(),
@@ -163,12 +150,6 @@ impl OpenSpans {
         }
     }
 
-    /// One more span has no open span around it.
-    fn add_root(&mut self) {
-        self.overlaps += u64::from(self.roots > 0);
-        self.roots += 1;
-    }
-
     /// Makes a span that is opened now the parent of those that name it. Of two that started at the
     /// same time on different threads, the child may have been opened first.
     #[cold]
@@ -177,12 +158,10 @@ impl OpenSpans {
         for span in self.spans.values_mut() {
             if span.parent.is_none() && span.start.parent == Some(parent.key) {
                 adopted += 1;
-                self.roots -= u32::from(!span.is_over);
                 span.parent = Some(parent.key);
-                span.so_far.is_outermost &= span.start.site != parent.site;
-                if span.start.streams == 1 {
-                    span.so_far.parent_path = parent.path;
-                }
+                let is_same = span.start.site == parent.site && span.start.epoch == parent.epoch;
+                span.so_far.is_outermost &= !is_same;
+                span.so_far.parent_path = path_around(&span.start, parent);
             }
         }
         self.orphans -= adopted;
@@ -194,18 +173,12 @@ impl OpenSpans {
         }
     }
 
-    /// The spans that are open now will have no time: they share none from now on.
-    fn end_window(&mut self) {
-        for span in self.spans.values_mut() {
-            self.innermost -= u32::from(span.is_innermost());
-            span.is_over = true;
-        }
-        self.roots = 0;
-    }
-
     fn is_outermost(&self, start: &SpanStart) -> bool {
         let mut around = start.parent;
         while let Some(span) = around.and_then(|key| self.spans.get(&key)) {
+            if span.start.epoch != start.epoch {
+                return true;
+            }
             if span.start.site == start.site {
                 return false;
             }
@@ -235,25 +208,25 @@ impl OpenSpans {
         };
         let more_ns = ns.saturating_sub(span.left_ns);
         span.left_ns = span.left_ns.max(ns);
-        let (parent, start, is_over) = (span.parent, span.start, span.is_over);
+        span.so_far.is_beside_others = true;
+        let (parent, start) = (span.parent, span.start);
         // It counts as nested in the span around, also with the part that lies in the parent.
-        let around = self.end_child(parent, &start, more_ns, more_ns as f64, true);
+        let nested = Nested {
+            ns: more_ns,
+            lost_ns: more_ns as f64,
+            had_work: true,
+            is_beside_others: true,
+        };
+        let around = self.end_child(parent, &start, &nested);
         let mut parent_path = ROOT;
-        let overlaps_before = self.overlaps;
-        match around.and_then(|key| self.spans.get_mut(&key)) {
-            Some(around) => {
-                around.set_children(around.children + 1, self.now);
-                parent_path = around.start.path;
-            }
-            // The parent is open still.
-            None if !is_over => self.add_root(),
-            None => {}
+        if let Some(around) = around.and_then(|key| self.spans.get_mut(&key)) {
+            around.set_children(around.children + 1, self.now);
+            parent_path = path_around(&start, &around.start);
         }
         if let Some(span) = self.spans.get_mut(&child) {
             // Whose child it was once is of no matter any more.
             (span.parent, span.start.parent) = (around, around);
             span.so_far.parent_path = parent_path;
-            span.overlaps_before = overlaps_before;
         }
     }
 
@@ -270,11 +243,8 @@ impl OpenSpans {
         self.innermost -= u32::from(span.is_innermost());
         self.orphans -= u32::from(span.parent.is_none() && span.start.parent.is_some());
         span.set_children(span.children, self.now);
-        self.roots -= u32::from(span.parent.is_none() && !span.is_over);
         let mut closed = span.so_far;
-        closed.overlaps = self.overlaps != span.overlaps_before;
         closed.may_be_host = looks_empty && !closed.has_nested_work;
-        let had_work = !closed.may_be_host;
         let lost_ns = match ns {
             Some(_) => closed.lost_ns + closed.nested_lost_ns,
             None => {
@@ -289,8 +259,13 @@ impl OpenSpans {
         };
         let ns_is_unknown = ns.is_none();
         let nested_ns = closed.nested_ns.saturating_sub(closed.nested_again_ns);
-        let ns = ns.map_or(nested_ns, |ns| ns.saturating_sub(span.left_ns));
-        self.end_child(span.parent, &span.start, ns, lost_ns, had_work);
+        let nested = Nested {
+            ns: ns.map_or(nested_ns, |ns| ns.saturating_sub(span.left_ns)),
+            lost_ns,
+            had_work: !closed.may_be_host,
+            is_beside_others: closed.is_beside_others,
+        };
+        self.end_child(span.parent, &span.start, &nested);
         if ns_is_unknown && let Some(parent) = span.parent {
             let nested = std::mem::take(&mut span.booked);
             let epoch = span.start.epoch;
@@ -317,37 +292,45 @@ impl OpenSpans {
         }
     }
 
-    /// Takes a child's `ns`, of which `lost_ns` belong to others, from its parent. Returns the span
-    /// around the parent.
+    /// Takes a child's time from its parent. Returns the span around the parent.
     fn end_child(
         &mut self,
         parent: Option<SpanKey>,
         child: &SpanStart,
-        ns: u64,
-        lost_ns: f64,
-        had_work: bool,
+        nested: &Nested,
     ) -> Option<SpanKey> {
         let parent = self.spans.get_mut(&parent?)?;
-        let weight = child.weight_in_parent;
-        let nested = &mut parent.so_far;
-        let more_ns = ns.saturating_mul(u64::from(weight));
-        nested.nested_ns = nested.nested_ns.saturating_add(more_ns);
-        nested.nested_lost_ns += f64::from(weight)
-            * match child.streams {
-                1 => lost_ns,
-                _ => ns as f64,
+        let (weight, is_on_one) = (child.weight_in_parent, child.streams == 1);
+        let so_far = &mut parent.so_far;
+        let more_ns = nested.ns.saturating_mul(u64::from(weight));
+        so_far.nested_ns = so_far.nested_ns.saturating_add(more_ns);
+        so_far.nested_lost_ns += f64::from(weight)
+            * match is_on_one {
+                true => nested.lost_ns,
+                false => nested.ns as f64,
             };
-        nested.is_sampled |= weight > 1;
-        nested.has_nested_work |= had_work;
+        so_far.is_sampled |= weight > 1;
+        so_far.has_nested_work |= nested.had_work;
+        so_far.is_beside_others |= nested.is_beside_others || !is_on_one;
         parent.set_children(parent.children - 1, self.now);
         self.innermost += u32::from(parent.is_innermost());
         parent.parent
     }
 }
 
+/// The path that a span is nested in for its window, where `around` is the span around it.
+fn path_around(span: &SpanStart, around: &SpanStart) -> u32 {
+    // Only some of the time of a call on several streams would be nested, and what is around in an
+    // earlier window crosses into this one.
+    match span.streams == 1 && span.epoch == around.epoch {
+        true => around.path,
+        false => ROOT,
+    }
+}
+
 impl OpenSpan {
     fn is_innermost(&self) -> bool {
-        self.children == 0 && !self.is_over
+        self.children == 0
     }
 
     /// It has so many open children from now on.
@@ -357,6 +340,7 @@ impl OpenSpan {
             0 => {
                 self.so_far.lost_ns += now.lost_ns - since.lost_ns;
                 self.so_far.is_undivided |= now.unknown > since.unknown;
+                self.so_far.is_beside_others |= now.ns > since.ns || now.unknown > since.unknown;
             }
             open => {
                 let again_ns = (now.ns - since.ns) * u64::from(open - 1);
@@ -375,7 +359,7 @@ impl Closed {
         is_sampled: false,
         lost_ns: 0.0,
         is_undivided: false,
-        overlaps: false,
+        is_beside_others: false,
         is_outermost: true,
         parent_path: ROOT,
         has_nested_work: false,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::span_log::{SpanLog, StreamId};
 
-/// A timed call on one stream, ns.
+/// A call on one stream, ns.
 #[derive(Clone, Copy, Debug)]
 struct Interval {
     span: usize,
@@ -17,7 +17,7 @@ struct Interval {
 struct Segment {
     stream: StreamId,
     ns: u64,
-    /// The open calls that no other open call is nested in.
+    /// The open calls that no other open call is nested in, in whatever window each of them began.
     innermost: Vec<usize>,
 }
 
@@ -31,13 +31,14 @@ pub(super) struct Division {
 }
 
 impl Division {
-    /// Divides each segment among the innermost open calls.
+    /// Divides each segment among the innermost open calls. One that crossed into another window
+    /// has its part, and no time.
     pub(super) fn new(log: &SpanLog) -> Self {
         let mut streams: BTreeMap<StreamId, Vec<Interval>> = BTreeMap::new();
         let mut elapsed = BTreeMap::new();
         let mut open = Vec::new();
         for (number, span) in log.spans.iter().enumerate() {
-            if !log.may_be_timed(span) {
+            if !log.has_share(span) {
                 continue;
             }
             for on in &span.streams {
@@ -48,6 +49,9 @@ impl Division {
                     start,
                     end,
                 });
+            }
+            if !log.may_be_timed(span) {
+                continue;
             }
             let start = span.streams.iter().map(|on| on.start).min();
             let end = span.streams.iter().filter_map(|on| on.end).max();
@@ -71,16 +75,22 @@ impl Division {
         self.busy_ns
     }
 
-    /// The time that streams were covered by at least one call, summed over streams, ns.
-    pub(super) fn covered_ns(&self) -> u64 {
-        self.segments.iter().map(|segment| segment.ns).sum()
+    /// The parts that timed calls have of the time of their streams, summed over streams, ns.
+    pub(super) fn covered_ns(&self) -> f64 {
+        let is_timed = |span: &&usize| self.elapsed.contains_key(span);
+        let parts = self.segments.iter().map(|segment| {
+            let timed = segment.innermost.iter().filter(is_timed).count();
+            segment.ns as f64 * timed as f64 / segment.innermost.len() as f64
+        });
+        parts.sum()
     }
 
     /// The exclusive time of each timed call, ns: its part of its stream, of several the largest.
     pub(super) fn exclusive(&self) -> BTreeMap<usize, f64> {
         let mut parts: BTreeMap<(usize, StreamId), f64> = BTreeMap::new();
         for segment in &self.segments {
-            for span in &segment.innermost {
+            let is_timed = |span: &&usize| self.elapsed.contains_key(span);
+            for span in segment.innermost.iter().filter(is_timed) {
                 let part = segment.ns as f64 / segment.innermost.len() as f64;
                 *parts.entry((*span, segment.stream)).or_default() += part;
             }
@@ -125,7 +135,10 @@ fn segments(log: &SpanLog, stream: StreamId, intervals: &[Interval]) -> Vec<Segm
             .filter(is_open)
             .map(|one| one.span)
             .collect();
-        let has_nested = |span| open.iter().any(|other| log.is_nested(*other, span));
+        let has_nested = |span| {
+            let mut others = open.iter();
+            others.any(|other| log.is_nested(stream, *other, span))
+        };
         Segment {
             stream,
             ns: to - from,

@@ -174,22 +174,23 @@ impl Run {
     }
 
     fn begin(&self, name: &'static str, lanes: &[Lane], is_async: bool) -> Enclosing {
+        let mut log = lock(&self.log);
         let mut streams: Vec<OnStream> = Vec::new();
         for lane in lanes {
             let stream = self.stream_id(*lane);
             if streams.iter().all(|on| on.stream != stream) {
+                let thread = enclosing::thread();
+                let is_around = |span: &usize| log.spans[*span].is_around(stream, thread);
                 streams.push(OnStream {
                     stream,
                     start: self.next_start(stream),
                     end: None,
+                    nested_in: enclosing::find(|one| one.span.filter(is_around)),
                 });
             }
         }
-        let mut log = lock(&self.log);
-        let has_stream = |span: &usize| !log.spans[*span].streams.is_empty();
         let parent = enclosing::find(|one| one.span);
-        let nested_in = enclosing::find(|one| one.span.filter(has_stream));
-        let span = log.begin(name, (parent, nested_in), streams, is_async);
+        let span = log.begin(name, parent, streams, is_async);
         Enclosing {
             span: Some(span),
             lane: lanes.first().copied(),

@@ -26,6 +26,9 @@ pub(super) struct OnStream {
     pub(super) stream: StreamId,
     pub(super) start: u64,
     pub(super) end: Option<u64>,
+    /// The innermost call on this stream around the begin, on the stack of its thread. Around what
+    /// a future executes are the future, and then what is around its poll.
+    pub(super) nested_in: Option<usize>,
 }
 
 /// When something happened: the number of the window, and the phase of the schedule.
@@ -42,9 +45,6 @@ pub(super) struct Span {
     pub(super) name: &'static str,
     /// The innermost call around its begin.
     pub(super) parent: Option<usize>,
-    /// The innermost call with a stream around it on its thread: not the same if a future without
-    /// one is polled inside another call than that in which it began.
-    pub(super) nested_in: Option<usize>,
     pub(super) streams: Vec<OnStream>,
     pub(super) is_async: bool,
     began: Moment,
@@ -86,7 +86,7 @@ impl SpanLog {
     pub(super) fn begin(
         &mut self,
         name: &'static str,
-        (parent, nested_in): (Option<usize>, Option<usize>),
+        parent: Option<usize>,
         streams: Vec<OnStream>,
         is_async: bool,
     ) -> usize {
@@ -94,7 +94,6 @@ impl SpanLog {
         self.spans.push(Span {
             name,
             parent,
-            nested_in,
             streams,
             is_async,
             began,
@@ -156,13 +155,18 @@ impl SpanLog {
         })
     }
 
+    /// Whether a call has a share of its streams' time, in whatever window it began and ended.
+    pub(super) fn has_share(&self, span: &Span) -> bool {
+        let is_complete = span.streams.iter().all(|on| on.end.is_some());
+        span.is_measured() && span.has_ended() && is_complete && !span.streams.is_empty()
+    }
+
     /// Whether the profile may have the GPU time of a call.
     pub(super) fn may_be_timed(&self, span: &Span) -> bool {
-        let is_complete = span.streams.iter().all(|on| on.end.is_some());
         let is_in_one_window = span
             .ended
             .is_some_and(|ended| ended.window == span.began.window);
-        self.counts(span) && is_in_one_window && is_complete && !span.streams.is_empty()
+        self.has_share(span) && self.counts(span) && is_in_one_window
     }
 
     /// Whether the profile must have it: a cycle that is followed by a pause is closed at some time
@@ -188,9 +192,12 @@ impl SpanLog {
         std::iter::successors(self.spans[span].parent, parent)
     }
 
-    /// Whether a call is nested in another one, as the division of a stream's time has it.
-    pub(super) fn is_nested(&self, span: usize, around: usize) -> bool {
-        let nested_in = |span: &usize| self.spans[*span].nested_in;
+    /// Whether a call is nested in another one on a stream.
+    pub(super) fn is_nested(&self, stream: StreamId, span: usize, around: usize) -> bool {
+        let nested_in = |span: &usize| {
+            let mut streams = self.spans[*span].streams.iter();
+            streams.find(|on| on.stream == stream)?.nested_in
+        };
         std::iter::successors(nested_in(&span), nested_in).any(|one| one == around)
     }
 
@@ -218,6 +225,17 @@ impl SpanLog {
 }
 
 impl Span {
+    /// Whether what a thread records on a stream is in the time of this call: it began in no pause,
+    /// and no stream of its own is another one on this thread.
+    pub(super) fn is_around(&self, stream: StreamId, thread: usize) -> bool {
+        let is_elsewhere = |on: &OnStream| match on.stream {
+            StreamId::PerThread(other) => other != thread,
+            StreamId::Stream(_) => false,
+        };
+        let is_on_it = self.streams.iter().any(|on| on.stream == stream);
+        self.is_measured() && is_on_it && !self.streams.iter().any(is_elsewhere)
+    }
+
     /// Whether it did not begin in a pause of the schedule.
     pub(super) fn is_measured(&self) -> bool {
         self.began.phase != Phase::Wait

@@ -4,6 +4,7 @@ use super::{Closed, OpenSpans};
 use crate::gpu::driver::handles::Event;
 use crate::gpu::events::pool::Pair;
 use crate::gpu::events::span::{SpanKey, SpanStart};
+use crate::stats::path_ids::ROOT;
 use crate::stats::sampling_decisions::SamplingDraw;
 
 fn key(number: u32) -> SpanKey {
@@ -14,8 +15,8 @@ fn key(number: u32) -> SpanKey {
 }
 
 /// The path of a site is 100 more.
-fn open(spans: &mut OpenSpans, number: u32, site: u32, parent: Option<u32>) {
-    spans.open(SpanStart {
+fn start(number: u32, site: u32, parent: Option<u32>) -> SpanStart {
+    SpanStart {
         key: key(number),
         pair: Pair {
             start: Event::NULL,
@@ -23,14 +24,24 @@ fn open(spans: &mut OpenSpans, number: u32, site: u32, parent: Option<u32>) {
         },
         path: 100 + site,
         site,
-        epoch: 0,
+        epoch: 1,
         parent: parent.map(key),
         weight_in_parent: 1,
         draw: SamplingDraw::UNSAMPLED,
         streams: 1,
         first: None,
         came_at: 0,
-    });
+    }
+}
+
+fn open(spans: &mut OpenSpans, number: u32, site: u32, parent: Option<u32>) {
+    spans.open(start(number, site, parent));
+}
+
+/// The same in another window.
+fn open_in(spans: &mut OpenSpans, epoch: u32, number: u32, site: u32, parent: Option<u32>) {
+    let start = start(number, site, parent);
+    spans.open(SpanStart { epoch, ..start });
 }
 
 fn close(spans: &mut OpenSpans, number: u32, ns: u64) -> Closed {
@@ -126,4 +137,71 @@ fn a_span_with_work_nested_in_it_has_work() {
         assert_eq!(around.may_be_host, inner_looks_empty);
         assert!(!close(&mut spans, 0, 20).may_be_host);
     }
+}
+
+#[test]
+fn spans_share_time_whatever_their_windows() {
+    // In the last order a start of the earlier window comes after one of the new window.
+    for windows in [[1, 1], [1, 2], [2, 1]] {
+        let mut spans = OpenSpans::default();
+        open_in(&mut spans, windows[0], 0, 0, None);
+        open_in(&mut spans, windows[1], 1, 1, None);
+        assert!(spans.is_shared());
+        spans.pass(Some(20));
+        assert_eq!(close(&mut spans, 0, 20).lost_ns, 10.0, "{windows:?}");
+        assert_eq!(close(&mut spans, 1, 20).lost_ns, 10.0, "{windows:?}");
+    }
+}
+
+#[test]
+fn a_child_of_another_window_takes_time_from_its_parent_and_is_outermost_in_its_window() {
+    let mut spans = OpenSpans::default();
+    open(&mut spans, 0, 0, None);
+    open_in(&mut spans, 2, 1, 0, Some(0));
+    assert!(!spans.is_shared());
+    open_in(&mut spans, 2, 2, 0, Some(1));
+    let inner = close(&mut spans, 2, 3);
+    assert_eq!((inner.is_outermost, inner.parent_path), (false, 100));
+    let child = close(&mut spans, 1, 7);
+    assert_eq!((child.is_outermost, child.parent_path), (true, ROOT));
+    assert_eq!(close(&mut spans, 0, 20).nested_ns, 7);
+}
+
+#[test]
+fn a_span_is_beside_others_if_one_nested_in_it_is() {
+    let mut spans = OpenSpans::default();
+    open(&mut spans, 0, 0, None);
+    open(&mut spans, 1, 1, Some(0));
+    open(&mut spans, 2, 2, Some(1));
+    open(&mut spans, 3, 3, None);
+    spans.pass(Some(4));
+    let shared = [2, 1].map(|span| close(&mut spans, span, 4).is_beside_others);
+    assert_eq!(shared, [true, true]);
+    open(&mut spans, 4, 4, Some(3));
+    assert!(!close(&mut spans, 4, 0).is_beside_others);
+    assert!(close(&mut spans, 0, 4).is_beside_others);
+    assert!(close(&mut spans, 3, 4).is_beside_others);
+    open(&mut spans, 5, 0, None);
+    open(&mut spans, 6, 1, Some(5));
+    spans.pass(Some(4));
+    assert!(!close(&mut spans, 6, 4).is_beside_others);
+    assert!(!close(&mut spans, 5, 4).is_beside_others);
+}
+
+#[test]
+fn spans_that_end_in_turn_are_beside_each_other() {
+    let mut spans = OpenSpans::default();
+    open(&mut spans, 0, 0, None);
+    open(&mut spans, 1, 1, Some(0));
+    spans.leave_parent(key(1), 4);
+    assert!(close(&mut spans, 0, 4).is_beside_others);
+    assert!(close(&mut spans, 1, 9).is_beside_others);
+    // Of a call on several streams only a part is nested.
+    open(&mut spans, 2, 2, None);
+    spans.open(SpanStart {
+        streams: 2,
+        ..start(3, 3, Some(2))
+    });
+    close(&mut spans, 3, 1);
+    assert!(close(&mut spans, 2, 4).is_beside_others);
 }
