@@ -155,6 +155,8 @@ pub(crate) struct TimedCall {
     /// Its exclusive time and that of the spans nested in it, ns: its duration without the parts of
     /// others.
     pub(crate) with_nested_ns: u64,
+    /// Its event overhead, ns, which the span around it does not have.
+    pub(crate) overhead_ns: u64,
     /// It shared time with spans of other threads or tasks.
     pub(crate) is_divided: bool,
     /// It shared time of unknown length.
@@ -253,7 +255,11 @@ impl GpuTotals {
         let summed = self.summed.entry((call.path, call.device)).or_default();
         summed.add(&call.summed());
         let nested = self.nested.entry((call.path, call.parent)).or_default();
-        nested.add(call.with_nested_ns.cast_signed(), draw);
+        let in_parent_ns = match call.parent {
+            ROOT => call.with_nested_ns,
+            _ => call.with_nested_ns.saturating_sub(call.overhead_ns),
+        };
+        nested.add(in_parent_ns.cast_signed(), draw);
     }
 
     /// A span is resolved in which these were nested: its time holds theirs.

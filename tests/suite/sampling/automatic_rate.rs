@@ -28,7 +28,7 @@ pub(crate) const MODULE: Module = Module::new(
 
 /// The event overhead measured on the simulated device; sampling assumes three times this per timed
 /// call.
-const EVENT_OVERHEAD: u64 = 1_000;
+pub(crate) const EVENT_OVERHEAD: u64 = 1_000;
 
 /// Calls of a function that are all timed before sampling starts.
 const ALL: u64 = 8;
@@ -101,8 +101,16 @@ fn inner(w: &World, stream: &Arc<CudaStream>, ns: u64) {
     w.gpu.kernel_on(stream, ns);
 }
 
-/// The world with a device of this event overhead, and events that take no time from now on.
+/// The same, with events that take no time from now on.
 pub(crate) fn with_event_overhead() -> World {
+    let w = with_event_times();
+    w.sim.set_event_ns(0);
+    w
+}
+
+/// The world with a device of this event overhead, which gpuprof knows. The time of a call whose
+/// work is queued contains it once.
+pub(crate) fn with_event_times() -> World {
     let w = world();
     w.sim.set_event_ns(EVENT_OVERHEAD);
     let session = w.session();
@@ -114,7 +122,6 @@ pub(crate) fn with_event_overhead() -> World {
         overhead_ns == Some(EVENT_OVERHEAD) && w.sim.calls("cuStreamDestroy_v2") == 5
     });
     w.finish(session);
-    w.sim.set_event_ns(0);
     w
 }
 
@@ -276,7 +283,7 @@ fn calls_that_are_left_out_release_their_streams() {
 }
 
 fn inside_a_sampled_call_no_more_are_left_out_than_have_to_be() {
-    let w = with_event_overhead();
+    let w = with_event_times();
     // Both functions reach their rates before the reset. Alone, one in 20 steps of 300 µs would be
     // timed and one in 300 parts of 20 µs. Together that would be a third over the budget.
     let parts = [20_000; 5];
@@ -298,8 +305,8 @@ fn inside_a_sampled_call_no_more_are_left_out_than_have_to_be() {
     // The rates do not multiply to one in 27 × 400.
     near("part", calls * 5 / (27 * 15));
     let total = |name| gpu(&profile, name).times.total_ns;
-    assert_eq!(total("step"), calls * 300_000);
-    assert_eq!(total("part"), calls * 100_000);
+    assert_eq!(total("step"), calls * (300_000 + EVENT_OVERHEAD));
+    assert_eq!(total("part"), calls * (100_000 + 5 * EVENT_OVERHEAD));
     // A step's self time is a difference of two estimates.
     let own = gpu(&profile, "step").times.self_ns;
     assert!(own.abs_diff(calls * 200_000) < calls * 40_000, "{own}");

@@ -10,7 +10,7 @@ use support::suite::Module;
 use support::tests;
 use support::{World, assert_consistent, executor, function, gpu};
 
-use crate::automatic_rate::{settle, with_event_overhead};
+use crate::automatic_rate::{EVENT_OVERHEAD, settle, with_event_times};
 
 pub(crate) const MODULE: Module = Module::new(
     module_path!(),
@@ -23,6 +23,8 @@ pub(crate) const MODULE: Module = Module::new(
 );
 
 const LAYER_NS: u64 = 41_500;
+/// With its own events, as a call has them.
+const TIMED_LAYER_NS: u64 = LAYER_NS + EVENT_OVERHEAD;
 const PASSES: u64 = 500;
 
 #[gpu_profile(label = number)]
@@ -64,7 +66,7 @@ fn row(profile: &Profile, label: &str) -> (u64, u64, u64) {
 }
 
 fn equal_layers_have_equal_rows() {
-    let w = with_event_overhead();
+    let w = with_event_times();
     for _ in 0..5 {
         let profile = run(&w, PASSES, |_| forward(&w, &w.gpu.stream, 8));
         assert_consistent(&profile);
@@ -75,17 +77,24 @@ fn equal_layers_have_equal_rows() {
         for label in 0..8 {
             let (timed, mean_ns, total_ns) = row(&profile, &label.to_string());
             assert!((1..PASSES).contains(&timed), "{timed}");
-            assert_eq!((mean_ns, total_ns), (LAYER_NS, PASSES * LAYER_NS));
+            assert_eq!(
+                (mean_ns, total_ns),
+                (TIMED_LAYER_NS, PASSES * TIMED_LAYER_NS)
+            );
         }
-        assert_eq!(gpu(&profile, "layer").times.total_ns, 8 * PASSES * LAYER_NS);
-        let forward_ns = PASSES * 8 * LAYER_NS;
+        assert_eq!(
+            gpu(&profile, "layer").times.total_ns,
+            8 * PASSES * TIMED_LAYER_NS
+        );
+        // The pairs of the layers are not in it.
+        let forward_ns = PASSES * (8 * LAYER_NS + EVENT_OVERHEAD);
         assert_eq!(gpu(&profile, "forward").times.total_ns, forward_ns);
         assert_eq!(profile.gpu_busy[0].busy_ns, forward_ns);
     }
 }
 
 fn a_rare_row_is_marked_and_not_zero() {
-    let w = with_event_overhead();
+    let w = with_event_times();
     // Each 50th request is ten times as long; the first comes late.
     let is_rare = |at: u64| at % 50 == 49 && at > 2_000;
     let profile = run(&w, 4_000, |at| request(&w, &w.gpu.stream, is_rare(at)));
@@ -97,7 +106,7 @@ fn a_rare_row_is_marked_and_not_zero() {
     assert!(rare.gpu_estimate.is_some());
     // At least the mean of the function, which stands for a path of which too little is known.
     assert!(rare.gpu_total_ns >= Some(40 * LAYER_NS), "{rare:?}");
-    assert_eq!(row(&profile, "0").1, LAYER_NS);
+    assert_eq!(row(&profile, "0").1, TIMED_LAYER_NS);
 }
 
 /// Outermost, with the rare calls inside.
@@ -107,7 +116,7 @@ async fn answer(w: &World, stream: &Arc<CudaStream>, is_rare: bool) {
 }
 
 fn rare_calls_are_timed_also_inside_a_with_stream_and_a_future() {
-    let w = with_event_overhead();
+    let w = with_event_times();
     let is_rare = |at: u64| at % 20 == 19 && at > 2_000;
     let timed = |profile: Profile| {
         let of_rare = |row: &&LabelStats| row.label == "1";
@@ -136,7 +145,7 @@ fn rare_calls_are_timed_also_inside_a_with_stream_and_a_future() {
 }
 
 fn a_row_of_which_all_calls_are_timed_is_exact() {
-    let w = with_event_overhead();
+    let w = with_event_times();
     let profile = run(&w, 4_000, |at| match at {
         // Six calls on a path of their own, before anything is left out.
         0..6 => layer(&w, &w.gpu.stream, 2, LAYER_NS + at),
@@ -148,7 +157,7 @@ fn a_row_of_which_all_calls_are_timed_is_exact() {
         .find(|row| row.label.as_deref() == Some("2"));
     let row = row.expect("a row");
     assert_eq!(row.gpu_estimate, None);
-    assert_eq!(row.gpu_total_ns, Some(6 * LAYER_NS + 15));
+    assert_eq!(row.gpu_total_ns, Some(6 * TIMED_LAYER_NS + 15));
     let sampled = profile.tree.iter().filter(|row| row.gpu_estimate.is_some());
     assert_eq!(sampled.count(), 3, "forward and its two layers");
 }

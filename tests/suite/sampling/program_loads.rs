@@ -13,7 +13,7 @@ use support::tests;
 use support::{World, assert_consistent};
 
 use self::loads::{Call, LOADS, Load};
-use crate::automatic_rate::{settle, with_event_overhead};
+use crate::automatic_rate::{EVENT_OVERHEAD, settle, with_event_times};
 
 #[allow(dead_code)]
 #[path = "../../../gpuprof-runtime/src/stats/sampling_checks/loads.rs"]
@@ -107,12 +107,12 @@ fn measure(w: &World, load: &Load, seed: u64) -> (Profile, Vec<u64>) {
     (w.finish(session), truth_ns)
 }
 
-/// Adds the time of each call to that of its row, and returns it.
+/// Adds the time of each call with its own events to that of its row. Returns that without.
 fn add_truth(call: &Call, truth_ns: &mut [u64]) -> u64 {
     let nested: u64 = (call.nested.iter())
         .map(|call| add_truth(call, truth_ns))
         .sum();
-    truth_ns[call.row] += call.own_ns + nested;
+    truth_ns[call.row] += call.own_ns + nested + EVENT_OVERHEAD;
     call.own_ns + nested
 }
 
@@ -137,7 +137,7 @@ impl Found {
 }
 
 fn intervals_hold_the_truth_and_estimates_are_right_on_average() {
-    let w = with_event_overhead();
+    let w = with_event_times();
     let mut all = Found::default();
     for load in LOADS {
         let mut found = Found::default();

@@ -10,7 +10,7 @@ use support::suite::Module;
 use support::tests;
 use support::{World, function, gpu, until};
 
-use crate::automatic_rate::{session, settle, with_event_overhead};
+use crate::automatic_rate::{session, settle, with_event_overhead, with_event_times};
 
 pub(crate) const MODULE: Module = Module::new(
     module_path!(),
@@ -119,7 +119,7 @@ fn calls_that_become_longer_are_all_timed_again() {
 }
 
 fn short_bursts_after_idle_times_are_timed() {
-    let w = with_event_overhead();
+    let w = with_event_times();
     let session = session();
     let burst = || {
         w.cpu(20_000 * MS);

@@ -37,7 +37,7 @@ impl Shared<'_> {
     fn record(&mut self, span: &Span, pair: &EndedPair, held: bool) {
         let recorder = &self.timing.recorder;
         if recorder.takes_gpu_events()
-            && let Ok(ns) = span.ns
+            && let Ok(ns) = span.measured_ns
             && let SpanPlace::At { clock, start_ns } = self.clocks.place(self.driver, pair, held)
         {
             let times = (clock, start_ns, ns);
@@ -61,7 +61,7 @@ impl Shared<'_> {
         };
         if was_alone && is_in_sum {
             SpanPlace::Alone
-        } else if is_drawn || span.ns.is_err() || (is_nested && !is_beside_others) {
+        } else if is_drawn || span.measured_ns.is_err() || (is_nested && !is_beside_others) {
             SpanPlace::Unknown
         } else {
             self.clocks.place(self.driver, pair, held)
@@ -75,14 +75,15 @@ pub(super) struct Span {
     pub(super) start: SpanStart,
     pub(super) end: SpanEnd,
     pub(super) device: u32,
-    pub(super) ns: Result<u64, Failed>,
+    /// Between its two events.
+    pub(super) measured_ns: Result<u64, Failed>,
     pub(super) closed: Closed,
 }
 
 impl Span {
     /// Its exclusive time. Under sampling it can be less than 0: only sums have a meaning then.
     fn own_ns(&self) -> i64 {
-        let ns = self.ns.unwrap_or(0).cast_signed();
+        let ns = self.closed.ns.cast_signed();
         // Rounded up, so that the parts of a whole are never more than the whole; but not what is
         // a sum of fractions and should be a whole number.
         let lost = (self.closed.lost_ns - 1e-3).ceil().max(0.0) as u64;
@@ -102,7 +103,7 @@ impl Span {
     fn with_nested_ns(&self) -> u64 {
         let nested_ns = self.closed.nested_ns as f64 - self.closed.nested_lost_ns;
         let with_nested = self.own_ns() as f64 + (nested_ns + 1e-3).floor();
-        with_nested.clamp(0.0, self.ns.unwrap_or(0) as f64) as u64
+        with_nested.clamp(0.0, self.closed.ns as f64) as u64
     }
 
     fn call(&self, place: SpanPlace) -> TimedCall {
@@ -115,6 +116,7 @@ impl Span {
             is_outermost: self.closed.is_outermost,
             parent: self.closed.parent_path,
             with_nested_ns: self.with_nested_ns(),
+            overhead_ns: self.closed.overhead_ns,
             is_divided: self.closed.lost_ns > 0.0,
             is_undivided: self.closed.is_undivided,
             inherits: self.end.inherited_host_ticks.is_some(),
@@ -139,9 +141,10 @@ pub(super) fn book(
     }
     shared.record(span, pair, held);
     let call = span.call(shared.place(span, pair, held));
-    let times = span.ns.map(|ns| smallvec![(call, ns)]);
+    let ns = span.measured_ns.map(|_| span.closed.ns);
+    let times = ns.map(|ns| smallvec![(call, ns)]);
     book_all(shared.timing, shared.driver, (span, booked), times);
-    let ns = span.ns.ok()?;
+    let ns = ns.ok()?;
     tell_rates(shared.timing, &pair.shared, span, ns, 1);
     Some(call.summed())
 }
@@ -319,6 +322,8 @@ fn times(
         let once_ns = nested_ns.saturating_sub(nested_again_ns);
         let own = ns.cast_signed().saturating_sub_unsigned(once_ns);
         let merged = Closed {
+            // With the pairs nested in it: the other streams do not wait for them.
+            ns,
             nested_ns,
             nested_again_ns,
             nested_lost_ns: closed().map(|closed| closed.nested_lost_ns).sum(),
@@ -329,7 +334,7 @@ fn times(
             ..first.span.closed
         };
         let span = Span {
-            ns: Ok(ns),
+            measured_ns: Ok(ns),
             closed: merged,
             ..first.span
         };

@@ -8,8 +8,11 @@
 //! the time that it shared. Its window only decides where its times are booked: one that crosses
 //! into another window is booked in none.
 
+mod closed;
+
 use rustc_hash::FxHashMap;
 
+pub(super) use self::closed::Closed;
 use crate::gpu::events::span::{SpanKey, SpanStart};
 use crate::stats::gpu_totals::{SummedTime, SummedTimes};
 use crate::stats::path_ids::ROOT;
@@ -56,38 +59,10 @@ struct Nested {
     /// The part of it that belongs to others.
     lost_ns: f64,
     had_work: bool,
+    /// Its event pair, if it has one, and those of spans nested in it.
+    pairs: u64,
     /// [`Closed::is_beside_others`].
     is_beside_others: bool,
-}
-
-/// What became of a span that is closed.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Closed {
-    /// The time of its children, by their weights.
-    pub(super) nested_ns: u64,
-    /// What of it counts more than once, as children overlapped.
-    pub(super) nested_again_ns: u64,
-    /// The part of it that belongs to others: to those who shared it with the children, and to
-    /// calls on several streams, which are nested in no span.
-    pub(super) nested_lost_ns: f64,
-    /// A child stands for several by its own sampling, so that `nested_ns` may be more than the
-    /// span's duration.
-    pub(super) is_sampled: bool,
-    /// The parts of others in the time that it shared with them, ns.
-    pub(super) lost_ns: f64,
-    /// It shared time of unknown length.
-    pub(super) is_undivided: bool,
-    /// It or a span nested in it shared time, was nested in a span that it outlasted, or is of a
-    /// call on several streams: the sum of such spans is not their union.
-    pub(super) is_beside_others: bool,
-    /// No span of its window around it is of the same site.
-    pub(super) is_outermost: bool,
-    /// The path of the span of its window that it was nested in; [`ROOT`] for none.
-    pub(super) parent_path: u32,
-    /// A span nested in it had work for the GPU, as far as is known.
-    pub(super) has_nested_work: bool,
-    /// Neither it nor a span nested in it may have had work for the GPU.
-    pub(super) may_be_host: bool,
 }
 
 impl OpenSpans {
@@ -215,6 +190,7 @@ impl OpenSpans {
             ns: more_ns,
             lost_ns: more_ns as f64,
             had_work: true,
+            pairs: 0,
             is_beside_others: true,
         };
         let around = self.end_child(parent, &start, &nested);
@@ -231,12 +207,13 @@ impl OpenSpans {
     }
 
     /// Closes a span of `ns` now. `None` for `ns`: its time is not known. It then counts as part of
-    /// its parent, and what is nested in it as nested in its parent. `looks_empty`: by its time, it
-    /// may have had no work for the GPU.
+    /// its parent, and what is nested in it as nested in its parent. `overhead_ns`: what an event
+    /// takes on the stream. `looks_empty`: by its time, it may have had no work for the GPU.
     pub(super) fn close(
         &mut self,
         key: SpanKey,
         ns: Option<u64>,
+        overhead_ns: u64,
         looks_empty: bool,
     ) -> Option<(SpanStart, Closed, SummedTimes)> {
         let mut span = self.spans.remove(&key)?;
@@ -245,6 +222,11 @@ impl OpenSpans {
         span.set_children(span.children, self.now);
         let mut closed = span.so_far;
         closed.may_be_host = looks_empty && !closed.has_nested_work;
+        let nested_ns = closed.nested_ns.saturating_sub(closed.nested_again_ns);
+        if let Some(ns) = ns {
+            closed.overhead_ns = overhead_ns.min(ns);
+            closed.ns = closed.without_nested_pairs(ns, nested_ns);
+        }
         let lost_ns = match ns {
             Some(_) => closed.lost_ns + closed.nested_lost_ns,
             None => {
@@ -258,11 +240,15 @@ impl OpenSpans {
             }
         };
         let ns_is_unknown = ns.is_none();
-        let nested_ns = closed.nested_ns.saturating_sub(closed.nested_again_ns);
+        let own_pair = u64::from(!ns_is_unknown);
         let nested = Nested {
-            ns: ns.map_or(nested_ns, |ns| ns.saturating_sub(span.left_ns)),
+            ns: match ns_is_unknown {
+                true => nested_ns,
+                false => closed.without_overhead().saturating_sub(span.left_ns),
+            },
             lost_ns,
             had_work: !closed.may_be_host,
+            pairs: closed.nested_pairs + own_pair,
             is_beside_others: closed.is_beside_others,
         };
         self.end_child(span.parent, &span.start, &nested);
@@ -309,6 +295,7 @@ impl OpenSpans {
                 true => nested.lost_ns,
                 false => nested.ns as f64,
             };
+        so_far.nested_pairs += nested.pairs;
         so_far.is_sampled |= weight > 1;
         so_far.has_nested_work |= nested.had_work;
         so_far.is_beside_others |= nested.is_beside_others || !is_on_one;
@@ -349,22 +336,6 @@ impl OpenSpan {
         }
         self.children = children;
     }
-}
-
-impl Closed {
-    const NOTHING: Self = Self {
-        nested_ns: 0,
-        nested_again_ns: 0,
-        nested_lost_ns: 0.0,
-        is_sampled: false,
-        lost_ns: 0.0,
-        is_undivided: false,
-        is_beside_others: false,
-        is_outermost: true,
-        parent_path: ROOT,
-        has_nested_work: false,
-        may_be_host: false,
-    };
 }
 
 #[cfg(test)]

@@ -272,7 +272,8 @@ impl Timeline {
         }
         let overlaps_untimed = end.has_untimed_between || self.has_untimed_beside(next, &start);
         let looks_empty = ns.is_ok_and(|ns| complete::looks_empty(ns, &end, &stream.context));
-        let closed = self.open.close(end.key, ns.ok(), looks_empty);
+        let overhead_ns = stream.context.event_overhead_ns().unwrap_or(0);
+        let closed = (self.open).close(end.key, ns.ok(), overhead_ns, looks_empty);
         let Some((start, mut closed, booked)) = closed else {
             return Ok(());
         };
@@ -281,7 +282,7 @@ impl Timeline {
             start,
             end,
             device: stream.context.device,
-            ns,
+            measured_ns: ns,
             closed,
         };
         let pair = EndedPair::new(stream, start.pair);
@@ -342,7 +343,7 @@ impl Timeline {
             self.open.leave_parent(child.key, 0);
         }
         // Not known when: it counts as part of its parent.
-        if let Some((start, ..)) = self.open.close(key, None, false) {
+        if let Some((start, ..)) = self.open.close(key, None, 0, false) {
             self.give_back(source, start.pair);
             self.count_closed(source);
         }

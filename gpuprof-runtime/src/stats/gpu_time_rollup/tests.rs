@@ -60,6 +60,7 @@ fn with_inputs(paths: &[Path<'_>], then: impl FnOnce(&mut ProfileInputs<'_>)) {
                 is_outermost: !recursive,
                 parent: path.parent,
                 with_nested_ns: ns,
+                overhead_ns: 0,
                 is_divided: false,
                 is_undivided: false,
                 inherits: false,

@@ -228,6 +228,7 @@ impl<'a> Program<'a> {
             is_outermost,
             parent,
             with_nested_ns: ns,
+            overhead_ns: 0,
             is_divided: false,
             is_undivided: false,
             inherits: false,

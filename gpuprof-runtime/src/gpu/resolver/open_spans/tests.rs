@@ -49,7 +49,7 @@ fn close(spans: &mut OpenSpans, number: u32, ns: u64) -> Closed {
 }
 
 fn close_as(spans: &mut OpenSpans, number: u32, ns: u64, looks_empty: bool) -> Closed {
-    let closed = spans.close(key(number), Some(ns), looks_empty);
+    let closed = spans.close(key(number), Some(ns), 0, looks_empty);
     closed.unwrap().1
 }
 
@@ -108,7 +108,7 @@ fn what_is_nested_in_a_span_without_a_time_is_nested_around_it() {
     open(&mut spans, 1, 1, Some(0));
     open(&mut spans, 2, 2, Some(1));
     close(&mut spans, 2, 7);
-    assert!(spans.close(key(1), None, false).is_some());
+    assert!(spans.close(key(1), None, 0, false).is_some());
     assert_eq!(close(&mut spans, 0, 20).nested_ns, 7);
 }
 
@@ -204,4 +204,32 @@ fn spans_that_end_in_turn_are_beside_each_other() {
     });
     close(&mut spans, 3, 1);
     assert!(close(&mut spans, 2, 4).is_beside_others);
+}
+
+#[test]
+fn the_event_pairs_of_nested_spans_are_in_no_other_time() {
+    let mut spans = OpenSpans::default();
+    let close = |spans: &mut OpenSpans, number, ns| {
+        let closed = spans.close(key(number), Some(ns), 1, false);
+        closed.unwrap().1
+    };
+    open(&mut spans, 0, 0, None);
+    open(&mut spans, 1, 1, Some(0));
+    open(&mut spans, 2, 2, Some(1));
+    // An event takes 1 ns. This is 1 + 10 ns.
+    let inner = close(&mut spans, 2, 11);
+    assert_eq!((inner.ns, inner.nested_ns), (11, 0));
+    // 1 + 5 ns, and 2 + 10 ns nested.
+    let middle = close(&mut spans, 1, 18);
+    assert_eq!((middle.ns, middle.nested_ns), (16, 10));
+    open(&mut spans, 3, 1, Some(0));
+    assert_eq!(close(&mut spans, 3, 8).ns, 8);
+    // 1 + 3 ns, 4 of the first pairs, 2 of the last, and 15 + 7 ns nested.
+    let outer = close(&mut spans, 0, 32);
+    assert_eq!((outer.ns, outer.nested_ns, outer.nested_pairs), (26, 22, 3));
+    // Never less than what is nested.
+    open(&mut spans, 0, 0, None);
+    open(&mut spans, 1, 1, Some(0));
+    close(&mut spans, 1, 11);
+    assert_eq!(close(&mut spans, 0, 11).ns, 10);
 }
