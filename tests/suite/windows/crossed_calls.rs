@@ -2,7 +2,7 @@
 //! began in; a call that crosses into another window has its share and is booked in neither.
 
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
 
@@ -55,15 +55,15 @@ fn assert_crossed(profile: &Profile, name: &str) {
 /// Executes `inside` while a call of `beside` is open on another thread.
 fn with_call_beside(w: &World, inside: impl FnOnce()) {
     let ((entered, is_in), (go, go_on)) = (channel(), channel());
-    let wait = |on: &Receiver<()>| on.recv().expect("the other thread sends");
-    thread::scope(|scope| {
+    // The ends of both channels are dropped if `inside` panics, so that the other thread ends.
+    thread::scope(move |scope| {
         scope.spawn(move || {
             beside(&w.gpu.stream, || {
                 entered.send(()).expect("the test waits");
-                wait(&go_on);
+                go_on.recv().ok();
             });
         });
-        wait(&is_in);
+        is_in.recv().expect("the thread answers");
         inside();
         go.send(()).expect("the thread waits");
     });
