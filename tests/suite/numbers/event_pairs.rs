@@ -19,6 +19,7 @@ pub(crate) const MODULE: Module = Module::new(
         the_programs_thread_records_and_nothing_more,
         a_stall_of_the_host_is_in_both_times,
         the_event_floor_is_shown_and_not_subtracted,
+        the_pairs_of_nested_calls_are_in_no_span_around_them,
         the_event_overhead_is_measured_before_the_first_call_has_work,
         the_event_overhead_is_the_least_of_several_moments,
     ]],
@@ -137,6 +138,38 @@ fn the_event_floor_is_shown_and_not_subtracted() {
     assert_eq!(profile.diagnostics.event_overhead_ns, Some(400));
     // Each of the two times contains the 400 ns of its start event.
     assert_eq!(gpu_times(&profile, "lent"), (2, 5_800, 5_800));
+}
+
+#[gpu_profile]
+fn nested(_lent: &RawStream, inside: impl FnOnce()) {
+    inside();
+}
+
+fn the_pairs_of_nested_calls_are_in_no_span_around_them() {
+    let w = world();
+    w.sim.set_event_ns(400);
+    let other = ForeignContext::new(w.sim).expect("a context");
+    let stream = other.raw_stream(other.stream, true);
+    let session = w.session();
+    until(|| {
+        lent(&stream, || ());
+        w.cpu(1_000);
+        session.snapshot().diagnostics.event_overhead_ns == Some(400)
+    });
+    gpuprof::reset();
+    let kernel = || other.kernel(other.stream, 5_000).expect("launch");
+    lent(&stream, || {
+        nested(&stream, kernel);
+        nested(&stream, || nested(&stream, kernel));
+    });
+    other.synchronize().expect("synchronize");
+    let profile = w.finish(session);
+    w.sim.set_event_ns(0);
+    // Each call has the 400 ns of its own start event, and no others: 10,400 ns, of which its own
+    // are 400. The inner of the nested ones is in the time of the outer; of self time there is no
+    // more than that.
+    assert_eq!(gpu_times(&profile, "lent"), (1, 10_400, 400));
+    assert_eq!(gpu_times(&profile, "nested"), (3, 10_800, 10_800));
 }
 
 fn with_loaded_events(w: &World) {
