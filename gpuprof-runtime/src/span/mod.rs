@@ -20,7 +20,6 @@ use std::marker::PhantomData;
 
 use self::call_timer::{CallTimer, More};
 use self::recording::{begin_gpu_timing, count_dropped, measure_overhead};
-use self::thread_sampling::Draw;
 use self::thread_state::{ThreadState, with_thread};
 use crate::clock;
 use crate::collector::{self, collector};
@@ -105,7 +104,7 @@ impl Span {
 
 // Not inlined: these would be repeated in every annotated function.
 impl ActiveSpan {
-    /// Begins a call. Takes the streams out if it may be timed.
+    /// Begins a call. The streams own nothing any more when it returns.
     #[inline(never)]
     fn open(
         &mut self,
@@ -122,6 +121,7 @@ impl ActiveSpan {
         };
         if has_stream || site.flags().contains(SiteFlags::CORRELATE) {
             self.open_on_gpu(thread, site, label, streams, work);
+            *streams = Streams::Untimed;
         } else if let Some(call) = self.enter_node(thread, site, label, work) {
             call.started = clock::now();
             call.node.begin(call.started);
@@ -135,7 +135,7 @@ impl ActiveSpan {
         thread: &ThreadState,
         site: &'static Site,
         label: LabelNumber,
-        streams: &mut Streams<'_>,
+        streams: &Streams<'_>,
         work: Option<&StatedWork>,
     ) {
         let Some(node) = self
@@ -144,14 +144,15 @@ impl ActiveSpan {
         else {
             return;
         };
-        let draw = match site.flags().contains(SiteFlags::CORRELATE) {
-            true => Draw::Rate(thread.rate(site, node)),
-            false => thread.draw(site, node),
-        };
-        let streams = std::mem::replace(streams, Streams::Untimed);
-        match draw {
-            Draw::LeftOut => self.open_left_out(thread, site, &streams),
-            Draw::Rate(rate) => self.open_with_frame(thread, site, streams, rate),
+        // CUPTI's records are attributed to all calls.
+        let has_frame = site.flags().contains(SiteFlags::CORRELATE);
+        if !has_frame && thread.is_left_out() {
+            return self.open_left_out(thread, site, streams);
+        }
+        let mut rate = thread.rate(site, node);
+        match has_frame || thread.sampling.draw(&mut rate) {
+            true => self.open_with_frame(thread, site, streams, rate),
+            false => self.open_left_out(thread, site, streams),
         }
     }
 
@@ -179,7 +180,7 @@ impl ActiveSpan {
         &mut self,
         thread: &ThreadState,
         site: &'static Site,
-        streams: Streams<'_>,
+        streams: &Streams<'_>,
         rate: CallRate,
     ) {
         let Some(call) = &mut self.call else {
@@ -188,7 +189,7 @@ impl ActiveSpan {
         let before = clock::now();
         let mut is_untimed = false;
         let pushed = measure_overhead(thread, before, |gpu| {
-            let open = match &streams {
+            let open = match streams {
                 Streams::Untimed => None,
                 streams => {
                     let timing = &collector().gpu;

@@ -14,7 +14,7 @@ use super::call_in_progress::NamedPosition;
 use super::deferred_streams::DeferredStreams;
 use super::node_cache::NodeCache;
 use super::position::{ParentPosition, Position};
-use super::thread_sampling::{Draw, ThreadSampling};
+use super::thread_sampling::ThreadSampling;
 use super::time_line::ThreadRecorder;
 use crate::clock;
 use crate::collector::collector;
@@ -230,7 +230,7 @@ impl ThreadState {
     }
 
     /// At what rate sampling takes a call of `site` that begins on `node`.
-    #[inline]
+    #[inline(always)]
     pub(super) fn rate(&self, site: &Site, node: &'static PathCounters) -> CallRate {
         let (counters, is_outermost) = (self.counters.get(), self.is_outside());
         self.sampling
@@ -241,16 +241,6 @@ impl ThreadState {
     #[inline]
     pub(super) fn is_outside(&self) -> bool {
         !self.sampling.is_inside() && !self.is_left_out()
-    }
-
-    /// Draws for a call of `site` that begins on `node`, if it can be left out without asking the
-    /// driver anything.
-    #[inline]
-    pub(super) fn draw(&self, site: &Site, node: &'static PathCounters) -> Draw {
-        match self.is_left_out() {
-            true => Draw::LeftOut,
-            false => self.sampling.draw(self.rate(site, node)),
-        }
     }
 
     /// One call with a stream begins that is not timed on the GPU, or one poll of such a future.
