@@ -104,7 +104,7 @@ impl Span {
 
 // Not inlined: these would be repeated in every annotated function.
 impl ActiveSpan {
-    /// Begins a call. The streams own nothing any more when it returns.
+    /// Begins a call. Afterwards the streams own nothing.
     #[inline(never)]
     fn open(
         &mut self,
@@ -121,7 +121,6 @@ impl ActiveSpan {
         };
         if has_stream || site.flags().contains(SiteFlags::CORRELATE) {
             self.open_on_gpu(thread, site, label, streams, work);
-            *streams = Streams::Untimed;
         } else if let Some(call) = self.enter_node(thread, site, label, work) {
             call.started = clock::now();
             call.node.begin(call.started);
@@ -135,25 +134,25 @@ impl ActiveSpan {
         thread: &ThreadState,
         site: &'static Site,
         label: LabelNumber,
-        streams: &Streams<'_>,
+        streams: &mut Streams<'_>,
         work: Option<&StatedWork>,
     ) {
-        let Some(node) = self
-            .enter_node(thread, site, label, work)
-            .map(|call| call.node)
-        else {
-            return;
-        };
-        // CUPTI's records are attributed to all calls.
-        let has_frame = site.flags().contains(SiteFlags::CORRELATE);
-        if !has_frame && thread.is_left_out() {
-            return self.open_left_out(thread, site, streams);
+        let call = self.enter_node(thread, site, label, work);
+        if let Some(node) = call.map(|call| call.node) {
+            // CUPTI's records are attributed to all calls.
+            let has_frame = site.flags().contains(SiteFlags::CORRELATE);
+            let may_be_timed = has_frame || !thread.is_left_out();
+            let rate = may_be_timed.then(|| thread.rate(site, node));
+            let drawn = rate.and_then(|rate| match has_frame {
+                true => Some(rate),
+                false => thread.sampling.draw(rate),
+            });
+            match drawn {
+                Some(rate) => self.open_with_frame(thread, site, streams, rate),
+                None => self.open_left_out(thread, site, streams),
+            }
         }
-        let mut rate = thread.rate(site, node);
-        match has_frame || thread.sampling.draw(&mut rate) {
-            true => self.open_with_frame(thread, site, streams, rate),
-            false => self.open_left_out(thread, site, streams),
-        }
+        *streams = Streams::Untimed;
     }
 
     /// Begins a call that sampling leaves out, with all calls inside it.

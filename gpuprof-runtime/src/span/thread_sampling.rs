@@ -91,16 +91,16 @@ impl ThreadSampling {
     }
 
     /// Draws for a call of this rate, if it can be left out without asking the driver anything.
-    /// Returns whether it is not left out.
+    /// `None`: it is left out.
     #[inline]
-    pub(super) fn draw(&self, rate: &mut CallRate) -> bool {
-        if rate.function.asks() {
-            return true;
+    pub(super) fn draw(&self, mut rate: CallRate) -> Option<CallRate> {
+        if !rate.function.asks() {
+            let weight = self.weight.get().unwrap_or(1);
+            let one_in = rate.function.one_in_inside(weight);
+            rate.is_drawn = weight > 0 && (one_in <= 1 || self.is_drawn(one_in));
+            return rate.is_drawn.then_some(rate);
         }
-        let weight = self.weight.get().unwrap_or(1);
-        let one_in = rate.function.one_in_inside(weight);
-        rate.is_drawn = weight > 0 && (one_in <= 1 || self.is_drawn(one_in));
-        rate.is_drawn
+        Some(rate)
     }
 
     /// True for one call in `one_in`, at random.
