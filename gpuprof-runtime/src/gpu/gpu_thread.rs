@@ -192,11 +192,16 @@ impl GpuThread {
     }
 
     /// Whether sampling takes a call.
-    #[inline]
+    #[inline(always)]
     pub(super) fn decide(&mut self, rate: CallRate) -> Decision {
-        if !self.has_open() && rate.session <= 1 && rate.function.is_every_call() {
-            return Decision::ALL;
+        match !self.has_open() && rate.session <= 1 && rate.function.is_every_call() {
+            true => Decision::ALL,
+            false => self.make_decision(rate),
         }
+    }
+
+    #[inline(never)]
+    fn make_decision(&mut self, rate: CallRate) -> Decision {
         let outer = self.decision_around();
         Decision::make(&mut self.random, outer, rate)
     }

@@ -65,7 +65,8 @@ impl Timing {
         let decision = thread.decide(rate);
         open.decision = Some(decision);
         open.is_async = is_async;
-        open.state = match self.start_or_leave_out(thread, &mut open, place, rate.function) {
+        let decided = (&decision, rate.function);
+        open.state = match self.start_or_leave_out(thread, &mut open, place, decided) {
             Ok(()) => State::Started,
             Err(outcome) => State::Untimed(outcome.standing_for(decision.stands_for)),
         };
@@ -81,12 +82,12 @@ impl Timing {
         thread: &mut GpuThread,
         open: &mut OpenSpan,
         place: Place,
-        rate: FunctionRate,
+        (decision, rate): (&Decision, FunctionRate),
     ) -> Result<(), GpuOutcome> {
-        let Some(decision) = open.decision.filter(|decision| decision.is_timed) else {
-            return Err(leave_out(thread, open, rate));
-        };
-        self.start(thread, open, place, &decision)
+        match decision.is_timed {
+            true => self.start(thread, open, place, decision),
+            false => Err(leave_out(thread, open, rate)),
+        }
     }
 
     #[inline(always)]

@@ -30,7 +30,7 @@ fn record_start(
     driver: &Driver,
     local: &mut LocalStream,
     stream: &mut SpanStream,
-) -> Result<Started, GpuOutcome> {
+) -> Result<(SpanKey, Started), GpuOutcome> {
     if !local.has_room() {
         // A captured call is counted as captured.
         let full = Err(GpuOutcome::Untimed(UntimedReason::QueueFull));
@@ -41,7 +41,7 @@ fn record_start(
     let started = record::start(driver, &local.shared, stock)?;
     let end = started.pair.end;
     stream.timed = Some(TimedSpan { key, end });
-    Ok(started)
+    Ok((key, started))
 }
 
 /// What the resolver is told of a call that has started.
@@ -80,9 +80,8 @@ pub(super) fn start_on_one(
         false => (None, 1),
     };
     let local = thread.streams.get_mut(&stream.shared).ok_or(UNAVAILABLE)?;
-    let key = local.next_key();
-    let pair = record_start(driver, local, stream)?.pair;
-    local.send_start(span_start((key, pair), around, call, (1, None)));
+    let (key, started) = record_start(driver, local, stream)?;
+    local.send_start(span_start((key, started.pair), around, call, (1, None)));
     Ok(())
 }
 
@@ -101,7 +100,7 @@ pub(super) fn start_on_several(
             .ok_or(UNAVAILABLE)
             .and_then(|local| record_start(driver, local, stream));
         match started {
-            Ok(started) => all.push(started),
+            Ok((_, started)) => all.push(started),
             Err(outcome) => {
                 for (stream, started) in streams.iter_mut().zip(all) {
                     if let Some(timed) = stream.timed.take() {

@@ -20,7 +20,6 @@ use std::marker::PhantomData;
 
 use self::call_timer::{CallTimer, More};
 use self::recording::{begin_gpu_timing, count_dropped, measure_overhead};
-use self::thread_sampling::Draw;
 use self::thread_state::{ThreadState, with_thread};
 use crate::clock;
 use crate::collector::{self, collector};
@@ -105,7 +104,7 @@ impl Span {
 
 // Not inlined: these would be repeated in every annotated function.
 impl ActiveSpan {
-    /// Begins a call. Takes the streams out if it may be timed.
+    /// Begins a call. Afterwards the streams own nothing.
     #[inline(never)]
     fn open(
         &mut self,
@@ -138,21 +137,22 @@ impl ActiveSpan {
         streams: &mut Streams<'_>,
         work: Option<&StatedWork>,
     ) {
-        let Some(node) = self
-            .enter_node(thread, site, label, work)
-            .map(|call| call.node)
-        else {
-            return;
-        };
-        let draw = match site.flags().contains(SiteFlags::CORRELATE) {
-            true => Draw::Rate(thread.rate(site, node)),
-            false => thread.draw(site, node),
-        };
-        let streams = std::mem::replace(streams, Streams::Untimed);
-        match draw {
-            Draw::LeftOut => self.open_left_out(thread, site, &streams),
-            Draw::Rate(rate) => self.open_with_frame(thread, site, streams, rate),
+        let call = self.enter_node(thread, site, label, work);
+        if let Some(node) = call.map(|call| call.node) {
+            // CUPTI's records are attributed to all calls.
+            let has_frame = site.flags().contains(SiteFlags::CORRELATE);
+            let may_be_timed = has_frame || !thread.is_left_out();
+            let rate = may_be_timed.then(|| thread.rate(site, node));
+            let drawn = rate.and_then(|rate| match has_frame {
+                true => Some(rate),
+                false => thread.sampling.draw(rate),
+            });
+            match drawn {
+                Some(rate) => self.open_with_frame(thread, site, streams, rate),
+                None => self.open_left_out(thread, site, streams),
+            }
         }
+        *streams = Streams::Untimed;
     }
 
     /// Begins a call that sampling leaves out, with all calls inside it.
@@ -179,7 +179,7 @@ impl ActiveSpan {
         &mut self,
         thread: &ThreadState,
         site: &'static Site,
-        streams: Streams<'_>,
+        streams: &Streams<'_>,
         rate: CallRate,
     ) {
         let Some(call) = &mut self.call else {
@@ -188,7 +188,7 @@ impl ActiveSpan {
         let before = clock::now();
         let mut is_untimed = false;
         let pushed = measure_overhead(thread, before, |gpu| {
-            let open = match &streams {
+            let open = match streams {
                 Streams::Untimed => None,
                 streams => {
                     let timing = &collector().gpu;

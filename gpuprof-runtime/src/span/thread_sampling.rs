@@ -24,13 +24,6 @@ pub(crate) struct ThreadSampling {
     random: Cell<u64>,
 }
 
-/// Whether sampling leaves out a call.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Draw {
-    Rate(CallRate),
-    LeftOut,
-}
-
 impl ThreadSampling {
     pub(super) const fn new() -> Self {
         Self {
@@ -98,20 +91,16 @@ impl ThreadSampling {
     }
 
     /// Draws for a call of this rate, if it can be left out without asking the driver anything.
+    /// `None`: it is left out.
     #[inline]
-    pub(super) fn draw(&self, mut rate: CallRate) -> Draw {
-        if rate.function.asks() {
-            return Draw::Rate(rate);
+    pub(super) fn draw(&self, mut rate: CallRate) -> Option<CallRate> {
+        if !rate.function.asks() {
+            let weight = self.weight.get().unwrap_or(1);
+            let one_in = rate.function.one_in_inside(weight);
+            rate.is_drawn = weight > 0 && (one_in <= 1 || self.is_drawn(one_in));
+            return rate.is_drawn.then_some(rate);
         }
-        let weight = self.weight.get().unwrap_or(1);
-        let one_in = rate.function.one_in_inside(weight);
-        match weight > 0 && (one_in <= 1 || self.is_drawn(one_in)) {
-            true => {
-                rate.is_drawn = true;
-                Draw::Rate(rate)
-            }
-            false => Draw::LeftOut,
-        }
+        Some(rate)
     }
 
     /// True for one call in `one_in`, at random.

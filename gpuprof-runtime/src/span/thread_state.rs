@@ -14,7 +14,7 @@ use super::call_in_progress::NamedPosition;
 use super::deferred_streams::DeferredStreams;
 use super::node_cache::NodeCache;
 use super::position::{ParentPosition, Position};
-use super::thread_sampling::{Draw, ThreadSampling};
+use super::thread_sampling::ThreadSampling;
 use super::time_line::ThreadRecorder;
 use crate::clock;
 use crate::collector::collector;
@@ -35,8 +35,10 @@ use crate::sync::AtomicU64;
 thread_local! {
     static THREAD: ThreadState = const { ThreadState::new() };
     static EXIT_GUARD: ThreadExitGuard = ThreadExitGuard {
-        deferred: RefCell::default(),
-        gpu: RefCell::new(GpuThread::new()),
+        streams: RefCell::new(ThreadStreams {
+            deferred: DeferredStreams::default(),
+            gpu: GpuThread::new(),
+        }),
         recorder: const { RefCell::new(ThreadRecorder::new()) },
         named: const { RefCell::new(None) },
     };
@@ -72,10 +74,24 @@ pub(crate) enum NodeError {
 /// Returns what the thread holds when it ends.
 #[derive(Debug)]
 struct ThreadExitGuard {
-    deferred: RefCell<DeferredStreams>,
-    gpu: RefCell<GpuThread>,
+    streams: RefCell<ThreadStreams>,
     recorder: RefCell<ThreadRecorder>,
     named: RefCell<Option<NamedPosition>>,
+}
+
+/// A thread's part of GPU timing, and the default streams that are not part of it yet.
+#[derive(Debug)]
+struct ThreadStreams {
+    deferred: DeferredStreams,
+    gpu: GpuThread,
+}
+
+impl ThreadStreams {
+    /// Whether a span without a stream of its own could inherit one.
+    #[inline]
+    fn has_any(&self) -> bool {
+        self.gpu.has_open() || self.deferred.is_waiting()
+    }
 }
 
 impl Drop for ThreadExitGuard {
@@ -115,11 +131,9 @@ pub(crate) fn forget_in_forked_child() {
     // What the thread holds would be returned to pools when it ends. If the state is in use, that
     // is further up this thread's stack.
     let forget = |guard: &ThreadExitGuard| {
-        if let Ok(mut gpu) = guard.gpu.try_borrow_mut() {
-            std::mem::forget(std::mem::replace(&mut *gpu, GpuThread::new()));
-        }
-        if let Ok(mut deferred) = guard.deferred.try_borrow_mut() {
-            std::mem::forget(std::mem::take(&mut *deferred));
+        if let Ok(mut streams) = guard.streams.try_borrow_mut() {
+            std::mem::forget(std::mem::replace(&mut streams.gpu, GpuThread::new()));
+            std::mem::forget(std::mem::take(&mut streams.deferred));
         }
         if let Ok(mut recorder) = guard.recorder.try_borrow_mut() {
             std::mem::forget(std::mem::replace(&mut *recorder, ThreadRecorder::new()));
@@ -216,7 +230,7 @@ impl ThreadState {
     }
 
     /// At what rate sampling takes a call of `site` that begins on `node`.
-    #[inline]
+    #[inline(always)]
     pub(super) fn rate(&self, site: &Site, node: &'static PathCounters) -> CallRate {
         let (counters, is_outermost) = (self.counters.get(), self.is_outside());
         self.sampling
@@ -227,16 +241,6 @@ impl ThreadState {
     #[inline]
     pub(super) fn is_outside(&self) -> bool {
         !self.sampling.is_inside() && !self.is_left_out()
-    }
-
-    /// Draws for a call of `site` that begins on `node`, if it can be left out without asking the
-    /// driver anything.
-    #[inline]
-    pub(super) fn draw(&self, site: &Site, node: &'static PathCounters) -> Draw {
-        match self.is_left_out() {
-            true => Draw::LeftOut,
-            false => self.sampling.draw(self.rate(site, node)),
-        }
     }
 
     /// One call with a stream begins that is not timed on the GPU, or one poll of such a future.
@@ -264,17 +268,14 @@ impl ThreadState {
         }
         let _own = OwnWork::begin();
         let run = |guard: &ThreadExitGuard| {
-            let mut gpu = guard.gpu.try_borrow_mut().ok()?;
-            let mut deferred = guard.deferred.try_borrow_mut().ok()?;
-            if deferred.is_waiting() {
-                deferred.set(&mut gpu);
+            let streams = &mut *guard.streams.try_borrow_mut().ok()?;
+            if streams.deferred.is_waiting() {
+                streams.deferred.set(&mut streams.gpu);
             }
-            let is_waiting = deferred.is_waiting();
-            drop(deferred);
-            gpu.set_counters(self.counters.get());
-            let result = f(&mut gpu);
-            self.has_gpu.set(gpu.has_open() || is_waiting);
-            self.sampling.note(gpu.weight_around());
+            streams.gpu.set_counters(self.counters.get());
+            let result = f(&mut streams.gpu);
+            self.has_gpu.set(streams.has_any());
+            self.sampling.note(streams.gpu.weight_around());
             Some(result)
         };
         EXIT_GUARD.try_with(run).ok().flatten()
@@ -285,7 +286,7 @@ impl ThreadState {
     pub(super) fn defer(&self, stream: &StreamRef<'_>) -> Option<u64> {
         let _own = OwnWork::begin();
         let push = |guard: &ThreadExitGuard| {
-            let number = guard.deferred.try_borrow_mut().ok()?.push(stream);
+            let number = guard.streams.try_borrow_mut().ok()?.deferred.push(stream);
             // So that a span without a stream of its own looks for one.
             self.has_gpu.set(true);
             Some(number)
@@ -297,10 +298,9 @@ impl ThreadState {
     pub(super) fn take_deferred(&self, number: u64) -> Option<FrameToken> {
         let _own = OwnWork::begin();
         let take = |guard: &ThreadExitGuard| {
-            let frame = guard.deferred.try_borrow_mut().ok()?.take(number);
-            let is_waiting = guard.deferred.try_borrow().ok()?.is_waiting();
-            let has_open = guard.gpu.try_borrow().ok()?.has_open();
-            self.has_gpu.set(has_open || is_waiting);
+            let mut streams = guard.streams.try_borrow_mut().ok()?;
+            let frame = streams.deferred.take(number);
+            self.has_gpu.set(streams.has_any());
             frame
         };
         EXIT_GUARD.try_with(take).ok().flatten()

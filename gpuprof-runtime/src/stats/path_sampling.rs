@@ -81,7 +81,9 @@ impl PathSampling {
     /// A call inside one of these took so long, where `calls` before it took `total_ticks`.
     #[inline]
     pub(super) fn watch_outliers(&self, ticks: u64, total_ticks: u64, calls: u64) {
-        if calls >= CALLS_BEFORE_OUTLIER && ticks / OUTLIER > total_ticks / calls {
+        // Multiplied, as each call with a stream would wait for a division.
+        let ticks_of_all = (ticks / OUTLIER).saturating_mul(calls);
+        if calls >= CALLS_BEFORE_OUTLIER && ticks_of_all > total_ticks {
             self.want(WANTED_AFTER_OUTLIER);
         }
     }

@@ -93,12 +93,17 @@ impl LocalStream {
     /// are to come of open spans.
     #[inline]
     pub(in crate::gpu) fn has_room(&mut self) -> bool {
-        let elsewhere = self.shared.progress_elsewhere.submitted() as u32;
         let open = self.started.wrapping_sub(self.ended);
+        // One more place is for the news of a larger ring. Where enough places were free before,
+        // nothing is looked at that other threads write.
+        self.ring.cached_slots() > open as usize + 2 || self.make_room(open)
+    }
+
+    #[inline(never)]
+    fn make_room(&mut self, open: u32) -> bool {
+        let elsewhere = self.shared.progress_elsewhere.submitted() as u32;
         let needed = open.wrapping_sub(elsewhere) as usize + 2;
-        // One more place is for the news of a larger ring.
-        // Where enough places were free before, the resolver's side of the ring is not looked at.
-        self.ring.cached_slots() > needed || self.ring.slots() > needed || self.enlarge_ring(needed)
+        self.ring.slots() > needed || self.enlarge_ring(needed)
     }
 
     #[cold]

@@ -2,9 +2,10 @@
 //!
 //! The driver writes to an event when it is recorded, under a lock that all threads of a stream
 //! wait for. An event that another thread recorded last is in the cache of another processor. So a
-//! pair returns to its thread, and the thread uses few pairs, again and again. On an H200 (driver
-//! 580) a launch between two records took 1.00 times as long for eight threads on one stream that
-//! used 25 pairs each, 1.10 with 512 pairs each, and 1.18 with 4,096 pairs that all shared.
+//! pair returns to its thread, and the thread uses few pairs, again and again: first the one that
+//! came back last. On an H200 (driver 580) a launch between two records took 1.00 times as long for
+//! eight threads on one stream that used 25 pairs each, 1.10 with 512 pairs each, and 1.18 with
+//! 4,096 pairs that all shared.
 
 use crossbeam_utils::CachePadded;
 use parking_lot::Mutex;
@@ -14,10 +15,14 @@ use crate::gpu::events::pool::{Context, NoPair, Pair};
 
 /// Pairs that a thread takes from the pool at once.
 const HANDFUL: usize = 8;
-/// Pairs that wait for one thread; past these they go to the pool of the context.
+/// Pairs that a thread has at hand, and as many that wait for it; past these they go to the pool of
+/// the context.
 const KEPT: usize = 256;
+/// Spans from one look for returned pairs to the next: few pairs are used meanwhile, and the line
+/// that the resolver writes is seldom read.
+const SPANS_PER_LOOK: u32 = 8;
 
-/// Event pairs for the next spans of a thread on a stream.
+/// Event pairs for the next spans of a thread on a stream, the next one last.
 #[derive(Debug, Default)]
 pub(in crate::gpu) struct PairStock(Vec<Pair>);
 
@@ -31,6 +36,9 @@ impl PairStock {
         started: u32,
         driver: &Driver,
     ) -> Result<Pair, NoPair> {
+        if started.is_multiple_of(SPANS_PER_LOOK) {
+            self.take_returned(context, returned);
+        }
         match self.0.pop() {
             Some(pair) => Ok(pair),
             None => self.refill(context, returned, started, driver),
@@ -45,7 +53,7 @@ impl PairStock {
         started: u32,
         driver: &Driver,
     ) -> Result<Pair, NoPair> {
-        returned.take_all(&mut self.0);
+        self.take_returned(context, returned);
         if self.0.is_empty() {
             // Several, so that threads seldom meet at the pool, but none before they are of use,
             // and none that other threads lack.
@@ -56,6 +64,14 @@ impl PairStock {
             context.take_free(&mut self.0, handful);
         }
         self.0.pop().map_or_else(|| context.take(driver), Ok)
+    }
+
+    #[inline(never)]
+    fn take_returned(&mut self, context: &Context, returned: &ReturnedPairs) {
+        returned.take_all(&mut self.0);
+        // Those that were not needed for the longest time.
+        let surplus = self.0.len().saturating_sub(KEPT);
+        self.0.drain(..surplus).for_each(|pair| context.give(pair));
     }
 
     /// Empties it.
@@ -88,13 +104,12 @@ impl ReturnedPairs {
         }
     }
 
-    /// On the thread: exchanges `stock`, which is empty, for all that wait. It never waits for the
-    /// resolver.
+    /// On the thread: adds all that wait to `stock`. It never waits for the resolver.
     pub(in crate::gpu) fn take_all(&self, stock: &mut Vec<Pair>) {
         if let Some(mut pairs) = self.0.try_lock()
             && let Some(pairs) = &mut *pairs
         {
-            std::mem::swap(pairs, stock);
+            stock.append(pairs);
         }
     }
 
