@@ -52,6 +52,8 @@ pub(crate) struct EndedCall {
     /// Its event pair was submitted.
     pub(crate) is_timed: bool,
     /// Its stream was being captured: what it launched did not run.
+    /// Sampling left it out.
+    pub(crate) is_left_out: bool,
     pub(crate) is_captured: bool,
     pub(crate) cpu_ticks: u64,
     /// The site's first call in the process.
@@ -68,6 +70,7 @@ impl EndedCall {
             parent: call.parent,
             is_outermost: call.is_outermost,
             is_timed: outcome == GpuOutcome::Submitted,
+            is_left_out: matches!(outcome, GpuOutcome::Untimed(reason) if reason.is_by_sampling()),
             is_captured: matches!(outcome, GpuOutcome::Captured { .. }),
             cpu_ticks,
             is_first: call.is_first,

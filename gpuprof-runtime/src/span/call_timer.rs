@@ -152,9 +152,10 @@ impl CallTimer {
         if details.is_untimed {
             thread.end_untimed();
         }
-        thread
-            .sampling
-            .watch_outliers(self.node, self.ticks_until(ended));
+        if details.frame.is_some() || details.is_untimed {
+            let (ticks, is_inside) = (self.ticks_until(ended), !thread.is_outside());
+            thread.sampling.watch_outliers(self.node, ticks, is_inside);
+        }
         let mut call = CallRecord {
             started: self.started,
             cpu_ticks: self.ticks_until(ended),

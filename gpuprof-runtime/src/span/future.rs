@@ -183,10 +183,11 @@ impl AsyncSpan {
             return None;
         };
         Some(with_thread(|thread| {
+            let outermost = open.outermost(thread);
             let parent = thread.enter(open.path);
             let named_around = thread.begin_named_poll(open.as_value.take());
             open.resume(thread);
-            let outermost_before = thread.sampling.set_outermost(open.outermost(thread));
+            let outermost_before = thread.sampling.set_outermost(outermost);
             let has_frame = open.gpu.is_some() || open.profiled.is_some();
             let push = |gpu: &mut gpu::GpuThread| gpu.push_poll(open.gpu.as_deref(), open.profiled);
             OpenPoll {

@@ -45,6 +45,11 @@ impl ThreadSampling {
         self.weight.get().is_some()
     }
 
+    #[inline]
+    pub(super) fn outermost(&self) -> Option<&'static PathCounters> {
+        self.outermost.get()
+    }
+
     /// Calls from now on are inside one of this path. `None`: it is not known, or there is none.
     /// Returns that of before.
     #[inline]
@@ -126,10 +131,13 @@ impl ThreadSampling {
         }
     }
 
-    /// A call with a stream has taken so long on the CPU, and is not recorded yet.
+    /// A call has taken so long on the CPU, and is not recorded yet. `is_inside`: it is in an
+    /// outermost call, or it is that.
     #[inline]
-    pub(super) fn watch_outliers(&self, node: &PathCounters, cpu_ticks: u64) {
-        if let Some(outermost) = self.outermost.get() {
+    pub(super) fn watch_outliers(&self, node: &PathCounters, cpu_ticks: u64, is_inside: bool) {
+        if let Some(outermost) = self.outermost.get()
+            && (is_inside || std::ptr::eq(outermost, node))
+        {
             node.watch_outliers(cpu_ticks, outermost);
         }
     }

@@ -215,11 +215,10 @@ impl SamplingRates {
         if one_in == 1 {
             return FunctionRate::EVERY_CALL;
         }
-        let history = history();
-        let most = self.most_one_in(one_in, &history, allowance);
+        let (most, is_for_inside) = self.most_one_in(one_in, &history(), allowance);
         FunctionRate::Adaptive {
             one_in: one_in.min(most),
-            inside: match history.is_wanted {
+            inside: match is_for_inside {
                 true => one_in,
                 false => one_in.min(most),
             },
@@ -227,14 +226,15 @@ impl SamplingRates {
         }
     }
 
-    /// The most calls that one may stand for, where it would be `one_in` in the long run.
+    /// The most calls that one may stand for, where it would be `one_in` in the long run, and
+    /// whether it is timed for the sake of a path inside it.
     #[inline]
     fn most_one_in(
         &self,
         one_in: u32,
         history: &CallHistory,
         allowance: impl FnOnce(SessionStart) -> Allowance,
-    ) -> u32 {
+    ) -> (u32, bool) {
         let share = |calls: u64, samples: u64| {
             let most = u32::try_from(calls / samples).unwrap_or(u32::MAX);
             most.max(1)
@@ -243,14 +243,14 @@ impl SamplingRates {
         let of_window = share(history.calls_of_window, SAMPLES_PER_PATH);
         let is_enough = of_window >= one_in && !history.is_wanted;
         if self.is_over_budget.load(Relaxed) {
-            return share(history.calls, LEAST_SAMPLES_PER_PATH);
+            return (share(history.calls, LEAST_SAMPLES_PER_PATH), false);
         }
         if is_enough || allowance(self.start()).is_used_up() {
-            return of_first;
+            return (of_first, false);
         }
         match history.is_wanted {
-            true => 1,
-            false => of_window.min(of_first),
+            true => (1, true),
+            false => (of_window.min(of_first), false),
         }
     }
 

@@ -123,9 +123,10 @@ impl ClusterSums {
         };
         self.add_to(Group::Path(call.path), draw, relative_ns, call.counts);
         self.add_to(Group::Site(call.site), draw, beyond_ns, call.counts);
-        match self.devices.get(&call.site).cloned().unwrap_or_default() {
-            devices if devices.len() < 2 => self.add_outermost(call, draw, beyond_ns),
-            devices => self.add_on_devices(call, draw, &devices),
+        let devices = self.devices.get(&call.site);
+        match devices.filter(|devices| devices.len() > 1).cloned() {
+            None => self.add_outermost(call, draw, beyond_ns),
+            Some(devices) => self.add_on_devices(call, draw, &devices),
         }
     }
 

@@ -36,7 +36,7 @@ pub(super) fn build_nodes<'a>(inputs: &'a ProfileInputs<'_>) -> Vec<CallTreeNode
         }
         let activity = (inputs.cupti.as_ref()).and_then(|cupti| cupti.paths.get(&index));
         if let Some(activity) = activity {
-            estimate.follow_busy_time(activity.busy_ns, activity.timed_busy_ns);
+            estimate.follow_busy_time(activity.left_out_busy_ns, activity.timed_busy_ns);
         }
         nodes.push(CallTreeNode {
             id: index,

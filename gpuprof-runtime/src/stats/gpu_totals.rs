@@ -157,6 +157,8 @@ pub(crate) struct TimedCall {
     pub(crate) with_nested_ns: u64,
     /// Its event overhead, ns, which the span around it does not have.
     pub(crate) overhead_ns: u64,
+    /// Between its events, ns, with those of the calls nested in it.
+    pub(crate) measured_ns: u64,
     /// It shared time with spans of other threads or tasks.
     pub(crate) is_divided: bool,
     /// It shared time of unknown length.
@@ -250,7 +252,7 @@ impl GpuTotals {
         }
         if let SpanPlace::At { clock, start_ns } = call.place {
             let placed = self.placed.entry(call.device).or_default();
-            placed.add(clock, start_ns, ns);
+            placed.add(clock, start_ns, call.measured_ns);
         }
         let summed = self.summed.entry((call.path, call.device)).or_default();
         summed.add(&call.summed());

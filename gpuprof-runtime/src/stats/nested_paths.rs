@@ -143,8 +143,13 @@ fn fit_into_parent(nodes: &mut [CallTreeNode<'_>], siblings: &[NestedPath]) -> b
     let may_grow = parent.estimate.most_unseen_ns();
     let may_grow = may_grow.is_none_or(|most_ns| parent.estimate.unseen_ns < most_ns);
     let of_parent = if may_grow { variance(parent, 1.0) } else { 0.0 };
-    let of_child =
-        |path: &NestedPath| of(path).map_or(0.0, |node| variance(node, path.per_unseen_ns));
+    let of_child = |path: &NestedPath| {
+        let may_shrink =
+            |node: &&CallTreeNode<'_>| node.estimate.unseen_ns > node.estimate.least_unseen_ns();
+        of(path)
+            .filter(may_shrink)
+            .map_or(0.0, |node| variance(node, path.per_unseen_ns))
+    };
     let variances: Vec<f64> = siblings.iter().map(of_child).collect();
     let sum = of_parent + variances.iter().sum::<f64>();
     if sum <= 0.0 {
@@ -178,7 +183,8 @@ fn variance(node: &CallTreeNode<'_>, per_unseen_ns: f64) -> f64 {
 fn move_by(node: &mut CallTreeNode<'_>, ns: f64) {
     let estimate = &mut node.estimate;
     let before = estimate.unseen_ns;
+    let least_ns = estimate.least_unseen_ns().min(before);
     let most_ns = estimate.most_unseen_ns().unwrap_or(f64::INFINITY);
-    estimate.unseen_ns = (before + ns).max(0.0).min(most_ns.max(before));
+    estimate.unseen_ns = (before + ns).max(least_ns).min(most_ns.max(before));
     estimate.moved_ns += estimate.unseen_ns - before;
 }

@@ -132,6 +132,7 @@ impl PathCounters {
     /// A call of an async function begins at `started` clock ticks. It may end on another thread,
     /// in that thread's counters. Only the owning thread may call this.
     pub(crate) fn begin_async(&self, started: u64) {
+        self.sampling.begin_future();
         self.write(|| self.pending.begin(started));
     }
 

@@ -212,17 +212,29 @@ impl<'a> PathEstimate<'a> {
     /// The most that the calls that were left out can have taken, if none was longer than the
     /// longest timed one, ns.
     pub(super) fn most_unseen_ns(&self) -> Option<f64> {
-        let max = self.gpu.iter().map(|(_, gpu)| gpu.timed.max).max()?;
-        Some(self.counts.sampled_out() as f64 * max as f64)
+        self.unseen_ns_of(|gpu| gpu.timed.max)
     }
 
-    /// With CUPTI the busy time of every call is known: `busy_ns`, of which `timed_busy_ns` is that
-    /// of the timed ones.
-    pub(super) fn follow_busy_time(&mut self, busy_ns: u64, timed_busy_ns: u64) {
-        if self.is_estimated() && timed_busy_ns > 0 && busy_ns >= timed_busy_ns {
-            let others = busy_ns as f64 / timed_busy_ns as f64 - 1.0;
+    /// The least that they can have taken, if none was shorter than the shortest timed one, ns.
+    pub(super) fn least_unseen_ns(&self) -> f64 {
+        self.unseen_ns_of(|gpu| gpu.timed.min).unwrap_or(0.0)
+    }
+
+    /// Of calls that were left out, if each took so long on each device.
+    fn unseen_ns_of(&self, ns: fn(&GpuPathTotals) -> u64) -> Option<f64> {
+        let timed = || self.gpu.iter().filter(|(_, gpu)| gpu.timed.calls > 0);
+        timed().next()?;
+        let ns: u64 = timed().map(|(_, gpu)| ns(gpu)).sum();
+        Some(self.counts.sampled_out() as f64 * ns as f64)
+    }
+
+    /// With CUPTI the busy time of every call is known: that of the calls that were left out, and
+    /// that of the timed ones.
+    pub(super) fn follow_busy_time(&mut self, left_out_ns: u64, timed_ns: u64) {
+        if self.is_estimated() && timed_ns > 0 {
+            let per_timed = left_out_ns as f64 / timed_ns as f64;
             let most_ns = self.most_unseen_ns().unwrap_or(f64::INFINITY);
-            self.unseen_ns = (self.timed_ns() * others).min(most_ns);
+            self.unseen_ns = (self.timed_ns() * per_timed).min(most_ns);
         }
     }
 

@@ -20,6 +20,8 @@ pub(crate) struct PathSampling {
     /// before this one.
     calls_before: AtomicU64,
     timed_before: AtomicU64,
+    /// Calls of futures that have begun on this thread: they may end on others.
+    futures: AtomicU64,
     /// Outermost calls that are to be timed next, if the budget permits.
     wanted: AtomicU32,
 }
@@ -29,6 +31,7 @@ impl PathSampling {
         Self {
             calls_before: AtomicU64::new(0),
             timed_before: AtomicU64::new(0),
+            futures: AtomicU64::new(0),
             wanted: AtomicU32::new(0),
         }
     }
@@ -40,9 +43,15 @@ impl PathSampling {
         self.wanted.store(0, Relaxed);
     }
 
+    /// A call of a future begins.
+    pub(super) fn begin_future(&self) {
+        self.futures.store(self.futures.load(Relaxed) + 1, Relaxed);
+    }
+
     /// After so many calls. `is_known`: one of them ended in this window.
     #[inline]
     pub(super) fn history(&self, calls: u64, is_known: bool, is_outermost: bool) -> CallHistory {
+        let calls = calls.max(self.futures.load(Relaxed));
         if !is_known {
             return CallHistory {
                 calls,

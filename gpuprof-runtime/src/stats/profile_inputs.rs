@@ -50,6 +50,8 @@ pub(crate) struct PathActivity {
     pub(crate) busy_ns: u64,
     /// The part of `busy_ns` from calls that were timed by events.
     pub(crate) timed_busy_ns: u64,
+    /// Of those that sampling left out.
+    pub(crate) left_out_busy_ns: u64,
     /// The calls launched something themselves.
     pub(crate) has_own: bool,
 }

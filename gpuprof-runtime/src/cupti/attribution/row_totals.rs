@@ -9,6 +9,7 @@ use smallvec::SmallVec;
 
 use super::launch_totals::StackTotals;
 use super::sample_sums::RowSamples;
+use crate::cupti::call_stack::EndedCall;
 use crate::stats::durations::Durations;
 use gpuprof_report::profile::DurationStats;
 use gpuprof_report::sparse_histogram::SparseHistogram;
@@ -256,6 +257,8 @@ pub(crate) struct CallTotals {
     pub(crate) inner_busy_ns: u64,
     /// The part of `inner_busy_ns` from calls that events timed.
     pub(crate) inner_timed_busy_ns: u64,
+    /// The part of both from calls that sampling left out.
+    pub(crate) left_out_busy_ns: u64,
     /// CPU time of the function's first call.
     pub(crate) first_call_ticks: Option<u64>,
 }
@@ -271,12 +274,14 @@ impl CallTotals {
         self.devices |= other.devices;
         self.inner_busy_ns += other.inner_busy_ns;
         self.inner_timed_busy_ns += other.inner_timed_busy_ns;
+        self.left_out_busy_ns += other.left_out_busy_ns;
         self.first_call_ticks = self.first_call_ticks.or(other.first_call_ticks);
     }
 
     /// Adds busy time of a call inside another call of its function.
-    pub(crate) fn add_inner(&mut self, busy_ns: u64, is_timed: bool) {
+    pub(crate) fn add_inner(&mut self, busy_ns: u64, ended: &EndedCall) {
         self.inner_busy_ns += busy_ns;
-        self.inner_timed_busy_ns += if is_timed { busy_ns } else { 0 };
+        self.inner_timed_busy_ns += if ended.is_timed { busy_ns } else { 0 };
+        self.left_out_busy_ns += if ended.is_left_out { busy_ns } else { 0 };
     }
 }

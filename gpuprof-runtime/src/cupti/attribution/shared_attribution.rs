@@ -194,6 +194,7 @@ mod tests {
             parent: 0,
             is_outermost: true,
             is_timed: false,
+            is_left_out: false,
             is_captured: false,
             cpu_ticks: 1,
             is_first: false,

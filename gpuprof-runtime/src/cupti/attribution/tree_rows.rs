@@ -23,6 +23,7 @@ pub(super) fn activity_by_path(tables: &WindowTables) -> FxHashMap<u32, PathActi
         let of_path = paths.entry(*path).or_default();
         of_path.busy_ns = totals.busy_ns + totals.inner_busy_ns;
         of_path.timed_busy_ns = totals.timed_busy_ns + totals.inner_timed_busy_ns;
+        of_path.left_out_busy_ns = totals.left_out_busy_ns;
     }
     let kernels = tables.kernels.keys().map(|key| key.path);
     for path in kernels.chain(tables.copies.keys().map(|key| key.path)) {

@@ -232,12 +232,13 @@ impl WindowTables {
         }
         let busy_ns = activity.busy.length_ns();
         if !ended.is_outermost {
-            totals.add_inner(busy_ns, ended.is_timed);
+            totals.add_inner(busy_ns, ended);
             return;
         }
         totals.merge(&CallTotals {
             busy_ns,
             timed_busy_ns: if ended.is_timed { busy_ns } else { 0 },
+            left_out_busy_ns: if ended.is_left_out { busy_ns } else { 0 },
             // Captured calls are counted elsewhere, and ran nothing.
             calls: u64::from(!ended.is_captured),
             activities: activity.activities,
@@ -264,11 +265,12 @@ impl WindowTables {
             true => totals.merge(&CallTotals {
                 busy_ns,
                 timed_busy_ns: if ended.is_timed { busy_ns } else { 0 },
+                left_out_busy_ns: if ended.is_left_out { busy_ns } else { 0 },
                 activities: 1,
                 launches: u64::from(interval.is_kernel),
                 ..CallTotals::default()
             }),
-            false => totals.add_inner(busy_ns, ended.is_timed),
+            false => totals.add_inner(busy_ns, ended),
         }
     }
 

@@ -117,6 +117,7 @@ impl Span {
             parent: self.closed.parent_path,
             with_nested_ns: self.with_nested_ns(),
             overhead_ns: self.closed.overhead_ns,
+            measured_ns: self.measured_ns.unwrap_or(0),
             is_divided: self.closed.lost_ns > 0.0,
             is_undivided: self.closed.is_undivided,
             inherits: self.end.inherited_host_ticks.is_some(),

@@ -61,6 +61,8 @@ struct Nested {
     had_work: bool,
     /// Its event pair, if it has one, and those of spans nested in it.
     pairs: u64,
+    /// Of these, the time of the shortest.
+    shortest_ns: u64,
     /// [`Closed::is_beside_others`].
     is_beside_others: bool,
 }
@@ -191,6 +193,7 @@ impl OpenSpans {
             lost_ns: more_ns as f64,
             had_work: true,
             pairs: 0,
+            shortest_ns: u64::MAX,
             is_beside_others: true,
         };
         let around = self.end_child(parent, &start, &nested);
@@ -249,6 +252,7 @@ impl OpenSpans {
             lost_ns,
             had_work: !closed.may_be_host,
             pairs: closed.nested_pairs + own_pair,
+            shortest_ns: closed.shortest_nested_ns.min(ns.unwrap_or(u64::MAX)),
             is_beside_others: closed.is_beside_others,
         };
         self.end_child(span.parent, &span.start, &nested);
@@ -296,6 +300,7 @@ impl OpenSpans {
                 false => nested.ns as f64,
             };
         so_far.nested_pairs += nested.pairs;
+        so_far.shortest_nested_ns = so_far.shortest_nested_ns.min(nested.shortest_ns);
         so_far.is_sampled |= weight > 1;
         so_far.has_nested_work |= nested.had_work;
         so_far.is_beside_others |= nested.is_beside_others || !is_on_one;

@@ -75,11 +75,15 @@ impl OpenCall {
         }
     }
 
-    /// Its path in the counters of the thread that polls it, if it is an outermost one.
+    /// The outermost path, in the counters of the thread that begins a poll, for what is polled.
+    /// `None`: it is not known here.
     pub(super) fn outermost(&self, thread: &ThreadState) -> Option<&'static PathCounters> {
-        let has_decided = self.is_outermost && self.gpu.is_some();
-        let node = || thread.node(self.parent, self.site, self.label).ok();
-        has_decided.then(node).flatten()
+        match self.is_outermost && self.gpu.is_some() {
+            true => thread.node(self.parent, self.site, self.label).ok(),
+            // Polled where it began, it is in what is around the poll.
+            false if thread.path() == self.parent => thread.sampling.outermost(),
+            false => None,
+        }
     }
 
     /// Puts a poll on the time line.
@@ -129,7 +133,7 @@ pub(super) fn open(
             measure_overhead(thread, clock::now(), begin).and_then(|(open, _)| open)
         });
         let reason = gpu.as_ref().and_then(|gpu| gpu.untimed_reason());
-        if reason.is_some_and(UntimedReason::is_by_sampling) {
+        if is_left_out || reason.is_some_and(UntimedReason::is_by_sampling) {
             thread.sampling.miss(site, node);
         }
         let begin_call = || {

@@ -61,6 +61,7 @@ fn with_inputs(paths: &[Path<'_>], then: impl FnOnce(&mut ProfileInputs<'_>)) {
                 parent: path.parent,
                 with_nested_ns: ns,
                 overhead_ns: 0,
+                measured_ns: ns,
                 is_divided: false,
                 is_undivided: false,
                 inherits: false,
@@ -170,11 +171,11 @@ fn a_total_that_follows_the_busy_time_is_at_most_that_of_calls_as_long_as_the_lo
         left_out: 72,
         timed: DRAWN,
     }];
-    let total_ns = |busy_ns| {
+    let total_ns = |busy_ns: u64| {
         let mut total_ns = 0.0;
         with_inputs(&paths, |inputs| {
             let activity = PathActivity {
-                busy_ns,
+                left_out_busy_ns: busy_ns - 640,
                 timed_busy_ns: 640,
                 ..PathActivity::default()
             };

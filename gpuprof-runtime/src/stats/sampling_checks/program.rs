@@ -229,6 +229,7 @@ impl<'a> Program<'a> {
             parent,
             with_nested_ns: ns,
             overhead_ns: 0,
+            measured_ns: ns,
             is_divided: false,
             is_undivided: false,
             inherits: false,

@@ -20,6 +20,7 @@ fn ended(id: u64, parent: u64) -> EndedCall {
         parent,
         is_outermost: true,
         is_timed: true,
+        is_left_out: false,
         is_captured: false,
         cpu_ticks: 1,
         is_first: false,

@@ -11,6 +11,8 @@ pub(in crate::gpu::resolver) struct Closed {
     pub(in crate::gpu::resolver) overhead_ns: u64,
     /// Event pairs of spans nested in it.
     pub(in crate::gpu::resolver) nested_pairs: u64,
+    /// Between the events of the shortest of these, ns.
+    pub(in crate::gpu::resolver) shortest_nested_ns: u64,
     /// The time of its children without their event overhead, by their weights.
     pub(in crate::gpu::resolver) nested_ns: u64,
     /// What of it counts more than once, as children overlapped.
@@ -43,6 +45,7 @@ impl Closed {
         ns: 0,
         overhead_ns: 0,
         nested_pairs: 0,
+        shortest_nested_ns: u64::MAX,
         nested_ns: 0,
         nested_again_ns: 0,
         nested_lost_ns: 0.0,
@@ -57,9 +60,11 @@ impl Closed {
     };
 
     /// Of a duration, what is left without the event pairs nested in it, each of which takes twice
-    /// the overhead; not less than the time of the spans nested in it.
+    /// the overhead; not less than the time of the spans nested in it. What was measured beside
+    /// other work may be too much: no event takes longer than a span with one.
     pub(super) fn without_nested_pairs(&self, ns: u64, nested_ns: u64) -> u64 {
-        let pairs_ns = (2 * self.overhead_ns).saturating_mul(self.nested_pairs);
+        let overhead_ns = self.overhead_ns.min(self.shortest_nested_ns);
+        let pairs_ns = (2 * overhead_ns).saturating_mul(self.nested_pairs);
         let least_ns = if self.is_sampled {
             0
         } else {
