@@ -278,6 +278,16 @@ impl CallTotals {
         self.first_call_ticks = self.first_call_ticks.or(other.first_call_ticks);
     }
 
+    /// Busy time of a call that is inside no other call of its function.
+    pub(crate) fn busy(busy_ns: u64, ended: &EndedCall) -> Self {
+        Self {
+            busy_ns,
+            timed_busy_ns: if ended.is_timed { busy_ns } else { 0 },
+            left_out_busy_ns: if ended.is_left_out { busy_ns } else { 0 },
+            ..Self::default()
+        }
+    }
+
     /// Adds busy time of a call inside another call of its function.
     pub(crate) fn add_inner(&mut self, busy_ns: u64, ended: &EndedCall) {
         self.inner_busy_ns += busy_ns;

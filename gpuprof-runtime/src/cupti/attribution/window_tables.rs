@@ -236,16 +236,13 @@ impl WindowTables {
             return;
         }
         totals.merge(&CallTotals {
-            busy_ns,
-            timed_busy_ns: if ended.is_timed { busy_ns } else { 0 },
-            left_out_busy_ns: if ended.is_left_out { busy_ns } else { 0 },
             // Captured calls are counted elsewhere, and ran nothing.
             calls: u64::from(!ended.is_captured),
             activities: activity.activities,
             launches: activity.launches,
             streams: activity.streams.count(),
             devices: activity.devices,
-            ..CallTotals::default()
+            ..CallTotals::busy(busy_ns, ended)
         });
     }
 
@@ -263,12 +260,9 @@ impl WindowTables {
         let totals = self.calls.entry(ended.path).or_default();
         match ended.is_outermost {
             true => totals.merge(&CallTotals {
-                busy_ns,
-                timed_busy_ns: if ended.is_timed { busy_ns } else { 0 },
-                left_out_busy_ns: if ended.is_left_out { busy_ns } else { 0 },
                 activities: 1,
                 launches: u64::from(interval.is_kernel),
-                ..CallTotals::default()
+                ..CallTotals::busy(busy_ns, ended)
             }),
             false => totals.add_inner(busy_ns, ended),
         }

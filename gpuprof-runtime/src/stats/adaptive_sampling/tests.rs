@@ -224,3 +224,21 @@ fn calls_too_short_for_the_drivers_queries_go_without() {
     assert!(!asks(760_000, 0, 110));
     assert!(asks(10, 6_100_000, 500), "all are timed");
 }
+
+#[test]
+fn calls_inside_a_wanted_one_count_for_more_only_if_it_is_granted() {
+    let rates = rates();
+    let one_in = settled(&rates, call());
+    assert!(one_in > 10);
+    let history = CallHistory {
+        calls: 80,
+        calls_of_window: 80,
+        is_wanted: true,
+    };
+    let of = |is_used_up| match rate(&rates, 3, history, is_used_up) {
+        FunctionRate::Adaptive { one_in, inside, .. } => (one_in, inside),
+        FunctionRate::Stated(_) => unreachable!(),
+    };
+    assert_eq!(of(false), (1, one_in));
+    assert_eq!(of(true), (10, 10));
+}

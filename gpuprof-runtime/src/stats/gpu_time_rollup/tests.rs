@@ -192,3 +192,33 @@ fn a_total_that_follows_the_busy_time_is_at_most_that_of_calls_as_long_as_the_lo
     assert_eq!(total_ns(6_400), 8_000.0);
     assert_eq!(total_ns(64_000), 800.0 + 72.0 * 110.0);
 }
+
+#[test]
+fn rows_that_are_made_to_fit_stay_as_long_as_their_shortest_call() {
+    let paths = [
+        Path {
+            site: 0,
+            parent: ROOT,
+            left_out: 0,
+            timed: &[(10_000, 1)],
+        },
+        // Of two drawn calls nothing is known of the spread: it would give way first.
+        Path {
+            site: 1,
+            parent: 1,
+            left_out: 60,
+            timed: &[(80, 31), (80, 31)],
+        },
+        Path {
+            site: 2,
+            parent: 1,
+            left_out: 72,
+            timed: DRAWN,
+        },
+    ];
+    with_inputs(&paths, |inputs| {
+        let nodes = build_nodes(inputs);
+        let total_ns = [1, 2, 3].map(|path| nodes[path].estimate.total_ns());
+        assert_eq!(total_ns, [10_000.0, 62.0 * 80.0, 800.0 + 72.0 * 90.0]);
+    });
+}

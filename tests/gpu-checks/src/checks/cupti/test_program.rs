@@ -293,8 +293,9 @@ pub(super) fn check_times(run_mode: &RunMode, profile: &Profile) -> Vec<Row> {
                 time(span as f64 / CALLS as f64),
                 time(busy as f64 / CALLS as f64)
             ),
-            "busy at most the span, but for two events of the call inside, and within 1 % of the kernels",
-            busy <= span + 2 * CALLS * EVENT_NS && off(busy as f64, (3 * SHORT_NS * CALLS) as f64).abs() <= 0.01,
+            "busy at most the span, but for two events inside, and within 1 % of the kernels",
+            busy <= span + 2 * CALLS * EVENT_NS
+                && off(busy as f64, (3 * SHORT_NS * CALLS) as f64).abs() <= 0.01,
         ));
     }
     rows
