@@ -117,13 +117,13 @@ pub(crate) fn succeed(command: &mut Command) -> Result<(), String> {
     }
 }
 
-/// Which random programs and files tests draw; a run prints it.
-const SEED: &str = "GPUPROF_TEST_SEED";
+/// Settings of the tests themselves, such as which random programs they draw: docs/testing.md.
+const OF_TESTS: &str = "GPUPROF_TEST_";
 
-/// Whether an environment variable could change a test run, other than by its seed.
+/// Whether an environment variable could change a test run, other than as a test documents it.
 fn changes_tests(name: &str) -> bool {
     let is_setting = name == "GPUPROF" || name.starts_with("GPUPROF_");
-    (is_setting && name != SEED) || name.starts_with("NVTX_INJECTION")
+    (is_setting && !name.starts_with(OF_TESTS)) || name.starts_with("NVTX_INJECTION")
 }
 
 /// Removes from the environment what could change a test run.
@@ -173,7 +173,11 @@ mod tests {
     fn tests_have_their_seed_and_no_setting() {
         let removed = ["GPUPROF", "GPUPROF_SAMPLE", "NVTX_INJECTION64_PATH"];
         assert!(removed.into_iter().all(changes_tests));
-        assert!(!["GPUPROF_TEST_SEED", "PATH"].into_iter().any(changes_tests));
+        assert!(
+            !["GPUPROF_TEST_SEED", "GPUPROF_TEST_CASES", "PATH"]
+                .into_iter()
+                .any(changes_tests)
+        );
     }
 
     #[test]

@@ -62,8 +62,10 @@ fn prose(text: &str) -> impl Iterator<Item = &str> {
 /// What the links of a page lead to within the repository.
 fn targets(text: &str) -> Vec<String> {
     let prose: Vec<&str> = prose(text).collect();
-    // Every other part lies between backticks: code, in which `](` is no link.
-    let plain: String = prose.join("\n").split('`').step_by(2).collect();
+    let prose = prose.join("\n");
+    // Every other part of a paragraph lies between backticks: code, in which `](` is no link.
+    let plain = |paragraph: &str| paragraph.split('`').step_by(2).collect::<String>();
+    let plain: String = prose.split("\n\n").map(plain).collect();
     let links = plain.split("](").skip(1);
     let targets = links.filter_map(|rest| Some(rest.split_once(')')?.0.to_owned()));
     targets.filter(|target| !target.contains("://")).collect()
