@@ -42,7 +42,7 @@ cargo xtask COMMAND
   nsys profile PROGRAM  record the NVTX ranges of a program into PROGRAM.nsys-rep and sum them up
   setup                 get what demo and test need from outside, and nothing else
   gpu-pack              build target/gpu-pack: every check, for a machine without Rust
-  reliability [SECTION] run the reliability tests at length and renew docs/reliability.md
+  reliability [SECTION] run the reliability tests at length and renew their page
   pages                 test the HTML page in Chromium, without a window
   pages screenshots FOLDER
                         take pictures of it at two widths, light and dark

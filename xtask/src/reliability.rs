@@ -1,5 +1,5 @@
 //! `cargo xtask reliability`: runs the reliability tests and writes the tables of
-//! `docs/reliability.md`.
+//! `docs/measurements/reliability.md`.
 //!
 //! A test only says that a promise holds; the tables show what happens. They are printed by the
 //! tests' own code, so every row was observed by a test.
@@ -13,7 +13,7 @@ use crate::workspace;
 const USAGE: &str = "usage: cargo xtask reliability [SECTION]";
 
 /// The page with the tables.
-const PAGE: &str = "docs/reliability.md";
+const PAGE: &str = "docs/measurements/reliability.md";
 
 /// The argument with which a test program prints its rows instead of `ok`.
 const MATRIX: &str = "--matrix";

@@ -16,7 +16,7 @@ thresholds! {
     KERNEL_MEAN = Ns 10_000.0,
     "mean kernel time",
     "shorter kernels mostly start and end",
-    "measured: docs/h200.md";
+    "measured: docs/measurements/h200.md";
 
     EXPOSED_COLLECTIVES_SHARE = Share 0.1,
     "time of NCCL's kernels beside which no other kernel ran, in the GPU time",
@@ -51,7 +51,7 @@ thresholds! {
     TAIL_MEAN = Ns 20_000.0,
     "mean kernel time",
     "start and end of a kernel take a few µs",
-    "measured: docs/h200.md";
+    "measured: docs/measurements/h200.md";
 
     LOCAL_BYTES = Bytes 64.0,
     "local memory per thread",
@@ -82,7 +82,7 @@ thresholds! {
     "share of the nearer peak, less than",
     "simple kernels reach a fifth to a half; below a tenth, something other than the \
      peaks limits the kernel",
-    "measured: docs/h200.md";
+    "measured: docs/measurements/h200.md";
 
     MEASURED_PEAK_SHARE = Share 0.3,
     "share of the nearest measured peak, less than",
@@ -124,7 +124,7 @@ thresholds! {
     "mean time of its kernels",
     "start and end of a kernel take a few µs, which distorts the rate of a shorter \
      one",
-    "measured: docs/h200.md";
+    "measured: docs/measurements/h200.md";
 
     KERNEL_SHARE_OF_FUNCTION = Share 0.5,
     "kernels in the function's own kernel and copy time",

@@ -46,7 +46,7 @@ thresholds! {
     MIN_ENDS = Ns 1_000_000_000.0,
     "idle time before the first and after the last activity",
     "starting CUDA, loading modules and checking results take some hundred ms in every program",
-    "measured: docs/h200.md, whose programs take 0.2 to 0.4 s in all";
+    "measured: docs/measurements/h200.md, whose programs take 0.2 to 0.4 s in all";
 
     ENDS_SHARE = Share 0.5,
     "share of that time in the wall time",
@@ -67,12 +67,12 @@ thresholds! {
     UNATTRIBUTED_SHARE = Share 0.1,
     "unattributed activities in the GPU time",
     "setting up a program usually takes less",
-    "measured: docs/h200.md";
+    "measured: docs/measurements/h200.md";
 
     UNATTRIBUTED_COUNT = Count 10.0,
     "unattributed kernels, copies and memsets",
     "a few belong to the set-up: weights, a first memset",
-    "measured: docs/h200.md";
+    "measured: docs/measurements/h200.md";
 
     MISSING_CLOCK_SHARE = Share 0.05,
     "share of the maximum SM clock that was missing, over the sampled time",
@@ -145,7 +145,7 @@ thresholds! {
     SPAN_IDLE_SHARE = Share 0.3,
     "idle share of the GPU spans",
     "with less idle time, the kernels themselves are the better place to look",
-    "measured: docs/h200.md, where step of 04_train_digits is idle for 81 % and saxpy \
+    "measured: docs/measurements/h200.md, where step of 04_train_digits is idle for 81 % and saxpy \
      for 3 %";
 
     MAIN_CAUSE_SHARE = Share 0.5,
@@ -167,7 +167,7 @@ thresholds! {
     MAX_MEDIAN_KERNEL = Ns 20_000.0,
     "median kernel time, at most",
     "a launch takes 2 to 10 µs of CPU time, which longer kernels hide",
-    "measured: docs/h200.md, cuLaunchKernel 5 µs";
+    "measured: docs/measurements/h200.md, cuLaunchKernel 5 µs";
 
     LAUNCH_BOUND_CALLS = Count 20.0,
     "outermost calls",
@@ -203,7 +203,7 @@ thresholds! {
     "CPU time of the first call over the median",
     "cold caches and page faults make a first call two or three times as slow; \
      loading modules and compiling far more",
-    "measured: docs/h200.md";
+    "measured: docs/measurements/h200.md";
 
     FIRST_CALL_SHARE = Share 0.02,
     "the first call's time beyond the median in the wall time",
@@ -236,7 +236,7 @@ thresholds! {
     "share from which copies of page-locked memory are reported as well",
     "03_streams copies as it should, and does for 15 % of the time per direction on \
      an H200 and for 31 % on the simulated device",
-    "measured: docs/h200.md";
+    "measured: docs/measurements/h200.md";
 
     SMALL_COPY = Bytes 65_536.0,
     "mean size of a copy: smaller ones are small copies, others are judged by their \
@@ -259,14 +259,14 @@ thresholds! {
     MEAN_PIECE_TIME = Ns 10_000.0,
     "mean time of these copies",
     "a shorter copy mostly costs its start, which another stream does not hide",
-    "measured: docs/h200.md";
+    "measured: docs/measurements/h200.md";
 
     EXPOSED_SHARE = Share 0.3,
     "exposed share of these copies' time",
     "copies that already overlap with kernels leave little to save. Not half: a \
      nested function that is also called from elsewhere, as in 03_streams, overlaps \
      there",
-    "measured: docs/h200.md";
+    "measured: docs/measurements/h200.md";
 
     OVERLAP_SHARE = Share 0.05,
     "the smaller of exposed and kernel time in the GPU time",
@@ -276,7 +276,7 @@ thresholds! {
     MEMSET_SHARE = Share 0.25,
     "time of the function's own memsets over that of its own and nested kernels",
     "a memset that is needed takes far less than what computes the result",
-    "measured: docs/h200.md, 56 % in product of 04_train_digits";
+    "measured: docs/measurements/h200.md, 56 % in product of 04_train_digits";
 
     MEMSETS = Count 20.0,
     "memsets of the function",

@@ -26,7 +26,7 @@ const LASTING_SHARE: f64 = 0.75;
 const QUERIES_SHARE: f64 = 0.2;
 /// What a pair of events takes from work that is queued back to back, in event overheads. On an
 /// H200, where it is 1.25 µs, launches of 5 µs come 3.4 µs apart further with a pair around each
-/// (docs/cost.md).
+/// (docs/measurements/cost.md).
 pub(crate) const OVERHEADS_PER_PAIR: f64 = 3.0;
 /// While the budget permits, a call stands for at most one in so many of its path's calls so far.
 const SAMPLES_PER_PATH: u64 = 40;

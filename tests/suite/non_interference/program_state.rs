@@ -1,6 +1,6 @@
 //! Promise: what a program may depend on besides CUDA is the same with gpuprof as without: the
 //! random numbers of its threads, `errno`, its environment, its locale, its signals, and the
-//! thread-locals of other crates. docs/reliability.md has the list.
+//! thread-locals of other crates. docs/measurements/reliability.md has the list.
 
 use std::ffi::CStr;
 use std::process::ExitCode;

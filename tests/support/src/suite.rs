@@ -19,7 +19,8 @@ use crate::{current_test_file, exit_matrix};
 /// The test that this process runs.
 const TEST: &str = "GPUPROF_TEST_NAME";
 
-/// Prints the rows these tests add to the tables of docs/reliability.md instead of their results.
+/// Prints the rows these tests add to the tables of docs/measurements/reliability.md instead of
+/// their results.
 const MATRIX_ARGUMENT: &str = "--matrix";
 
 /// A multiple of what any test takes on a busy machine.

@@ -1,5 +1,5 @@
-//! The examples of this repository, by their real tables (docs/h200.md, docs/examples.md): what
-//! each shows on purpose is found, and what it does right is not.
+//! The examples of this repository, by their real tables (docs/measurements/h200.md,
+//! docs/examples.md): what each shows on purpose is found, and what it does right is not.
 //!
 //! Times of kernels, which those tables lack, are the GPU spans less what the events take; grids,
 //! blocks and work come from the crate `kernels`.
@@ -112,7 +112,7 @@ fn on_the_simulated_device_the_double_accumulator_is_at_the_double_precision_pea
     assert_eq!(rules, [], "99 % of the peak in double precision");
 }
 
-/// The training of 04, with the times of docs/h200.md.
+/// The training of 04, with the times of docs/measurements/h200.md.
 pub(super) fn training_on_h200() -> Profile {
     training(h200(), 2_200, 222 * US, 10 * US)
 }

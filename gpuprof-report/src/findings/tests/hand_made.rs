@@ -9,7 +9,7 @@ pub(super) const US: u64 = 1_000;
 pub(super) const MS: u64 = 1_000_000;
 pub(super) const S: u64 = 1_000_000_000;
 
-/// With the limits and peaks that the table of docs/h200.md goes by.
+/// With the limits and peaks that the table of docs/measurements/h200.md goes by.
 pub(super) fn h200() -> Device {
     Device {
         compute_capability: "9.0".into(),
