@@ -211,7 +211,7 @@ pub use implementation::{
 /// | `stream = EXPR` | the stream of the function's work; `[a, b]` for several |
 /// | `cpu` | no GPU timing |
 /// | `bytes = EXPR`, `flops = EXPR`, `items = EXPR` | the work of one call, for GB/s and so on |
-/// | `precision = f16_tensor` | what `flops` are computed in, see README.md |
+/// | `precision = f16_tensor` | what `flops` are computed in, see docs/attribute.md |
 /// | `label = EXPR` | an integer or a string that tells calls apart; see below |
 /// | `args(EXPR, name = EXPR)` | values that the time line shows with each call; see below |
 /// | `payload = EXPR` | NVTX payload, an integer or a float |

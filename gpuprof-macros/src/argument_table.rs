@@ -146,7 +146,7 @@ mod tests {
         forms.sort();
         for (name, page) in [
             ("src/lib.rs", include_str!("../../src/lib.rs")),
-            ("README.md", include_str!("../../README.md")),
+            ("docs/attribute.md", include_str!("../../docs/attribute.md")),
         ] {
             let mut documented = documented(page);
             documented.sort();

@@ -18,9 +18,7 @@ const LAYERS: [&[&str]; 6] = [
     &["span"],
     &["collector"],
     &["gpu", "cupti", "stats", "recorder", "nvml"],
-    &[
-        "site", "settings", "os", "nvtx", "clock", "overhead", "sync",
-    ],
+    &["site", "settings", "os", "nvtx", "clock", "sync"],
 ];
 
 /// Where the runtime has unsafe code: each operation has a reason there.
@@ -50,6 +48,19 @@ fn allowed_dependencies(package: &str) -> Option<&'static [&'static str]> {
         "simbase" | "simcuda" | "simcupti" | "simnvml" | "xtask" => Some(&[]),
         _ => None,
     }
+}
+
+/// One line for each room of the layers that does not exist.
+pub(crate) fn missing(repository: &Path) -> Vec<String> {
+    let folder = repository.join(RUNTIME);
+    let rooms = LAYERS.into_iter().flatten();
+    let missing = rooms.filter(|room| {
+        let at = folder.join(room);
+        !at.is_dir() && !at.with_extension("rs").is_file()
+    });
+    missing
+        .map(|room| format!("the room {room} of the layers does not exist"))
+        .collect()
 }
 
 /// One line for each import from a room into a higher one.

@@ -1,7 +1,8 @@
 //! Rules that hold for every source file: imports go one way and never in a circle, unsafe code is
-//! found in few rooms, random numbers are gpuprof's own, files have a readable size, and links of
-//! Markdown files lead somewhere.
+//! found in few rooms, random numbers are gpuprof's own, files have a readable size, documents are
+//! short, and links of Markdown files lead somewhere.
 
+mod documents;
 mod file_sizes;
 mod imports;
 mod layers;
@@ -91,6 +92,14 @@ fn random_numbers_are_not_drawn_from_the_programs_generator() {
         &random_numbers::of_the_program(repository()),
         "only fastrand's Rng, made by gpuprof_runtime::os::random or with a seed",
     );
+}
+
+#[test]
+fn documents_are_short_and_the_map_is_complete() {
+    let mut problems = documents::too_long(repository());
+    problems.extend(documents::off_the_map(repository()));
+    problems.extend(layers::missing(repository()));
+    expect_none(&problems, "README and CONTRIBUTING");
 }
 
 #[test]
