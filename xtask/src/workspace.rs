@@ -9,8 +9,8 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-/// The package of the examples.
-pub(crate) const EXAMPLES: &str = "gpuprof-examples";
+/// The packages of the examples.
+pub(crate) const EXAMPLES: [&str; 2] = ["gpuprof-examples", "gpuprof-examples-more"];
 
 /// A test target: one file below a package's `tests/`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,7 +70,7 @@ impl Workspace {
                         name,
                     });
                 }
-                if kind == "example" && name == EXAMPLES {
+                if kind == "example" && EXAMPLES.contains(&name) {
                     workspace.examples.push(target_name.into());
                 }
             }
@@ -193,7 +193,7 @@ mod tests {
                     {"kind": ["test"], "name": "by_hand", "test": false},
                 ],
             }, {
-                "name": EXAMPLES,
+                "name": EXAMPLES[0],
                 "targets": [
                     {"kind": ["example"], "name": "02_b", "test": false},
                     {"kind": ["example"], "name": "01_a", "test": false},

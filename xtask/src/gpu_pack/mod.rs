@@ -53,6 +53,8 @@ const BUILDS: [Build; 4] = [
             "--package",
             "gpuprof-examples",
             "--package",
+            "gpuprof-examples-more",
+            "--package",
             "gpuprof-benches",
             "--examples",
             "--bin",

@@ -62,6 +62,8 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
             "gpuprof",
             "-p",
             "gpuprof-examples",
+            "-p",
+            "gpuprof-examples-more",
             "--no-default-features",
             "--features",
             "gpuprof/enable",
