@@ -4,6 +4,7 @@
 //! Installing what a build needs is one of their tasks.
 
 mod bench;
+mod check;
 mod demo;
 mod fleets;
 mod fuzz;
@@ -29,6 +30,7 @@ const HELP: &str = "\
 cargo xtask COMMAND
 
   demo [EXAMPLE]        run an example (02_convolution) and end with its table; needs no GPU
+  check                 format, clippy, source rules and the quickest tests, in under 3 minutes
   test                  run every test of the repository; a test that did not run is a failure
   bench [--short]       measure what gpuprof costs; --instructions counts under valgrind
   build-cost [--release] [FEATURE]
@@ -68,6 +70,7 @@ fn main() -> ExitCode {
         None => ("help", [].as_slice()),
     };
     let outcome = match command {
+        "check" => check::run(rest),
         "demo" => demo::run(rest),
         "fleets" => fleets::run(rest),
         "fuzz" => fuzz::run(rest),
