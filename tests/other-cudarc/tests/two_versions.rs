@@ -9,11 +9,11 @@ use cudarc::driver::CudaStream;
 use cudarc_0_18::driver as old;
 use cudarc_0_18::driver::PushKernelArg;
 use cudarc_0_18::nvrtc::Ptx;
-use gpuprof::{gpu_profile, HasStream, StreamRef};
+use gpuprof::{HasStream, StreamRef, gpu_profile};
 use support::executor::run;
 use support::suite::Module;
 use support::tests;
-use support::{function, gpu, gpu_times, until, world_with, World};
+use support::{World, function, gpu, gpu_times, until, world_with};
 
 const MODULE: Module = Module::new(
     module_path!(),
