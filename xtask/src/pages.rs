@@ -62,7 +62,8 @@ fn write_pages() -> Result<PathBuf, String> {
 /// Has a program write its own page and time line, on the simulated device.
 fn write_page_of_program(pages: &Path) -> Result<(), String> {
     let mut command = workspace::cargo(["run", "--quiet", "--package", "gpuprof-examples"]);
-    command.args(["--features", "gpuprof/html", "--example", "01_quickstart"]);
+    command.args(["--features", "gpuprof/html,gpuprof/trace"]);
+    command.args(["--example", "01_quickstart"]);
     workspace::neutral(&mut command);
     let outputs = format!(
         "html={},trace={}",

@@ -1,7 +1,9 @@
-//! What README and CONTRIBUTING promise of themselves: their length, and a map on which every
-//! folder of sources and every layer is.
+//! What a stranger meets first: README and CONTRIBUTING, of some length, with a map on which every
+//! folder of sources and every layer is; and the demo, which builds few packages.
 
+use std::collections::BTreeSet;
 use std::path::Path;
+use std::process::Command;
 
 use super::layers;
 
@@ -77,4 +79,30 @@ fn subfolders(folder: &Path) -> Vec<String> {
         .collect();
     names.sort();
     names
+}
+
+/// The most packages that `cargo xtask demo` builds in a fresh clone: on two idle cores they took
+/// 90 s.
+const MOST_DEMO_PACKAGES: usize = 85;
+
+/// A line if the demo builds more packages.
+pub(crate) fn slow_demo(repository: &Path) -> Option<String> {
+    let arguments = ["tree", "--locked", "--package", "gpuprof-examples"];
+    let tree = Command::new(env!("CARGO"))
+        .args(arguments)
+        .args(["--edges", "normal,build,dev", "--prefix", "none"])
+        .current_dir(repository)
+        .output()
+        .expect("cargo runs");
+    assert!(tree.status.success(), "{tree:?}");
+    let text = String::from_utf8_lossy(&tree.stdout);
+    // A name and a version, and what else is said of a package.
+    let package = |line: &str| {
+        let mut words = line.split(' ');
+        Some((words.next()?.to_owned(), words.next()?.to_owned()))
+    };
+    let packages: BTreeSet<_> = text.lines().filter_map(package).collect();
+    let built = packages.len();
+    (built > MOST_DEMO_PACKAGES)
+        .then(|| format!("the demo builds {built} packages, {MOST_DEMO_PACKAGES} at most"))
 }

@@ -95,11 +95,12 @@ fn random_numbers_are_not_drawn_from_the_programs_generator() {
 }
 
 #[test]
-fn documents_are_short_and_the_map_is_complete() {
+fn what_a_stranger_meets_first_is_short_and_complete() {
     let mut problems = documents::too_long(repository());
     problems.extend(documents::off_the_map(repository()));
     problems.extend(layers::missing(repository()));
-    expect_none(&problems, "README and CONTRIBUTING");
+    problems.extend(documents::slow_demo(repository()));
+    expect_none(&problems, "README, CONTRIBUTING and the demo");
 }
 
 #[test]
