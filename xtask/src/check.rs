@@ -14,8 +14,6 @@ const STEPS: [&[&str]; 6] = [
         "clippy",
         "--quiet",
         "--workspace",
-        "--exclude",
-        "switched-off",
         "--",
         "--deny",
         "warnings",

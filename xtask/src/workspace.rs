@@ -9,6 +9,8 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
+/// The manifest of the switched-off build, a workspace of its own.
+pub(crate) const SWITCHED_OFF: &str = "tests/switched-off/Cargo.toml";
 /// The packages of the examples.
 pub(crate) const EXAMPLES: [&str; 2] = ["gpuprof-examples", "gpuprof-examples-more"];
 

@@ -40,7 +40,7 @@ fn library() -> PathBuf {
     let output = Command::new(env!("CARGO"))
         .args(["build", "--release", "--lib", "--package", "switched-off"])
         .arg("--message-format=json")
-        .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
         .output()
         .unwrap();
     let said = String::from_utf8_lossy(&output.stderr);

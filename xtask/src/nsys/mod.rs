@@ -49,7 +49,7 @@ pub(crate) fn test_variable(workspace: &Workspace) -> Result<(&'static str, Path
 fn test() -> Result<(), String> {
     needs::ensure(&[Need::CCompiler, Need::Libclang])?;
     let (name, folder) = test_variable(&Workspace::load()?)?;
-    let packages = ["--workspace", "--exclude", "switched-off"];
+    let packages = ["--workspace"];
     let mut examples = workspace::cargo(["build", "--examples"]);
     workspace::succeed(examples.args(packages))?;
     let mut test = workspace::cargo(["test", "--test", "nvtx"]);
