@@ -174,8 +174,8 @@ pub const VARIABLES: [Variable; 19] = [
         name: COUNTERS,
         default: "off",
         accepts: "off or on",
-        meaning: "with GPUPROF_CUPTI, sample the hardware counters of the GPU: memory bandwidth, \
-                  busy multiprocessors and tensor cores per function",
+        meaning: "sample the hardware counters of the GPU: memory bandwidth, busy multiprocessors \
+                  and tensor cores per function; switches GPUPROF_CUPTI on",
         builder: Some("counters"),
     },
     Variable {
@@ -183,8 +183,8 @@ pub const VARIABLES: [Variable; 19] = [
         name: STACKS,
         default: "off",
         accepts: "off or on",
-        meaning: "with GPUPROF_CUPTI, report from which source lines kernels are launched, above \
-                  all those outside any profiled function",
+        meaning: "report from which source lines kernels are launched, above all those outside any \
+                  profiled function; switches GPUPROF_CUPTI on",
         builder: Some("stacks"),
     },
     Variable {

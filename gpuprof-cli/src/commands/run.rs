@@ -36,12 +36,12 @@ pub(crate) struct Arguments {
     )]
     cupti: Option<CuptiMode>,
 
-    /// Sample the hardware counters of the GPU; needs --cupti (GPUPROF_COUNTERS)
-    #[arg(long, requires = "cupti")]
+    /// Sample the hardware counters of the GPU, with --cupti (GPUPROF_COUNTERS)
+    #[arg(long)]
     counters: bool,
 
-    /// Report from which source lines kernels are launched; needs --cupti (GPUPROF_STACKS)
-    #[arg(long, requires = "cupti")]
+    /// Report from which source lines kernels are launched, with --cupti (GPUPROF_STACKS)
+    #[arg(long)]
     stacks: bool,
 
     /// Record which function allocates and frees memory (GPUPROF_MEMORY); with --cupti each
@@ -77,8 +77,8 @@ const EXAMPLES: &str = "\
 Examples:
   gpuprof run -- target/release/train --epochs 3
   gpuprof run --cupti --report table:full -- cargo run --release
-  gpuprof run --cupti --counters -- target/release/train
-  gpuprof run --cupti --stacks -- target/release/train
+  gpuprof run --counters -- target/release/train
+  gpuprof run --stacks -- target/release/train
   gpuprof run --report json=run-{pid}.json --report csv=run.csv -- ./server";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -110,7 +110,7 @@ pub(crate) fn run(arguments: &Arguments) -> Exit {
     if let Some(folder) = folder {
         let profiles = WrittenProfiles::read(folder.path());
         let expected = Expected {
-            records: arguments.cupti.is_some(),
+            records: arguments.cupti().is_some(),
             table: outputs.iter().any(|item| is_table(item)),
         };
         for line in profiles.remarks(&shown, status, expected, missing_driver) {
@@ -118,6 +118,14 @@ pub(crate) fn run(arguments: &Arguments) -> Exit {
         }
     }
     Exit::Program(code(status))
+}
+
+impl Arguments {
+    /// What is recorded: counters and stacks need the records too.
+    fn cupti(&self) -> Option<CuptiMode> {
+        let needed = (self.counters || self.stacks).then_some(CuptiMode::On);
+        self.cupti.or(needed)
+    }
 }
 
 /// What is wrong with the machine's CUDA driver, if anything is.
@@ -163,7 +171,7 @@ fn variables(
     if let Some(sample) = &arguments.sample {
         variables.push(("GPUPROF_SAMPLE", sample.into()));
     }
-    if let Some(mode) = arguments.cupti {
+    if let Some(mode) = arguments.cupti() {
         let mode = match mode {
             CuptiMode::On => "on",
             CuptiMode::Full => "full",

@@ -118,7 +118,7 @@ fn arguments_are_the_settings_of_the_program() {
         "GPUPROF_CUPTI=full\nGPUPROF_REPORT=json=…\n"
     );
     assert_eq!(
-        settings(&["--cupti", "--stacks", "--report", "none"], None),
+        settings(&["--stacks", "--report", "none"], None),
         "GPUPROF_CUPTI=on\nGPUPROF_REPORT=json=…\nGPUPROF_STACKS=on\n"
     );
     assert_eq!(
@@ -131,8 +131,7 @@ fn arguments_are_the_settings_of_the_program() {
 fn wrong_arguments_are_refused_before_the_program_starts() {
     for options in [
         &["--cupti=yes"][..],
-        // Without --cupti.
-        &["--stacks"],
+        &["--stacks=yes"],
         &["--sample", "0"],
         &["--report", "tree"],
         &["--report", "csv="],

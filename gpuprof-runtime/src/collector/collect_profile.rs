@@ -25,13 +25,13 @@ use crate::stats::profile_inputs::ProfileInputs;
 use gpuprof_report::findings;
 use gpuprof_report::profile::{Profile, ScheduleSteps};
 
-/// The note of a run that asks for counters alone.
-const COUNTERS_WITHOUT_CUPTI: &str = "hardware counters are not sampled (GPUPROF_COUNTERS): set \
-    GPUPROF_CUPTI=on too, whose records say which kernels ran";
+/// The note of a run that asks for counters, and not to start CUPTI.
+const COUNTERS_WITHOUT_CUPTI: &str = "hardware counters are not sampled (GPUPROF_COUNTERS): \
+    GPUPROF_CUPTI is off, whose records say which kernels ran";
 
-/// The note of a run that asks for the lines of launches alone.
+/// The note of a run that asks for the lines of launches, and not to start CUPTI.
 const STACKS_WITHOUT_CUPTI: &str = "the source lines of launches are not recorded \
-    (GPUPROF_STACKS): set GPUPROF_CUPTI=on too, whose callbacks say when something is launched";
+    (GPUPROF_STACKS): GPUPROF_CUPTI is off, whose callbacks say when something is launched";
 
 /// The note of a build that cannot look at stacks.
 const STACKS_WITHOUT_FEATURE: &str = "the source lines of launches are not recorded \
@@ -226,7 +226,7 @@ impl Collector {
             profile.diagnostics.notes.extend(self.cupti.note());
             profile.cupti = cupti::counts().map(|counts| counts.since(&since));
             if let Some(cupti) = &mut profile.cupti {
-                cupti.all_calls = settings.cupti == CuptiMode::Full;
+                cupti.all_calls = settings.cupti == Some(CuptiMode::Full);
             }
             cupti::write_to_profile(&mut profile, &tables, &names, &paths);
             if settings.stacks && profile.cupti.is_some() {

@@ -108,7 +108,7 @@ impl Window {
         let current = self.settings().filter(|_| self.measures());
         let mut settings = Settings::clone(current.or(ended.settings.as_ref())?);
         if ended.ran_cupti && !settings.asks_for_cupti() {
-            settings.cupti = CuptiMode::On;
+            settings.cupti = Some(CuptiMode::On);
         }
         // Source lines are looked up for each profile, and no metric has them.
         settings.stacks = false;

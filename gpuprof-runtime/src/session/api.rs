@@ -63,7 +63,7 @@ pub(super) fn start(settings: Arc<Settings>) {
             if cupti::start(&collector().cupti, poll_clocks) {
                 exit::register_after_cupti();
             }
-            cupti::record_optional(settings.cupti == CuptiMode::Full, settings.memory);
+            cupti::record_optional(settings.cupti == Some(CuptiMode::Full), settings.memory);
             if settings.counters {
                 cupti::pm_sampling::request();
                 for device in collector().gpu.devices(LOCK_LIMIT) {

@@ -127,16 +127,17 @@ impl SessionBuilder {
         self
     }
 
-    /// What is recorded through CUPTI; default [`CuptiMode::Off`]. CUPTI starts with the first
+    /// What is recorded through CUPTI; default [`CuptiMode::Off`], or [`CuptiMode::On`] if counters
+    /// or stacks are asked for. CUPTI starts with the first
     /// session that asks for it and then runs for the rest of the process. If it is unavailable, a
     /// note in the profile's diagnostics says why.
     pub fn cupti(mut self, mode: CuptiMode) -> Self {
-        self.settings.cupti = mode;
+        self.settings.cupti = Some(mode);
         self
     }
 
-    /// Whether the hardware counters of the GPU are sampled; default no. It needs
-    /// [`cupti`](Self::cupti). Sampling starts with the first session that asks for it and then
+    /// Whether the hardware counters of the GPU are sampled, which switches [`cupti`](Self::cupti)
+    /// on; default no. Sampling starts with the first session that asks for it and then
     /// runs for the rest of the process. If it is unavailable, a note in the profile's diagnostics
     /// says why.
     pub fn counters(mut self, counters: bool) -> Self {
@@ -144,9 +145,9 @@ impl SessionBuilder {
         self
     }
 
-    /// Whether the profile says from which source lines kernels are launched; default no. It needs
-    /// [`cupti`](Self::cupti) and gpuprof's feature `cupti`, and lines need a program with debug
-    /// information.
+    /// Whether the profile says from which source lines kernels are launched, which switches
+    /// [`cupti`](Self::cupti) on; default no. It needs gpuprof's feature `cupti`, and lines need a
+    /// program with debug information.
     pub fn stacks(mut self, stacks: bool) -> Self {
         self.settings.stacks = stacks;
         self

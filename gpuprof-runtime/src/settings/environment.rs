@@ -123,7 +123,7 @@ impl Settings {
                     _ => Some(interval(value).ok_or_else(wrong)?),
                 };
             }
-            Setting::Cupti => self.cupti = cupti(value).ok_or_else(wrong)?,
+            Setting::Cupti => self.cupti = Some(cupti(value).ok_or_else(wrong)?),
             Setting::Counters => self.counters = switch(value).ok_or_else(wrong)?,
             Setting::Stacks => self.stacks = switch(value).ok_or_else(wrong)?,
             Setting::Memory => self.memory = switch(value).ok_or_else(wrong)?,

@@ -38,10 +38,11 @@ pub(crate) struct Settings {
     pub(crate) signals: bool,
     /// Time between rewrites of the JSON files.
     pub(crate) checkpoint: Option<Duration>,
-    pub(crate) cupti: CuptiMode,
-    /// Whether hardware counters are sampled, if CUPTI is on.
+    /// If it is not stated, what needs CUPTI's records switches them on.
+    pub(crate) cupti: Option<CuptiMode>,
+    /// Whether hardware counters are sampled.
     pub(crate) counters: bool,
-    /// Whether the stacks of launches are sampled, if CUPTI is on.
+    /// Whether the stacks of launches are sampled.
     pub(crate) stacks: bool,
     /// Whether allocations and frees are recorded.
     pub(crate) memory: bool,
@@ -66,7 +67,7 @@ impl Default for Settings {
             schedule: None,
             signals: false,
             checkpoint: None,
-            cupti: CuptiMode::Off,
+            cupti: None,
             counters: false,
             stacks: false,
             memory: false,
@@ -88,7 +89,10 @@ impl Settings {
     }
 
     pub(crate) fn asks_for_cupti(&self) -> bool {
-        self.cupti != CuptiMode::Off
+        match self.cupti {
+            Some(mode) => mode != CuptiMode::Off,
+            None => self.counters || self.stacks,
+        }
     }
 
     /// Which calls are timed on the GPU: all that are on a time line, unless it is stated.

@@ -58,7 +58,7 @@ fn every_setting_is_read() {
     );
     assert_eq!(settings.exit_wait, Duration::from_millis(250));
     assert!(settings.signals);
-    assert_eq!(settings.cupti, CuptiMode::Full);
+    assert_eq!(settings.cupti, Some(CuptiMode::Full));
     assert_eq!(settings.checkpoint, Some(Duration::from_millis(1_500)));
     assert_eq!(settings.schedule, Schedule::parse("1,2,3,4"));
     assert!(settings.measures("conv::forward") && !settings.measures("deconv"));
@@ -153,7 +153,7 @@ fn a_checkpoint_may_be_a_duration_and_a_path_counts_from_here() {
 #[test]
 fn cupti_is_on_in_every_feature_set() {
     let (settings, problems) = read(&[("GPUPROF_CUPTI", "on")]);
-    assert_eq!((settings.cupti, problems), (CuptiMode::On, vec![]));
+    assert_eq!((settings.cupti, problems), (Some(CuptiMode::On), vec![]));
 }
 
 #[test]
@@ -183,7 +183,9 @@ fn the_documented_defaults_are_the_defaults() {
     for variable in VARIABLES {
         // Others say in words what applies without a value.
         if let "on" | "table" | "gpu" | "30" | "2s" | "off" = variable.default {
-            let (settings, problems) = read(&[(variable.name, variable.default)]);
+            let (mut settings, problems) = read(&[(variable.name, variable.default)]);
+            // Stated, it is off even if counters are asked for.
+            settings.cupti = settings.cupti.filter(|mode| *mode != CuptiMode::Off);
             assert_eq!(problems, Vec::<String>::new(), "{}", variable.name);
             assert_eq!(
                 format!("{settings:?}"),
@@ -193,4 +195,15 @@ fn the_documented_defaults_are_the_defaults() {
             );
         }
     }
+}
+
+#[test]
+fn what_needs_records_switches_them_on_unless_they_are_stated_off() {
+    let asks = |variables: &[(&str, &str)]| read(variables).0.asks_for_cupti();
+    assert!(asks(&[("GPUPROF_COUNTERS", "on")]) && asks(&[("GPUPROF_STACKS", "on")]));
+    assert!(!asks(&[
+        ("GPUPROF_COUNTERS", "on"),
+        ("GPUPROF_CUPTI", "off")
+    ]));
+    assert!(!asks(&[("GPUPROF_MEMORY", "on")]) && !asks(&[]));
 }

@@ -2,7 +2,7 @@
 //! and everything else is the same.
 
 use gpuprof::profile::Metric;
-use gpuprof::{Profile, Sampling, Session};
+use gpuprof::{CuptiMode, Profile, Sampling, Session};
 use support::cupti_world::{Tier, work};
 use support::sampled_world::{
     KERNEL_NS, assert_mean, begin, first, note, sampled_world, second, session, values,
@@ -19,7 +19,8 @@ pub(crate) const MODULE: Module = Module::new(
         sampling_that_fails_later_keeps_what_was_measured,
         a_device_that_cannot_be_started_again_is_stopped_once,
         samples_that_come_too_fast_at_any_interval_are_one_line,
-        without_cupti_one_line_says_what_is_missing,
+        where_cupti_is_off_one_line_says_what_is_missing,
+        counters_alone_switch_cupti_on,
         nobody_who_does_not_ask_is_sampled,
     ]],
 );
@@ -131,20 +132,31 @@ fn samples_that_come_too_fast_at_any_interval_are_one_line() {
     assert_eq!(work(&profile, "first").busy_ns, Some(KERNEL_NS + 1_000));
 }
 
-fn without_cupti_one_line_says_what_is_missing() {
+fn where_cupti_is_off_one_line_says_what_is_missing() {
     let t = sampled_world();
     let builder = Session::builder().sampling(Sampling::EveryCall);
     let session = builder
+        .cupti(CuptiMode::Off)
         .counters(true)
         .start()
         .expect("no other session is open");
     begin(&t);
     let profile = session.finish();
     assert!(
-        note(&profile).contains("set GPUPROF_CUPTI=on too"),
+        note(&profile).contains("GPUPROF_CUPTI is off"),
         "{}",
         note(&profile)
     );
+}
+
+fn counters_alone_switch_cupti_on() {
+    let t = sampled_world();
+    let builder = Session::builder().sampling(Sampling::EveryCall);
+    let session = builder.counters(true).start().expect("no other session");
+    first(&t.gpu, KERNEL_NS);
+    let profile = t.finish(session);
+    assert!(profile.cupti.is_some());
+    assert!(work(&profile, "first").counters.is_some());
 }
 
 fn nobody_who_does_not_ask_is_sampled() {

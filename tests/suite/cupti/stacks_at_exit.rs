@@ -24,7 +24,7 @@ pub(crate) const MODULE: Module = Module::new(
         a_reset_begins_with_first_launches_anew,
         nothing_is_sampled_after_a_session,
         stacks_beyond_the_limit_are_counted_together,
-        without_cupti_the_report_says_what_is_missing,
+        where_cupti_is_off_the_report_says_what_is_missing,
     ]],
 )
 .with_program(program);
@@ -276,9 +276,9 @@ fn stacks_beyond_the_limit_are_counted_together() {
     assert!(ended.stderr.contains(note), "{}", ended.stderr);
 }
 
-fn without_cupti_the_report_says_what_is_missing() {
-    let (ended, profile) = ended("many", &[]);
+fn where_cupti_is_off_the_report_says_what_is_missing() {
+    let (ended, profile) = ended("many", &[("GPUPROF_CUPTI", "off")]);
     assert_eq!(profile.stacks, None);
-    let note = "set GPUPROF_CUPTI=on too, whose callbacks say when something is launched";
+    let note = "GPUPROF_CUPTI is off, whose callbacks say when something is launched";
     assert_eq!(ended.stderr.matches(note).count(), 1, "{}", ended.stderr);
 }
