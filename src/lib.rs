@@ -134,11 +134,11 @@
 //!   kernels to the API calls. Takes off, on or full; default: `off`.
 //! - `GPUPROF_CUPTI_LIBRARY`: which libcupti to open. Takes a path; default: a search in the usual
 //!   places.
-//! - `GPUPROF_COUNTERS`: with GPUPROF_CUPTI, sample the hardware counters of the GPU: memory
-//!   bandwidth, busy multiprocessors and tensor cores per function. Takes off or on; default:
-//!   `off`.
-//! - `GPUPROF_STACKS`: with GPUPROF_CUPTI, report from which source lines kernels are launched,
-//!   above all those outside any profiled function. Takes off or on; default: `off`.
+//! - `GPUPROF_COUNTERS`: sample the hardware counters of the GPU: memory bandwidth, busy
+//!   multiprocessors and tensor cores per function; switches GPUPROF_CUPTI on. Takes off or on;
+//!   default: `off`.
+//! - `GPUPROF_STACKS`: report from which source lines kernels are launched, above all those outside
+//!   any profiled function; switches GPUPROF_CUPTI on. Takes off or on; default: `off`.
 //! - `GPUPROF_MEMORY`: record which function allocates and frees device and pinned memory, the
 //!   peak, and what is live at exit; with GPUPROF_CUPTI=on each allocation. Takes off or on;
 //!   default: `off`.
