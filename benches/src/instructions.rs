@@ -40,9 +40,10 @@ pub(crate) fn run(options: &Options) -> Result<(), String> {
         let calls = if case.gpu { LAUNCHES } else { CALLS };
         let [short, long] = calls.map(|calls| count_instructions(&programs, case, calls));
         let per_call = long?.saturating_sub(short?) as f64 / (calls[1] - calls[0]) as f64;
-        let driver_calls = match case.gpu {
-            true => count_driver_calls(&programs, case)?.map(|count| format!("{count:.2}")),
-            false => ["–", "–"].map(str::to_owned),
+        let driver_calls = if case.gpu {
+            count_driver_calls(&programs, case)?.map(|count| format!("{count:.2}"))
+        } else {
+            ["–", "–"].map(str::to_owned)
         };
         let mut row = vec![case.label.to_owned(), format!("{per_call:.1}")];
         row.extend(driver_calls);

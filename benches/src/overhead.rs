@@ -69,13 +69,15 @@ fn run_and_measure(
     }
     let (start, used) = (Instant::now(), children_cpu_time());
     let status = command.status().map_err(|error| error.to_string())?;
-    let took = match launches {
-        true => start.elapsed(),
-        false => children_cpu_time().saturating_sub(used),
+    let took = if launches {
+        start.elapsed()
+    } else {
+        children_cpu_time().saturating_sub(used)
     };
-    match status.success() {
-        true => Ok(took),
-        false => Err(format!("`cost loop {row} {calls}` failed ({status})")),
+    if status.success() {
+        Ok(took)
+    } else {
+        Err(format!("`cost loop {row} {calls}` failed ({status})"))
     }
 }
 

@@ -171,9 +171,10 @@ fn report_promises(report: &ReportTime, short: bool) -> [Promise; 3] {
             what: what("snapshot, table and JSON"),
             measured: format!("{:.0} ms", report.total_ms()),
             wanted: format!("≤ {REPORT_MS:.0} ms"),
-            verdict: match short {
-                true => Verdict::Info,
-                false => judged(report.total_ms() <= REPORT_MS),
+            verdict: if short {
+                Verdict::Info
+            } else {
+                judged(report.total_ms() <= REPORT_MS)
             },
             strict: false,
         },
@@ -221,10 +222,12 @@ fn kernel_report_promises(report: &KernelReport, short: bool) -> [Promise; 2] {
 fn overhead(cost: &OverheadComparison, short: bool) -> Promise {
     let [measured, reported] = cost.medians();
     let off = (reported / measured - 1.0) * 100.0;
-    let verdict = match off.abs() <= 30.0 {
-        _ if short || cost.simulated_device => Verdict::Info,
-        true => Verdict::Pass,
-        false => Verdict::Fail,
+    let verdict = if short || cost.simulated_device {
+        Verdict::Info
+    } else if off.abs() <= 30.0 {
+        Verdict::Pass
+    } else {
+        Verdict::Fail
     };
     Promise {
         what: format!("{}: overhead, reported / from outside", cost.name),

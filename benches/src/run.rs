@@ -285,9 +285,10 @@ impl<'a> Run<'a> {
 
     fn measure_report(&mut self) {
         self.workers.clear();
-        let (functions, threads) = match self.options.short {
-            true => (500, 8),
-            false => (10_000, 64),
+        let (functions, threads) = if self.options.short {
+            (500, 8)
+        } else {
+            (10_000, 64)
         };
         let answer = self.ask(&PLAIN, &format!("report {functions} {threads}"));
         if let Ok([snapshot_ms, table_ms, json_ms, bytes, dropped]) =

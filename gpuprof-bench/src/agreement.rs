@@ -99,9 +99,10 @@ impl Agreement {
         if !self.tolerance.allows(baseline, candidate) {
             self.wrong += 1;
         }
-        let difference = match baseline == candidate {
-            true => 0.0,
-            false => (candidate - baseline).abs(),
+        let difference = if baseline == candidate {
+            0.0
+        } else {
+            (candidate - baseline).abs()
         };
         if !difference.is_finite() {
             self.max_absolute = self.max_absolute.max(difference);

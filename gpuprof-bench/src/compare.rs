@@ -178,12 +178,13 @@ impl Comparison {
         }
         let not_shown = self.requirements.iter().filter(|one| !one.is_shown);
         let unmet: Vec<&str> = not_shown.map(|one| one.text.as_str()).collect();
-        match unmet.is_empty() {
-            true => Ok(()),
-            false => Err(BenchError::Unmet(format!(
+        if unmet.is_empty() {
+            Ok(())
+        } else {
+            Err(BenchError::Unmet(format!(
                 "not shown: {}",
                 unmet.join("; ")
-            ))),
+            )))
         }
     }
 
@@ -236,9 +237,10 @@ impl Comparison {
             let found = found.collect::<Vec<_>>().join(", ");
             let is_measured = self.speedups.len() == modes && modes > 0;
             self.requirements.push(Requirement {
-                text: match found.is_empty() {
-                    true => format!("speed-up above {above}: not measured"),
-                    false => format!("speed-up above {above}: at least {found}"),
+                text: if found.is_empty() {
+                    format!("speed-up above {above}: not measured")
+                } else {
+                    format!("speed-up above {above}: at least {found}")
                 },
                 is_shown: is_measured && self.speedups.iter().all(|one| least(one) > above),
             });

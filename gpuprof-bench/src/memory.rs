@@ -34,9 +34,10 @@ impl MemoryUse {
     pub(crate) fn begin(stream: &CudaStream) -> Result<Self, BenchError> {
         let context = Arc::clone(stream.context());
         let has_pool = context.attribute(CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED);
-        let pool = match has_pool.to(PURPOSE)? > 0 {
-            true => Some(default_pool(&context)?),
-            false => None,
+        let pool = if has_pool.to(PURPOSE)? > 0 {
+            Some(default_pool(&context)?)
+        } else {
+            None
         };
         let mut begun = Self {
             context,

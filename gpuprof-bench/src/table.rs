@@ -54,9 +54,10 @@ pub(crate) fn text(all: &Rows<'_>) -> String {
         for &column in &used {
             let (cell, width) = (&row[column], width(column));
             // Writing to a String cannot fail.
-            let _ = match column < LEFT {
-                true => write!(line, "{cell:<width$}  "),
-                false => write!(line, "{cell:>width$}  "),
+            let _ = if column < LEFT {
+                write!(line, "{cell:<width$}  ")
+            } else {
+                write!(line, "{cell:>width$}  ")
             };
         }
         out.push_str(line.trim_end());
@@ -279,9 +280,10 @@ fn facts(all: &Rows<'_>) -> Vec<String> {
         let range = |values: Vec<f64>, shown: &dyn Fn(f64) -> String| {
             let least = values.iter().copied().fold(f64::INFINITY, f64::min);
             let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-            match shown(least) == shown(most) {
-                true => shown(least),
-                false => format!("{} to {}", shown(least), shown(most)),
+            if shown(least) == shown(most) {
+                shown(least)
+            } else {
+                format!("{} to {}", shown(least), shown(most))
             }
         };
         let overheads = measured.iter().map(|one| one.event_overhead_ns).collect();

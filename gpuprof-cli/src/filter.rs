@@ -48,9 +48,12 @@ fn count_calls(profile: &mut Profile) {
         let functions = profile.functions.iter();
         functions.map(calls).fold(0, u64::saturating_add)
     };
-    let with_stream: fn(&Function) -> u64 = |function| match function.has_stream {
-        true => function.calls,
-        false => 0,
+    let with_stream: fn(&Function) -> u64 = |function| {
+        if function.has_stream {
+            function.calls
+        } else {
+            0
+        }
     };
     let timed: fn(&Function) -> u64 = |function| match &function.gpu {
         Some(gpu) => gpu.timed_calls,

@@ -52,9 +52,10 @@ fn is_standard_input(path: &Path) -> bool {
 }
 
 fn read_text(path: &Path) -> Result<String, Kind> {
-    let source: Box<dyn Read> = match is_standard_input(path) {
-        true => Box::new(io::stdin().lock()),
-        false => Box::new(File::open(path).map_err(Kind::Io)?),
+    let source: Box<dyn Read> = if is_standard_input(path) {
+        Box::new(io::stdin().lock())
+    } else {
+        Box::new(File::open(path).map_err(Kind::Io)?)
     };
     let mut bytes = Vec::new();
     let mut source = source.take(MAX_FILE_BYTES + 1);

@@ -138,9 +138,10 @@ mod tests {
         };
         let end = for_each(&files, read, |number, file| {
             taken.push((number, file));
-            match number == last {
-                true => ControlFlow::Break(number),
-                false => ControlFlow::Continue(()),
+            if number == last {
+                ControlFlow::Break(number)
+            } else {
+                ControlFlow::Continue(())
             }
         });
         (taken, end)

@@ -277,12 +277,11 @@ fn in_async(
         binds_first,
         output,
     } = async_fn::block(function, args, &at_output);
-    let begins = match binds_first {
-        true => {
-            let unused = unused::locals(&mut written, args, body);
-            quote_spanned!(site=> #binds #span #unused)
-        }
-        false => quote_spanned!(site=> #span #binds),
+    let begins = if binds_first {
+        let unused = unused::locals(&mut written, args, body);
+        quote_spanned!(site=> #binds #span #unused)
+    } else {
+        quote_spanned!(site=> #span #binds)
     };
     let watched = quote_spanned! {site=>
         #private::instrument(#private::AsyncSpan::in_body(), async move {
@@ -295,16 +294,17 @@ fn in_async(
     if !keeps_async && async_fn::returns_future(function) {
         return watched;
     }
-    match never {
+    if never {
         // The code after a block of type `!` is unreachable.
-        true => quote_spanned! {site=>
+        quote_spanned! {site=>
             #[allow(unreachable_code)]
             {
                 #watched.await;
                 ::core::future::pending().await
             }
-        },
-        false => quote_spanned!(site=> #watched.await),
+        }
+    } else {
+        quote_spanned!(site=> #watched.await)
     }
 }
 

@@ -84,9 +84,10 @@ impl Writer {
 
     fn value(&mut self, text: &str) {
         let spaced = matches!(self.end, End::Value | End::Space);
-        let end = match KEYWORDS.contains(&text) {
-            true => End::Space,
-            false => End::Value,
+        let end = if KEYWORDS.contains(&text) {
+            End::Space
+        } else {
+            End::Value
         };
         self.push(spaced, text, end);
     }

@@ -70,9 +70,10 @@ fn profile(arguments: TokenStream, annotated: TokenStream) -> TokenStream {
 
     // In the place of an expression there is room for the error alone.
     let is_expression = matches!(&item, Some(item::Item::Other(other)) if other.is_expression());
-    let annotated = match is_expression {
-        true => TokenStream::new(),
-        false => annotated,
+    let annotated = if is_expression {
+        TokenStream::new()
+    } else {
+        annotated
     };
     let measures = errors.is_empty() && cfg!(feature = "enable");
     let expanded = match item {

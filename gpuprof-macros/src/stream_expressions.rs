@@ -41,9 +41,10 @@ pub(crate) fn streams(
         } = binding;
         let probe = Ident::new(&format!("probe{index}"), site);
         // What `ref` binds is as the call owns it: the reference need not outlive the call.
-        let value = match by_ref {
-            true => quote_spanned!(site=> *#ident),
-            false => ident.to_token_stream(),
+        let value = if *by_ref {
+            quote_spanned!(site=> *#ident)
+        } else {
+            ident.to_token_stream()
         };
         slots.extend(quote_spanned!(site=> #(#cfgs)* let #probe = &#private::Probe(&#value);));
         stream.extend(quote_spanned! {site=>

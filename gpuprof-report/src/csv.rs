@@ -234,9 +234,10 @@ fn rates(gpu: Option<&GpuSpanStats>) -> [String; 3] {
 fn measured(counters: Option<&CounterValues>) -> [String; METRICS.len()] {
     METRICS.map(|metric| {
         let mean = counters.and_then(|counters| counters.mean(metric));
-        match metric.is_bytes_per_s() {
-            true => amount(mean),
-            false => mean.map_or_else(String::new, |mean| format!("{mean:.4}")),
+        if metric.is_bytes_per_s() {
+            amount(mean)
+        } else {
+            mean.map_or_else(String::new, |mean| format!("{mean:.4}"))
         }
     })
 }

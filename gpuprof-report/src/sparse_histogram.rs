@@ -79,9 +79,10 @@ mod tests {
         for _ in 0..2_000 {
             let octave = random.u32(1..50);
             let ns = random.u64(0..1 << octave);
-            match random.bool() {
-                true => sparse.record(ns),
-                false => other.record(ns),
+            if random.bool() {
+                sparse.record(ns)
+            } else {
+                other.record(ns)
             }
             dense.record(ns);
         }

@@ -138,9 +138,10 @@ fn calibrate_roughly() -> Source {
 #[inline]
 pub(crate) fn now() -> u64 {
     // Acquire: who reads the counter also finds its rate.
-    match IS_COUNTER.load(Acquire) {
-        true => tick_counter::read(),
-        false => first_or_other_now(),
+    if IS_COUNTER.load(Acquire) {
+        tick_counter::read()
+    } else {
+        first_or_other_now()
     }
 }
 

@@ -68,9 +68,10 @@ pub fn argument<V: std::fmt::Debug + ?Sized>(
 /// references in its type outlive the call.
 pub fn stream_of<S: HasStream + ?Sized>(stream: &S, is_parameter: bool) -> Option<StreamRef<'_>> {
     let stream = stream.stream_ref();
-    match is_parameter {
-        true => stream,
-        false => stream.map(StreamRef::valid_now),
+    if is_parameter {
+        stream
+    } else {
+        stream.map(StreamRef::valid_now)
     }
 }
 

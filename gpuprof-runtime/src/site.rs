@@ -190,14 +190,16 @@ impl Site {
 
     /// Sets the flags; returns false if the site is now disabled.
     pub(crate) fn set_flags(&self, flags: SiteFlags) -> bool {
-        let flags = match self.meta.cpu {
-            true => flags.without(SiteFlags::TIME_GPU),
-            false => flags,
+        let flags = if self.meta.cpu {
+            flags.without(SiteFlags::TIME_GPU)
+        } else {
+            flags
         };
         if self.first_call.load(Relaxed) == FIRST_CALL_UNDECIDED {
-            let first_call = match flags.contains(SiteFlags::CORRELATE) {
-                true => FIRST_CALL_PENDING,
-                false => FIRST_CALL_OVER,
+            let first_call = if flags.contains(SiteFlags::CORRELATE) {
+                FIRST_CALL_PENDING
+            } else {
+                FIRST_CALL_OVER
             };
             self.first_call.store(first_call, Relaxed);
         }

@@ -123,9 +123,10 @@ fn rows(test: &str) -> Result<String, String> {
         .filter(|line| line.starts_with("| "))
         .map(|line| format!("{line}\n"))
         .collect();
-    match rows.is_empty() {
-        true => Err(format!("tests/{test}.rs printed no row")),
-        false => Ok(rows.concat()),
+    if rows.is_empty() {
+        Err(format!("tests/{test}.rs printed no row"))
+    } else {
+        Ok(rows.concat())
     }
 }
 

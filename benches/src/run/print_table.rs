@@ -58,24 +58,29 @@ fn column(head: impl Into<String>, spare: bool) -> Column {
 
 /// A row's label, with a note for the simulated device.
 fn label(case: &Case, simulated: bool) -> String {
-    match simulated {
-        true => format!("{} (simulated device)", case.label),
-        false => case.label.to_owned(),
+    if simulated {
+        format!("{} (simulated device)", case.label)
+    } else {
+        case.label.to_owned()
     }
 }
 
 /// The times of the rows with launches, or of those without.
 fn times(outcome: &Outcome, gpu: bool) -> Table {
     let simulated = |time: &Time| gpu && time.simulated_device;
-    let simulated = match outcome.times.iter().any(simulated) {
-        true => ", simulated",
-        false => "",
+    let simulated = if outcome.times.iter().any(simulated) {
+        ", simulated"
+    } else {
+        ""
     };
     let what = if gpu { "launch" } else { "call" };
     let mut columns = vec![column(format!("ns per {what}{simulated}"), false)];
-    let mark = |threads| match threads > outcome.machine.cores {
-        true => "*",
-        false => "",
+    let mark = |threads| {
+        if threads > outcome.machine.cores {
+            "*"
+        } else {
+            ""
+        }
     };
     for threads in THREADS {
         let head = if threads == 1 {

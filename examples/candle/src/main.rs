@@ -79,9 +79,10 @@ fn main() -> std::result::Result<(), Box<dyn Error>> {
         "{right} of {} held-out digits read: {accuracy:.1} %",
         held_out.len()
     );
-    match accuracy > 95.0 || epochs < EPOCHS {
-        true => Ok(()),
-        false => Err(format!("it has not learned: {accuracy:.1} % is not above 95 %").into()),
+    if accuracy > 95.0 || epochs < EPOCHS {
+        Ok(())
+    } else {
+        Err(format!("it has not learned: {accuracy:.1} % is not above 95 %").into())
     }
 }
 

@@ -110,10 +110,14 @@ fn verdict(old: &Benchmark, new: &Measurement) -> String {
     let change = new.median_ns / old.median_ns.max(f64::MIN_POSITIVE) - 1.0;
     let is_above = |low: Option<f64>, high: Option<f64>| low.zip(high).is_some_and(|(l, h)| l > h);
     let (low, high) = new.median_ci95_ns.unzip();
-    let word = match change.abs() >= LEAST_CHANGE {
-        true if is_above(low, old.median_high_ns) => SLOWER,
-        true if is_above(old.median_low_ns, high) => "FASTER",
-        _ => "SAME",
+    let word = if change.abs() < LEAST_CHANGE {
+        "SAME"
+    } else if is_above(low, old.median_high_ns) {
+        SLOWER
+    } else if is_above(old.median_low_ns, high) {
+        "FASTER"
+    } else {
+        "SAME"
     };
     format!("{:+.1} % {word}", change * 100.0)
 }

@@ -23,9 +23,12 @@ pub(super) fn choose(options: &Options) -> Result<Vec<Case>, String> {
             ));
         }
     }
-    let matches = |case: &Case, text: &String| match options.exact {
-        true => case.name == *text,
-        false => case.name.contains(text.as_str()),
+    let matches = |case: &Case, text: &String| {
+        if options.exact {
+            case.name == *text
+        } else {
+            case.name.contains(text.as_str())
+        }
     };
     let mut cases = Case::all(&options.axis);
     cases.retain(|case| {

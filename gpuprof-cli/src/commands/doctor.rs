@@ -238,14 +238,15 @@ fn cupti(facts: &Facts) -> Check {
 
 fn nvml(facts: &Facts) -> Check {
     const NAME: &str = "NVML";
-    match facts.nvml {
-        true => Check::ok(NAME, "libnvidia-ml.so.1"),
-        false => Check::missing(
+    if facts.nvml {
+        Check::ok(NAME, "libnvidia-ml.so.1")
+    } else {
+        Check::missing(
             NAME,
             "libnvidia-ml.so.1 does not start: reports lack the GPU's clocks",
             "install the driver, which has it\n\
-             in a container: docker run -e NVIDIA_DRIVER_CAPABILITIES=compute,utility",
-        ),
+         in a container: docker run -e NVIDIA_DRIVER_CAPABILITIES=compute,utility",
+        )
     }
 }
 
@@ -288,9 +289,10 @@ fn shown(path: &str) -> String {
 /// A path as a shell takes it.
 fn shell_word(path: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+".contains(c);
-    match path.chars().all(is_plain) {
-        true => path.to_owned(),
-        false => format!("'{}'", path.replace('\'', r"'\''")),
+    if path.chars().all(is_plain) {
+        path.to_owned()
+    } else {
+        format!("'{}'", path.replace('\'', r"'\''"))
     }
 }
 

@@ -218,9 +218,10 @@ fn report(outputs: &[String], folder: Option<&TempDir>) -> OsString {
     if let Some(folder) = folder {
         items.push(format!("json={}/{{pid}}.json", folder.path().display()));
     }
-    match items.is_empty() {
-        true => NONE.into(),
-        false => items.join(",").into(),
+    if items.is_empty() {
+        NONE.into()
+    } else {
+        items.join(",").into()
     }
 }
 

@@ -29,9 +29,12 @@ pub(crate) fn connect(target: &str) -> Result<Connection, String> {
     let folder = folder_path(std::env::var_os("XDG_RUNTIME_DIR").as_deref(), user);
     // That of a program which was started without the variable, by a service for example.
     let other = folder_path(None, user);
-    let found = connect_in(&folder, user, target).or_else(|problem| match folder == other {
-        true => Err(problem),
-        false => connect_in(&other, user, target).map_err(|_| problem),
+    let found = connect_in(&folder, user, target).or_else(|problem| {
+        if folder == other {
+            Err(problem)
+        } else {
+            connect_in(&other, user, target).map_err(|_| problem)
+        }
     });
     found.map_err(|problem| match user {
         ROOT => format!("{problem} (this command runs as root and sees programs of root alone)"),
@@ -86,12 +89,13 @@ fn by_name(folder: &Path, user: u32, target: &str) -> Result<Connection, String>
     }
     found.pop().ok_or_else(|| {
         others.truncate(MAX_LISTED);
-        match others.is_empty() {
-            true => format!("{shown}: no program offers a live view; {START_IT}"),
-            false => format!(
+        if others.is_empty() {
+            format!("{shown}: no program offers a live view; {START_IT}")
+        } else {
+            format!(
                 "{shown}: no program of this name offers a live view; there are: {}",
                 others.join(", ")
-            ),
+            )
         }
     })
 }

@@ -21,9 +21,10 @@ pub(super) fn two_sided_quantile(p: f64, df: f64) -> f64 {
     }
     for _ in 0..100 {
         let middle = (low + high) / 2.0;
-        match two_sided_p(middle, df) > p {
-            true => low = middle,
-            false => high = middle,
+        if two_sided_p(middle, df) > p {
+            low = middle
+        } else {
+            high = middle
         }
     }
     (low + high) / 2.0
@@ -39,9 +40,10 @@ fn incomplete_beta(a: f64, b: f64, x: f64) -> f64 {
         return 1.0;
     }
     let front = ln_gamma(a + b) - ln_gamma(a) - ln_gamma(b) + a * x.ln() + b * (1.0 - x).ln();
-    match x < (a + 1.0) / (a + b + 2.0) {
-        true => front.exp() * beta_fraction(a, b, x) / a,
-        false => 1.0 - front.exp() * beta_fraction(b, a, 1.0 - x) / b,
+    if x < (a + 1.0) / (a + b + 2.0) {
+        front.exp() * beta_fraction(a, b, x) / a
+    } else {
+        1.0 - front.exp() * beta_fraction(b, a, 1.0 - x) / b
     }
 }
 
@@ -110,9 +112,10 @@ pub(super) fn inverse_trigamma(value: f64) -> f64 {
     let (mut low, mut high) = (1e-8_f64, 1e8_f64);
     for _ in 0..200 {
         let middle = (low * high).sqrt();
-        match trigamma(middle) > value {
-            true => low = middle,
-            false => high = middle,
+        if trigamma(middle) > value {
+            low = middle
+        } else {
+            high = middle
         }
     }
     (low * high).sqrt()

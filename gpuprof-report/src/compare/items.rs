@@ -130,9 +130,10 @@ fn allocated(function: &Function) -> Option<u64> {
 
 fn kernel_item(row: &[Option<&KernelStats>]) -> Option<RunsOfItem> {
     let first = row.iter().flatten().next()?;
-    let name = match first.name.is_empty() {
-        true => kernel_name(first),
-        false => &first.name,
+    let name = if first.name.is_empty() {
+        kernel_name(first)
+    } else {
+        &first.name
     };
     let runs = row.iter().map(|kernel| of_kernel(&(*kernel)?.times));
     Some(RunsOfItem {

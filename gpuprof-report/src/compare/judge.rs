@@ -88,9 +88,10 @@ fn all_work(factors: &CommonFactors, is_gpu: bool, old: usize, options: &Options
             text::percent(options.common_threshold)
         ));
     }
-    let (name, measure) = match is_gpu {
-        true => ("all GPU work", Measure::Span),
-        false => ("all CPU work", Measure::Cpu),
+    let (name, measure) = if is_gpu {
+        ("all GPU work", Measure::Span)
+    } else {
+        ("all CPU work", Measure::Cpu)
     };
     Some(Item {
         kind: Kind::All,

@@ -10,23 +10,26 @@ pub(super) fn verdicts(comparison: &Comparison) -> String {
         (count > 0).then(|| format!("{count} {}", verdict.as_str()))
     });
     let counts: Vec<String> = counts.collect();
-    match counts.is_empty() {
-        true => "no function that ran".to_owned(),
-        false => counts.join(", "),
+    if counts.is_empty() {
+        "no function that ran".to_owned()
+    } else {
+        counts.join(", ")
     }
 }
 
 /// How many runs there are, and how long they took.
 pub(super) fn runs(comparison: &Comparison) -> String {
     let (old, new) = (&comparison.old, &comparison.new);
-    let simulated = match old.simulated || new.simulated {
-        true => "simulated device: GPU times are modelled, not measured; ",
-        false => "",
+    let simulated = if old.simulated || new.simulated {
+        "simulated device: GPU times are modelled, not measured; "
+    } else {
+        ""
     };
     let change = new.wall_ns as f64 / old.wall_ns as f64 - 1.0;
-    let change = match change.is_finite() {
-        true => format!(" ({})", text::change(change)),
-        false => String::new(),
+    let change = if change.is_finite() {
+        format!(" ({})", text::change(change))
+    } else {
+        String::new()
     };
     format!(
         "{simulated}{} against {}; median wall time {} → {}{change}, which is not judged",

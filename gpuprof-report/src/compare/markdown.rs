@@ -37,9 +37,10 @@ pub fn to_markdown(comparison: &Comparison) -> String {
             "" => "none".to_owned(),
             side => code(side),
         });
-        let _ = match fact.differs() {
-            true => writeln!(out, "- {}: {old} → {new}", plain(&fact.key)),
-            false => writeln!(out, "- {}: {new}", plain(&fact.key)),
+        let _ = if fact.differs() {
+            writeln!(out, "- {}: {old} → {new}", plain(&fact.key))
+        } else {
+            writeln!(out, "- {}: {new}", plain(&fact.key))
         };
     }
     let _ = writeln!(out, "\n{}\n\n</details>", plain(&lines::method(comparison)));
@@ -103,9 +104,10 @@ fn name(item: &Item) -> String {
 /// Text as code, in which nothing is markup, mentions nobody and links nowhere.
 fn code(text: &str) -> String {
     let text = sanitize::short(text, MAX_NAME);
-    match text.contains(['`', '|', '\\']) || text.trim().is_empty() || *text != *text.trim() {
-        true => format!("<code>{}</code>", plain(&text)),
-        false => format!("`{text}`"),
+    if text.contains(['`', '|', '\\']) || text.trim().is_empty() || *text != *text.trim() {
+        format!("<code>{}</code>", plain(&text))
+    } else {
+        format!("`{text}`")
     }
 }
 

@@ -20,15 +20,16 @@ pub fn to_text(comparison: &Comparison, limit: usize, color: bool) -> String {
     // Writing to a String cannot fail.
     let _ = writeln!(out, "{}", lines::runs(comparison));
     for fact in &comparison.facts {
-        let _ = match fact.differs() {
-            true => writeln!(
+        let _ = if fact.differs() {
+            writeln!(
                 out,
                 "{}: {} → {}",
                 fact.key,
                 shown(&fact.old),
                 shown(&fact.new)
-            ),
-            false => writeln!(out, "{}: {}", fact.key, fact.new),
+            )
+        } else {
+            writeln!(out, "{}: {}", fact.key, fact.new)
         };
     }
     for warning in &comparison.warnings {
@@ -147,8 +148,9 @@ const fn warn() -> Style {
 }
 
 fn paint(color: bool, style: Style, text: &str) -> String {
-    match color {
-        true if !text.is_empty() => format!("{style}{text}{style:#}"),
-        _ => text.to_owned(),
+    if color && !text.is_empty() {
+        format!("{style}{text}{style:#}")
+    } else {
+        text.to_owned()
     }
 }

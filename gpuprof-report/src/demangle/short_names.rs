@@ -291,9 +291,10 @@ fn tell_arguments(texts: &[&str], room: Room) -> Vec<Told> {
     let mut told = vec![Told::default(); distinct.len()];
     for (shown, same) in groups(shown.map(String::as_str)) {
         let of_text: Vec<&Outline<'_>> = same.iter().filter_map(|at| distinct.get(*at)).collect();
-        let of_text = match of_text.len() > 1 && room.depth <= MAX_DEPTH {
-            true => tell_apart(shown, &of_text, room),
-            false => vec![Told::plain(shown); of_text.len()],
+        let of_text = if of_text.len() > 1 && room.depth <= MAX_DEPTH {
+            tell_apart(shown, &of_text, room)
+        } else {
+            vec![Told::plain(shown); of_text.len()]
         };
         for (at, one) in same.into_iter().zip(of_text) {
             if let Some(told) = told.get_mut(at) {

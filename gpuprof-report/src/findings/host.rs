@@ -117,16 +117,13 @@ fn host_bound(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
             );
             let (cupti, memory) = (&facts.profile.cupti, &facts.profile.memory);
             let lacks_calls = cupti.as_ref().is_some_and(|cupti| !cupti.all_calls);
-            let advice = match lacks_calls && memory.is_none() {
-                // Allocations and frees would be among what is not in a recorded call.
-                true => {
-                    "GPUPROF_CUPTI=full shows allocations; else prepare the next call on another \
-                     thread"
-                }
-                false => {
-                    "prepare the next call on another thread while the GPU works, or on the GPU \
-                     itself"
-                }
+            let advice = if lacks_calls && memory.is_none() {
+                // Allocations and frees are among the calls that are not recorded.
+                "GPUPROF_CUPTI=full shows allocations; else prepare the next call on another \
+                 thread"
+            } else {
+                "prepare the next call on another thread while the GPU works, or on the GPU \
+                 itself"
             };
             let text = (evidence, advice);
             rule.candidate(facts, About::Idle, time.function, gain, text)

@@ -49,16 +49,17 @@ fn late(rule: &Rule, facts: &Facts<'_>, ranks: &CollectiveRanks) -> Option<Candi
         let others_ns = mean_of_others(ranks, ranks.other.mean_ns, own_ns);
         let has_more = LATE_WORK_SHARE.reached_by(own_ns.saturating_sub(others_ns), gain_ns);
         let (own, others) = (wording::ns(own_ns), wording::ns(others_ns));
-        let (work, advice) = match has_more {
-            true => (
+        let (work, advice) = if has_more {
+            (
                 format!(": {own} of GPU work, others {others}"),
                 "give it less work, or see why it takes longer: gpuprof diff with the profile of \
-                 another",
-            ),
-            false => (
+             another",
+            )
+        } else {
+            (
                 format!(" without more GPU work ({own}, others {others})"),
                 "see what its host does between the collectives: input, logging, checkpoints",
-            ),
+            )
         };
         let evidence = format!(
             "{late} is late{work}; {} waits {} in {}",

@@ -133,15 +133,12 @@ fn advice_by_line(facts: &Facts<'_>) -> Option<String> {
     let line = of_program.max_by_key(|line| line.total_ns)?;
     let sampled_ns = sum(lines, |line| line.total_ns);
     let share = wording::percent(line.total_ns, sampled_ns);
-    Some(match line.total_ns > sampled_ns / 2 {
-        true => format!(
+    Some(if line.total_ns > sampled_ns / 2 {
+        format!(
             "annotate {line} with #[gpu_profile]: most of the sampled part is from there, {share}"
-        ),
-        false => {
-            format!(
-                "annotate {line} with #[gpu_profile]: {share} of the sampled part is from there"
-            )
-        }
+        )
+    } else {
+        format!("annotate {line} with #[gpu_profile]: {share} of the sampled part is from there")
     })
 }
 

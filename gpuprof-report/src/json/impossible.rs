@@ -62,9 +62,10 @@ fn check_parents(tree: &[TreeNode]) -> Result<(), Impossible> {
         if node.parent.is_some_and(|parent| !before.contains(&parent)) {
             return Err(Impossible::Parent(node.id));
         }
-        match before.insert(node.id) {
-            true => Ok(()),
-            false => Err(Impossible::SameId(node.id)),
+        if before.insert(node.id) {
+            Ok(())
+        } else {
+            Err(Impossible::SameId(node.id))
         }
     })
 }

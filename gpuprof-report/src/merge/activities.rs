@@ -148,9 +148,10 @@ impl Activities {
     }
 
     fn add_kernel(&mut self, kernel: &KernelStats, device: u32) -> Option<u32> {
-        let name = match kernel.symbol.is_empty() {
-            true => &kernel.name,
-            false => &kernel.symbol,
+        let name = if kernel.symbol.is_empty() {
+            &kernel.name
+        } else {
+            &kernel.symbol
         };
         let at = self.kernels.position(name, device, KernelTotals::default)?;
         self.estimated |= self.kernels.get_mut(at)?.add(kernel, device);

@@ -79,13 +79,15 @@ impl Devices {
     pub(super) fn add(&mut self, profile: &Profile) -> Ordinals {
         let mut ordinals = Ordinals::default();
         for device in &profile.devices {
-            let name = match device.uuid.is_empty() || device.simulated {
-                true => format!("{}\n{}", profile.host, device.name),
-                false => device.uuid.clone(),
+            let name = if device.uuid.is_empty() || device.simulated {
+                format!("{}\n{}", profile.host, device.name)
+            } else {
+                device.uuid.clone()
             };
-            let number = match device.uuid.is_empty() || device.simulated {
-                true => device.ordinal,
-                false => 0,
+            let number = if device.uuid.is_empty() || device.simulated {
+                device.ordinal
+            } else {
+                0
             };
             let at = self.rows.position(&name, number, || DeviceTotals {
                 device: device.clone(),
@@ -198,9 +200,10 @@ impl BusyTotals {
         let (wall_ns, overlap) = covered(self.windows.clone());
         GpuBusy {
             device,
-            busy_ns: match overlap && self.records.is_none() {
-                true => self.busy_ns.min(wall_ns),
-                false => self.busy_ns,
+            busy_ns: if overlap && self.records.is_none() {
+                self.busy_ns.min(wall_ns)
+            } else {
+                self.busy_ns
             },
             is_estimated: self.uncertainty.is_estimated,
             busy_ci95_ns: self.uncertainty.half_width(),

@@ -125,8 +125,9 @@ impl LabelTotals {
 
 /// The sum of all calls: `sum_ns`, unless it contradicts the mean.
 fn exact_sum(sum_ns: u64, mean_ns: u64, calls: u64) -> u128 {
-    match rounded_mean(u128::from(sum_ns), calls) == mean_ns {
-        true => u128::from(sum_ns),
-        false => u128::from(mean_ns) * u128::from(calls),
+    if rounded_mean(u128::from(sum_ns), calls) == mean_ns {
+        u128::from(sum_ns)
+    } else {
+        u128::from(mean_ns) * u128::from(calls)
     }
 }

@@ -25,11 +25,11 @@ impl Counts {
             .buckets
             .get(guess)
             .is_some_and(|known| known.index == index);
-        let found = match is_guessed {
-            true => Ok(guess),
-            false => self
-                .buckets
-                .binary_search_by_key(&index, |known| known.index),
+        let found = if is_guessed {
+            Ok(guess)
+        } else {
+            self.buckets
+                .binary_search_by_key(&index, |known| known.index)
         };
         match found {
             Ok(at) => {
@@ -88,9 +88,10 @@ impl SpanTotals {
         if calls == 0 {
             return;
         }
-        let sum_ns = match rounded_mean(u128::from(sum_ns), calls) == times.mean_ns {
-            true => u128::from(sum_ns),
-            false => u128::from(times.mean_ns) * u128::from(calls),
+        let sum_ns = if rounded_mean(u128::from(sum_ns), calls) == times.mean_ns {
+            u128::from(sum_ns)
+        } else {
+            u128::from(times.mean_ns) * u128::from(calls)
         };
         self.add_squares(calls, sum_ns, times.stddev_ns as f64);
         self.calls = self.calls.saturating_add(calls);

@@ -34,9 +34,10 @@ impl Series {
             return name;
         }
         let is_taken = name == OTHER_FUNCTIONS || self.functions.contains_key(&name);
-        let label = match is_taken {
-            true => format!("{of_crate}::{name}"),
-            false => name,
+        let label = if is_taken {
+            format!("{of_crate}::{name}")
+        } else {
+            name
         };
         if self.is_known(&label, of_crate) {
             return label;

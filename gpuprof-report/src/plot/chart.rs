@@ -149,9 +149,10 @@ impl Titles {
         // The name of the device comes first and whole: it may say that it is simulated.
         let device = fit(&self.device, FONT_PX, room);
         let left = room - width(&device, FONT_PX) - 20.0;
-        let line = match self.constants.is_empty() || left < 60.0 {
-            true => device.into_owned(),
-            false => format!("{device} · {}", fit(&self.constants, FONT_PX, left)),
+        let line = if self.constants.is_empty() || left < 60.0 {
+            device.into_owned()
+        } else {
+            format!("{device} · {}", fit(&self.constants, FONT_PX, left))
         };
         let small = format!("font-size=\"{FONT_PX}\" fill=\"{DIM}\"");
         svg.text((LEFT_PX, 44.0), &small, &line);

@@ -55,13 +55,14 @@ impl Style {
         if !values.iter().any(|value| (1e4..1e15).contains(value)) {
             return Self::Plain;
         }
-        match values
+        if values
             .iter()
             .filter(large)
             .all(|value| value % 1024.0 == 0.0)
         {
-            true => Self::Binary,
-            false => Self::Decimal,
+            Self::Binary
+        } else {
+            Self::Decimal
         }
     }
 
@@ -86,16 +87,18 @@ impl Style {
 
 /// Whole numbers below a million in full.
 fn plain(value: f64) -> String {
-    match value < 1e6 && value.fract() == 0.0 {
-        true => grouped(&format!("{value}")),
-        false => short(value),
+    if value < 1e6 && value.fract() == 0.0 {
+        grouped(&format!("{value}"))
+    } else {
+        short(value)
     }
 }
 
 fn without_zeros(digits: &str) -> &str {
-    match digits.contains('.') {
-        true => digits.trim_end_matches('0').trim_end_matches('.'),
-        false => digits,
+    if digits.contains('.') {
+        digits.trim_end_matches('0').trim_end_matches('.')
+    } else {
+        digits
     }
 }
 

@@ -172,9 +172,10 @@ fn number(text: &str) -> Option<f64> {
 /// A number says little without its name.
 pub(super) fn label(parameter: &Parameter) -> String {
     let Parameter { name, value } = parameter;
-    match value.parse::<f64>().is_ok() || value.parse::<bool>().is_ok() {
-        true => format!("{name}={value}"),
-        false => value.clone(),
+    if value.parse::<f64>().is_ok() || value.parse::<bool>().is_ok() {
+        format!("{name}={value}")
+    } else {
+        value.clone()
     }
 }
 

@@ -76,9 +76,10 @@ impl WorkCurve {
         };
         let mut common = first.clone();
         all.for_each(|parts| common.retain(|part| parts.contains(part)));
-        match common.is_empty() && !first.is_empty() {
-            true => format!("{}, …", first.join(", ")),
-            false => common.join(", "),
+        if common.is_empty() && !first.is_empty() {
+            format!("{}, …", first.join(", "))
+        } else {
+            common.join(", ")
         }
     }
 

@@ -150,9 +150,10 @@ impl<'a> ActivityNames<'a> {
     }
 
     pub(super) fn kernel(&self, kernel: &KernelStats) -> String {
-        let name = match self.in_full && !kernel.full_name.is_empty() {
-            true => &kernel.full_name,
-            false => &kernel.name,
+        let name = if self.in_full && !kernel.full_name.is_empty() {
+            &kernel.full_name
+        } else {
+            &kernel.name
         };
         self.on_device(&sanitize::name(name), kernel.device)
     }
@@ -163,9 +164,10 @@ impl<'a> ActivityNames<'a> {
     }
 
     fn on_device(&self, name: &str, device: u32) -> String {
-        match self.has_several_devices {
-            true => format!("GPU {device}: {name}"),
-            false => name.to_owned(),
+        if self.has_several_devices {
+            format!("GPU {device}: {name}")
+        } else {
+            name.to_owned()
         }
     }
 }

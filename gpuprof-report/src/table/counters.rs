@@ -43,10 +43,12 @@ const BOUND_SHARE: f64 = 0.6;
 pub(super) fn bound(counters: &CounterValues, dram_share: Option<f64>) -> Option<Value> {
     let (memory, issue) = (dram_share?, counters.mean(Metric::IssueRate)?);
     let arithmetic = issue.max(counters.mean(Metric::TensorActive).unwrap_or(0.0));
-    let bound = match memory.max(arithmetic) >= BOUND_SHARE {
-        true if memory >= arithmetic => "memory",
-        true => "compute",
-        false => "neither",
+    let bound = if memory.max(arithmetic) < BOUND_SHARE {
+        "neither"
+    } else if memory >= arithmetic {
+        "memory"
+    } else {
+        "compute"
     };
     Some(value(counters, Quantity::Text(bound.to_owned())))
 }

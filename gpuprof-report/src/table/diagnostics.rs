@@ -161,9 +161,10 @@ fn open_calls(profile: &Profile) -> Option<Words> {
     let mut words = Words::default();
     words.add(
         BOLD,
-        match profile.at_exit {
-            true => "still running at exit:",
-            false => "in progress:",
+        if profile.at_exit {
+            "still running at exit:"
+        } else {
+            "in progress:"
         },
     );
     let mut open: Vec<_> = (profile.functions.iter())

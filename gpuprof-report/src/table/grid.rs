@@ -177,9 +177,10 @@ impl Grid {
             .unwrap_or(0);
         let mut dropped = 0;
         let mut names = natural;
-        let room = match options.full {
-            true => options.width,
-            false => options.width.or(Some(PIPE_WIDTH)),
+        let room = if options.full {
+            options.width
+        } else {
+            options.width.or(Some(PIPE_WIDTH))
         };
         if let Some(width) = room {
             let least = |rank| match rank {

@@ -86,9 +86,10 @@ fn run(profile: &Profile) -> Words {
 /// How busy the devices were; without CUPTI, for how long GPU spans were open.
 pub(super) fn gpu_time(profile: &Profile) -> Option<String> {
     // With CUPTI too, if records are missing.
-    let what = match has_records(profile) {
-        true => "GPU busy",
-        false => "GPU spans",
+    let what = if has_records(profile) {
+        "GPU busy"
+    } else {
+        "GPU spans"
     };
     let of_device = |busy: &GpuBusy| {
         // The sum of sampled spans says nothing about the time that they took together.
@@ -270,10 +271,11 @@ pub(super) fn wholes(profile: &Profile) -> super::columns::Wholes {
     let roots = profile.tree.iter().filter(|node| node.parent.is_none());
     let spans = number::total(roots.map(row::gpu_inclusive));
     let whole = if all > 0 { all } else { spans };
-    let busy_ns = match has_records(profile) && all > 0 {
-        true => all,
+    let busy_ns = if has_records(profile) && all > 0 {
+        all
+    } else {
         // Records are missing, or are of an older version: of all work that there is.
-        false => work_ns(profile),
+        work_ns(profile)
     };
     super::columns::Wholes {
         busy_ns: profile.cupti.is_some().then_some(busy_ns),

@@ -136,10 +136,7 @@ pub(super) fn write(
     let Some(stacks) = &profile.stacks else {
         return;
     };
-    let most = match options.full {
-        true => usize::MAX,
-        false => MAX_LINES,
-    };
+    let most = if options.full { usize::MAX } else { MAX_LINES };
     let groups = groups(profile, options).into_iter();
     let mut rows: Vec<Vec<Row>> = groups
         .map(|(name, calls, lines)| Row::of_kernel(name, calls, lines, most))

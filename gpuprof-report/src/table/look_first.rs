@@ -32,9 +32,10 @@ pub(super) fn write(
     if profile.cupti.is_none() {
         return;
     }
-    let limit = match options.full {
-        true => usize::MAX,
-        false => MAX_FINDINGS,
+    let limit = if options.full {
+        usize::MAX
+    } else {
+        MAX_FINDINGS
     };
     let width = options.width.unwrap_or(PIPE_WIDTH);
     let shown: Vec<&Finding> = profile.findings.iter().take(limit).collect();
@@ -77,9 +78,10 @@ impl Layout {
     fn new(findings: &[&Finding], width: usize) -> Self {
         let names = findings.iter().map(|finding| words::width(&name(finding)));
         let longest = names.filter(|name| *name <= MAX_NAME).max().unwrap_or(0);
-        let (longest, gains) = match width < LEAST_WIDTH {
-            true => (0, 0),
-            false => (longest, words::width(GAIN) + 2),
+        let (longest, gains) = if width < LEAST_WIDTH {
+            (0, 0)
+        } else {
+            (longest, words::width(GAIN) + 2)
         };
         Self {
             width,
@@ -154,9 +156,10 @@ impl Layout {
             words.write(&mut plain, false, Some(text_width), hang);
             for (number, (part, plain)) in text.lines().zip(plain.lines()).enumerate() {
                 let is_first = at == 0 && number == 0;
-                let (mut line, used) = match is_first {
-                    true => (std::mem::take(&mut first), used),
-                    false => (String::new(), 0),
+                let (mut line, used) = if is_first {
+                    (std::mem::take(&mut first), used)
+                } else {
+                    (String::new(), 0)
                 };
                 pad(&mut line, indent, used);
                 line.push_str(part);

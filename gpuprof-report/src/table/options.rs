@@ -43,9 +43,10 @@ pub const FULL_REPORT: &str = "GPUPROF_REPORT=table:full";
 impl TableOptions {
     /// Rows of the call tree, and of functions.
     pub(super) fn row_limit(&self) -> usize {
-        match self.full {
-            true => usize::MAX,
-            false => self.limit.map_or(usize::MAX, NonZeroUsize::get),
+        if self.full {
+            usize::MAX
+        } else {
+            self.limit.map_or(usize::MAX, NonZeroUsize::get)
         }
     }
 

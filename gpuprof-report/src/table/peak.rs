@@ -101,9 +101,10 @@ fn bandwidth(function: &Function, parts: &[GpuSpanStats], devices: &[Device]) ->
         let rate = part.timed_bytes.unwrap_or(0.0) / (part.timed_ns as f64 / 1e9);
         device.is_some_and(|device| rate > fastest_link(device))
     };
-    match function.flops.is_some() || parts.iter().any(is_faster) {
-        true => Bandwidth::Memory,
-        false => Bandwidth::Unknown,
+    if function.flops.is_some() || parts.iter().any(is_faster) {
+        Bandwidth::Memory
+    } else {
+        Bandwidth::Unknown
     }
 }
 

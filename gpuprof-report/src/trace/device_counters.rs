@@ -144,9 +144,10 @@ mod tests {
                 let start = random.u64(0..50);
                 let times = [start, start + random.u64(0..9)];
                 let on = random.u32(0..3);
-                trace.activities.push(match random.bool() {
-                    true => copy(on, CopyKind::DtoH, times),
-                    false => kernel(on, 2, times[0], times[1], 0),
+                trace.activities.push(if random.bool() {
+                    copy(on, CopyKind::DtoH, times)
+                } else {
+                    kernel(on, 2, times[0], times[1], 0)
                 });
             }
             let samples = samples(&trace);

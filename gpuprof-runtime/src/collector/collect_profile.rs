@@ -210,9 +210,10 @@ impl Collector {
         }
         if settings.is_some_and(|settings| settings.stacks) {
             let is_built = cfg!(feature = "cupti");
-            let note = match settings.is_some_and(Settings::asks_for_cupti) {
-                true => (!is_built).then_some(STACKS_WITHOUT_FEATURE),
-                false => Some(STACKS_WITHOUT_CUPTI),
+            let note = if settings.is_some_and(Settings::asks_for_cupti) {
+                (!is_built).then_some(STACKS_WITHOUT_FEATURE)
+            } else {
+                Some(STACKS_WITHOUT_CUPTI)
             };
             profile.diagnostics.notes.extend(note.map(str::to_owned));
         }

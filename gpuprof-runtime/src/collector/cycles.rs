@@ -94,9 +94,10 @@ impl Collector {
         let is_read = cupti::drain(READ_TIMEOUT);
         let (totals, late) = self.next_window(window, LatePolicy::KeepCurrent);
         let schedule = window.schedule.as_mut()?;
-        let of_late = match std::mem::take(&mut window.ended.owns_late) {
-            true => &mut window.ended.totals,
-            false => schedule.closed_mut(),
+        let of_late = if std::mem::take(&mut window.ended.owns_late) {
+            &mut window.ended.totals
+        } else {
+            schedule.closed_mut()
         };
         of_late.add_late(&late);
         schedule.closed_mut().merge(&totals);

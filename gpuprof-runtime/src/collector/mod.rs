@@ -215,10 +215,7 @@ impl Collector {
         // and no call.
         let (counters, crossed) = self.threads.next_window();
         // Before the epoch moves: until then, no call of the new window is recorded.
-        window_epoch::set_began(match window.measures() {
-            true => clock::now(),
-            false => 0,
-        });
+        window_epoch::set_began(if window.measures() { clock::now() } else { 0 });
         let (gpu, late_gpu) = self.gpu.next_window(policy);
         let (cupti, late_cupti) = self.cupti.next_window(window_epoch::current(), policy);
         let totals = WindowTotals {

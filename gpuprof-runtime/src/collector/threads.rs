@@ -43,9 +43,10 @@ impl Threads {
         let is_main = os::thread_id() == std::process::id();
         let free = (!is_main).then(|| known.free.pop()).flatten();
         let counters = free.unwrap_or_else(|| {
-            let counters: &'static ThreadCounters = Box::leak(Box::new(match is_main {
-                true => ThreadCounters::of_main_thread(),
-                false => ThreadCounters::default(),
+            let counters: &'static ThreadCounters = Box::leak(Box::new(if is_main {
+                ThreadCounters::of_main_thread()
+            } else {
+                ThreadCounters::default()
             }));
             known.all.push(counters);
             counters

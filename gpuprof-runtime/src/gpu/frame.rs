@@ -115,9 +115,10 @@ impl OpenSpan {
     /// What became of the call, once its end events are recorded.
     #[inline]
     pub(crate) fn outcome(&self) -> GpuOutcome {
-        match self.is_crossed {
-            true => GpuOutcome::Untimed(UntimedReason::CrossedReset),
-            false => GpuOutcome::Submitted,
+        if self.is_crossed {
+            GpuOutcome::Untimed(UntimedReason::CrossedReset)
+        } else {
+            GpuOutcome::Submitted
         }
     }
 

@@ -77,13 +77,17 @@ impl GpuThread {
     /// are drawn; 0 if it is left out. `None`: there is no such call.
     #[inline]
     pub(crate) fn weight_around(&self) -> Option<u32> {
-        let around = match self.has_open() {
-            true => self.decision_around(),
-            false => None,
+        let around = if self.has_open() {
+            self.decision_around()
+        } else {
+            None
         };
-        around.map(|decision| match decision.is_timed {
-            true => decision.inside,
-            false => 0,
+        around.map(|decision| {
+            if decision.is_timed {
+                decision.inside
+            } else {
+                0
+            }
         })
     }
 
@@ -194,9 +198,10 @@ impl GpuThread {
     /// Whether sampling takes a call.
     #[inline(always)]
     pub(super) fn decide(&mut self, rate: CallRate) -> Decision {
-        match !self.has_open() && rate.session <= 1 && rate.function.is_every_call() {
-            true => Decision::ALL,
-            false => self.make_decision(rate),
+        if !self.has_open() && rate.session <= 1 && rate.function.is_every_call() {
+            Decision::ALL
+        } else {
+            self.make_decision(rate)
         }
     }
 

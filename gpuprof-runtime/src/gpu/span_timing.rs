@@ -84,9 +84,10 @@ impl Timing {
         place: Place,
         (decision, rate): (&Decision, FunctionRate),
     ) -> Result<(), GpuOutcome> {
-        match decision.is_timed {
-            true => self.start(thread, open, place, decision),
-            false => Err(leave_out(thread, open, rate)),
+        if decision.is_timed {
+            self.start(thread, open, place, decision)
+        } else {
+            Err(leave_out(thread, open, rate))
         }
     }
 
@@ -169,9 +170,10 @@ impl Timing {
                 let weight = open.decision.map_or(1, |made| made.stands_for);
                 let was_started = matches!(open.state, State::Started);
                 thread.recycle(open);
-                Err(match was_started {
-                    true => outcome.standing_for(weight),
-                    false => outcome,
+                Err(if was_started {
+                    outcome.standing_for(weight)
+                } else {
+                    outcome
                 })
             }
         }
@@ -301,9 +303,12 @@ fn record_end(thread: &GpuThread, open: &mut OpenSpan, epoch: u32) -> Result<(),
     // Its time, and that of the spans inside it, would belong to both windows. It ends at the
     // resolver, as others may share the stream's time with it.
     open.is_crossed = open.epoch != epoch;
-    record_end_events(thread, open).map_err(|outcome| match open.is_crossed {
-        true => GpuOutcome::Untimed(UntimedReason::CrossedReset),
-        false => outcome,
+    record_end_events(thread, open).map_err(|outcome| {
+        if open.is_crossed {
+            GpuOutcome::Untimed(UntimedReason::CrossedReset)
+        } else {
+            outcome
+        }
     })
 }
 

@@ -75,9 +75,10 @@ pub(super) fn start_on_one(
     stream: &mut SpanStream,
     call: StartedCall<'_>,
 ) -> Result<(), GpuOutcome> {
-    let around = match thread.has_open() {
-        true => thread.timed_around(&stream.shared),
-        false => (None, 1),
+    let around = if thread.has_open() {
+        thread.timed_around(&stream.shared)
+    } else {
+        (None, 1)
     };
     let local = thread.streams.get_mut(&stream.shared).ok_or(UNAVAILABLE)?;
     let (key, started) = record_start(driver, local, stream)?;

@@ -106,14 +106,13 @@ impl Timing {
         streams.retain(|stream| stream.strong_count() > 0);
         streams.push(Arc::downgrade(&local.shared));
         drop(streams);
-        match is_read {
-            true => self.new_streams.push(NewStream {
+        if is_read {
+            self.new_streams.push(NewStream {
                 shared: Arc::clone(&local.shared),
                 ring,
-            }),
-            false => {
-                self.met_streams.fetch_add(1, Relaxed);
-            }
+            })
+        } else {
+            self.met_streams.fetch_add(1, Relaxed);
         }
         local
     }

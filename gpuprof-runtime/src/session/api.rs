@@ -34,9 +34,10 @@ pub(crate) fn start_from_environment() {
             return;
         }
         // Whoever set the environment must not write files, or load libraries, with its rights.
-        let (settings, problems) = match user::has_foreign_rights() {
-            true => (Settings::off(), vec![FOREIGN_RIGHTS.to_owned()]),
-            false => settings::from_env(std::env::vars_os()),
+        let (settings, problems) = if user::has_foreign_rights() {
+            (Settings::off(), vec![FOREIGN_RIGHTS.to_owned()])
+        } else {
+            settings::from_env(std::env::vars_os())
         };
         for problem in problems {
             fd::stderr(format!("gpuprof: {problem}\n").as_bytes());
@@ -53,9 +54,10 @@ pub(crate) fn start_from_environment() {
 
 /// Opens a window with these settings; its report is written at exit if nobody ends it before.
 pub(super) fn start(settings: Arc<Settings>) {
-    let settings = match user::has_foreign_rights() {
-        true => Arc::new(Settings::off()),
-        false => settings,
+    let settings = if user::has_foreign_rights() {
+        Arc::new(Settings::off())
+    } else {
+        settings
     };
     if settings.mode == Mode::On {
         overhead::calibrate();

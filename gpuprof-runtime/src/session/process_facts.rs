@@ -56,9 +56,10 @@ fn meta(args: &str, variable: impl Fn(&str) -> Option<String>) -> Vec<MetaPair> 
 /// An argument as a POSIX shell reads it back.
 fn quoted(arg: &str) -> Cow<'_, str> {
     let is_plain = |c: char| c.is_alphanumeric() || "-_=+./,:@%^".contains(c);
-    match !arg.is_empty() && arg.chars().all(is_plain) {
-        true => Cow::Borrowed(arg),
-        false => Cow::Owned(format!("'{}'", arg.replace('\'', r"'\''"))),
+    if !arg.is_empty() && arg.chars().all(is_plain) {
+        Cow::Borrowed(arg)
+    } else {
+        Cow::Owned(format!("'{}'", arg.replace('\'', r"'\''")))
     }
 }
 

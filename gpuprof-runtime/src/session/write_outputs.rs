@@ -171,9 +171,10 @@ fn missing_feature(feature: &str, otherwise: &str) -> String {
 /// Writes the line, and the table so that the measurement is not lost, unless it is written anyway.
 fn table_instead(line: String, settings: &Settings, profile: &Profile) {
     let is_table = |output: &Output| matches!(output, Output::Table | Output::FullTable);
-    let mut text = match settings.outputs.iter().any(is_table) {
-        true => Vec::new(),
-        false => table(settings, profile, false),
+    let mut text = if settings.outputs.iter().any(is_table) {
+        Vec::new()
+    } else {
+        table(settings, profile, false)
     };
     text.extend(line.bytes());
     text.push(b'\n');

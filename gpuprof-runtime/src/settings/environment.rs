@@ -154,9 +154,10 @@ impl Settings {
         let unknown: Vec<&str> = items()
             .filter(|item| Output::parse(item).is_none())
             .collect();
-        match unknown.is_empty() {
-            true => Ok(()),
-            false => Err(NotUnderstood::Items(unknown.join(","))),
+        if unknown.is_empty() {
+            Ok(())
+        } else {
+            Err(NotUnderstood::Items(unknown.join(",")))
         }
     }
 }

@@ -160,9 +160,10 @@ fn cupti_is_on_in_every_feature_set() {
 fn metrics_without_their_feature_are_one_line() {
     let (settings, problems) = read(&[("GPUPROF_METRICS", "listen=9464")]);
     assert_eq!(settings.metrics.listen.as_deref(), Some("9464"));
-    let expected: &[&str] = match cfg!(feature = "metrics") {
-        true => &[],
-        false => &["GPUPROF_METRICS has no effect: gpuprof is built without its feature metrics"],
+    let expected: &[&str] = if cfg!(feature = "metrics") {
+        &[]
+    } else {
+        &["GPUPROF_METRICS has no effect: gpuprof is built without its feature metrics"]
     };
     assert_eq!(problems, expected);
 }

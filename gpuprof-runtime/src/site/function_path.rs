@@ -34,9 +34,10 @@ fn as_imported(path: &str, krate: &str) -> String {
         }
         // `::function` after a type is no path of its own.
         let is_foreign = own.len() == part.len() && is_in_path(next) && next != ':';
-        shown.push_str(match is_foreign {
-            true => part.rsplit("::").next().unwrap_or(part),
-            false => own,
+        shown.push_str(if is_foreign {
+            part.rsplit("::").next().unwrap_or(part)
+        } else {
+            own
         });
     }
     shown

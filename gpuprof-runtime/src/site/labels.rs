@@ -247,11 +247,11 @@ fn start(value: LabelValue<'_>) -> usize {
 
 /// The first [`MAX_TEXT_BYTES`] of a text.
 fn beginning(text: &str) -> &str {
-    match text.len() > MAX_TEXT_BYTES {
-        true => text
-            .get(..text.floor_char_boundary(MAX_TEXT_BYTES))
-            .unwrap_or(text),
-        false => text,
+    if text.len() > MAX_TEXT_BYTES {
+        text.get(..text.floor_char_boundary(MAX_TEXT_BYTES))
+            .unwrap_or(text)
+    } else {
+        text
     }
 }
 

@@ -161,9 +161,10 @@ impl CallTimer {
             cpu_ticks: self.ticks_until(ended),
             nested_ticks,
             wall_ticks: None,
-            outcome: match details.is_left_out {
-                true => GpuOutcome::Untimed(UntimedReason::LeftOut),
-                false => GpuOutcome::NoStream,
+            outcome: if details.is_left_out {
+                GpuOutcome::Untimed(UntimedReason::LeftOut)
+            } else {
+                GpuOutcome::NoStream
             },
             work: &details.work,
             gpu_call: 0,

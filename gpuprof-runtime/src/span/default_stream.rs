@@ -24,16 +24,17 @@ impl DefaultStream {
     /// The value that `stream` is borrowed from must outlive the result.
     pub(crate) fn set(stream: StreamRef<'_>) -> Self {
         let stream = stream.outliving_call();
-        let kind = with_thread(|thread| match collector::times_gpu() {
-            true => {
+        let kind = with_thread(|thread| {
+            if collector::times_gpu() {
                 // Its first stream is to know them.
                 thread.counters();
                 Kind::Set(thread.with_gpu(|gpu| push(gpu, &stream)).flatten())
+            } else {
+                match thread.defer(&stream) {
+                    Some(number) => Kind::Deferred(number),
+                    None => Kind::Set(None),
+                }
             }
-            false => match thread.defer(&stream) {
-                Some(number) => Kind::Deferred(number),
-                None => Kind::Set(None),
-            },
         });
         Self { kind }
     }

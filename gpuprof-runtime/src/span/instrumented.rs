@@ -40,9 +40,10 @@ impl Future for HandOver {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<()> {
-        match std::mem::take(&mut self.yields) {
-            true => Poll::Pending,
-            false => Poll::Ready(()),
+        if std::mem::take(&mut self.yields) {
+            Poll::Pending
+        } else {
+            Poll::Ready(())
         }
     }
 }

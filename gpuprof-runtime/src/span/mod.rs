@@ -73,14 +73,12 @@ impl Span {
         let flags = site.flags();
         let measures = flags.contains(SiteFlags::MEASURE);
         // The user's expressions come first: they may open spans of their own, or panic.
-        let mut streams = match flags.contains(SiteFlags::TIME_GPU) {
-            true => streams(),
-            false => Streams::Untimed,
+        let mut streams = if flags.contains(SiteFlags::TIME_GPU) {
+            streams()
+        } else {
+            Streams::Untimed
         };
-        let work = match measures {
-            true => work(),
-            false => StatedWork::NONE,
-        };
+        let work = if measures { work() } else { StatedWork::NONE };
         let work = (!work.is_none()).then_some(&work);
         let label = label();
         let recorded = flags.contains(SiteFlags::RECORD).then(arguments);
@@ -143,9 +141,12 @@ impl ActiveSpan {
             let has_frame = site.flags().contains(SiteFlags::CORRELATE);
             let may_be_timed = has_frame || !thread.is_left_out();
             let rate = may_be_timed.then(|| thread.rate(site, node));
-            let drawn = rate.and_then(|rate| match has_frame {
-                true => Some(rate),
-                false => thread.sampling.draw(rate),
+            let drawn = rate.and_then(|rate| {
+                if has_frame {
+                    Some(rate)
+                } else {
+                    thread.sampling.draw(rate)
+                }
             });
             match drawn {
                 Some(rate) => self.open_with_frame(thread, site, streams, rate),

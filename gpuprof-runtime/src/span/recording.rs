@@ -52,10 +52,14 @@ pub(super) fn measure_overhead<R>(
         let stalled = clock::is_long(took) && has_stalled(gpu, took);
         gpu.count_cost(took, set_up || stalled);
         thread.count(
-            |counters| match set_up {
-                true => &counters.setup_ticks,
-                false if stalled => &counters.stalled_ticks,
-                false => &counters.overhead_ticks,
+            |counters| {
+                if set_up {
+                    &counters.setup_ticks
+                } else if stalled {
+                    &counters.stalled_ticks
+                } else {
+                    &counters.overhead_ticks
+                }
             },
             took,
         );

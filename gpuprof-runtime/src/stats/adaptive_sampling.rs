@@ -218,9 +218,10 @@ impl SamplingRates {
         let (most, is_for_inside) = self.most_one_in(one_in, &history(), allowance);
         FunctionRate::Adaptive {
             one_in: one_in.min(most),
-            inside: match is_for_inside {
-                true => one_in,
-                false => one_in.min(most),
+            inside: if is_for_inside {
+                one_in
+            } else {
+                one_in.min(most)
             },
             asks: rate & WITHOUT_QUERIES == 0,
         }
@@ -248,9 +249,10 @@ impl SamplingRates {
         if is_enough || allowance(self.start()).is_used_up() {
             return (of_first, false);
         }
-        match history.is_wanted {
-            true => (1, true),
-            false => (of_window.min(of_first), false),
+        if history.is_wanted {
+            (1, true)
+        } else {
+            (of_window.min(of_first), false)
         }
     }
 

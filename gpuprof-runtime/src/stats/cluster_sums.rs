@@ -117,9 +117,10 @@ impl ClusterSums {
         });
         let (ns, others) = (call.ns as f64, f64::from(draw.weight) - 1.0);
         // On a further device, a call adds time to itself.
-        let (relative_ns, beyond_ns) = match call.counts {
-            true => (ns - known.fixed_ns, known.mean.beyond(ns, others)),
-            false => (ns, known.mean.more(ns, others)),
+        let (relative_ns, beyond_ns) = if call.counts {
+            (ns - known.fixed_ns, known.mean.beyond(ns, others))
+        } else {
+            (ns, known.mean.more(ns, others))
         };
         self.add_to(Group::Path(call.path), draw, relative_ns, call.counts);
         self.add_to(Group::Site(call.site), draw, beyond_ns, call.counts);
@@ -138,18 +139,17 @@ impl ClusterSums {
             let is_here = device == call.device;
             let ns = if is_here { call.ns as f64 } else { 0.0 };
             let mean = self.typical_on.entry((call.path, device)).or_default();
-            let beyond_ns = match call.counts {
-                true => mean.beyond(ns, others),
-                false => mean.more(ns, others),
+            let beyond_ns = if call.counts {
+                mean.beyond(ns, others)
+            } else {
+                mean.more(ns, others)
             };
             let site = call.site;
             self.add_to(Group::SiteOn { site, device }, draw, beyond_ns, call.counts);
-            match is_here {
-                true => self.add_outermost(call, draw, beyond_ns),
-                false if call.outermost_ns.is_some() => {
-                    self.add_to(Group::Device(device), draw, beyond_ns, call.counts);
-                }
-                false => {}
+            if is_here {
+                self.add_outermost(call, draw, beyond_ns);
+            } else if call.outermost_ns.is_some() {
+                self.add_to(Group::Device(device), draw, beyond_ns, call.counts);
             }
         }
     }

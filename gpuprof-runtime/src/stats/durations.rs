@@ -82,13 +82,14 @@ impl Durations<Ticks> {
     pub(super) fn in_ns(&self, scale: Scale) -> Durations<Ns> {
         let calls = self.calls.max(1);
         let total = scale.ns(self.total);
-        let (min, max) = match self.min <= self.max {
+        let (min, max) = if self.min <= self.max {
             // Both are rounded down, and no mean exceeds the maximum.
-            true => (
+            (
                 scale.ns(self.min),
                 scale.ns(self.max).max(total.div_ceil(calls)),
-            ),
-            false => (self.min, self.max),
+            )
+        } else {
+            (self.min, self.max)
         };
         // The total is rounded, and the standard deviation is the difference of two large numbers.
         let square_of = |total: u64| total as f64 * total as f64 / calls as f64;
@@ -175,9 +176,10 @@ impl AtomicDurations {
     }
 
     pub(super) fn read(&self, calls: u64, current: bool) -> Durations<Ticks> {
-        let (min, max) = match current {
-            true => (self.min.load(Relaxed), self.max.load(Relaxed)),
-            false => (u64::MAX, 0),
+        let (min, max) = if current {
+            (self.min.load(Relaxed), self.max.load(Relaxed))
+        } else {
+            (u64::MAX, 0)
         };
         Durations {
             calls,

@@ -315,15 +315,14 @@ fn span_stats(
     }
     // The extremes of a call that ended in this window may be recorded in the one before. The
     // histogram then has them to 1/16.
-    let (min_ns, max_ns) = match all.min <= all.max {
-        true => (all.min, all.max),
-        false => {
-            let first = histogram.buckets().next();
-            let last = histogram.buckets().next_back();
-            let first = first.map_or(0, |bucket| *bucket.bounds_ns().start());
-            let last = last.map_or(0, |bucket| *bucket.bounds_ns().end());
-            (first, last)
-        }
+    let (min_ns, max_ns) = if all.min <= all.max {
+        (all.min, all.max)
+    } else {
+        let first = histogram.buckets().next();
+        let last = histogram.buckets().next_back();
+        let first = first.map_or(0, |bucket| *bucket.bounds_ns().start());
+        let last = last.map_or(0, |bucket| *bucket.bounds_ns().end());
+        (first, last)
     };
     let quantile = |share| histogram.quantile(share, min_ns, max_ns);
     // Subtracting an earlier window from the sum of squares rounds, and no standard deviation

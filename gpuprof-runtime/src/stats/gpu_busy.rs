@@ -85,9 +85,10 @@ fn summed_spans(
         };
         let represented_ns = of_path(|gpu| gpu.represented.total);
         // Relative to what the estimate of the path rests on.
-        let share = match estimate.rests_on_own() {
-            true => represented / represented_ns,
-            false => (timed + represented) / (represented_ns + of_path(|gpu| gpu.timed.total)),
+        let share = if estimate.rests_on_own() {
+            represented / represented_ns
+        } else {
+            (timed + represented) / (represented_ns + of_path(|gpu| gpu.timed.total))
         };
         let share = if share.is_finite() { share } else { 0.0 };
         let unseen_ns = share * estimate.unseen_ns;

@@ -99,9 +99,10 @@ fn add_nested(nodes: &mut [CallTreeNode<'_>], nested: &NestedPath) {
     {
         above.nested_ns += ns;
         is_past |= index == nested.enclosing_timed;
-        index = match is_past && above.estimate.has_time() {
-            true => ROOT,
-            false => above.path.parent,
+        index = if is_past && above.estimate.has_time() {
+            ROOT
+        } else {
+            above.path.parent
         };
     }
 }
@@ -152,9 +153,10 @@ fn mark_shared(nodes: &mut [CallTreeNode<'_>]) {
 fn mark_incomplete(nodes: &mut [CallTreeNode<'_>], nested: &[NestedPath]) {
     let partial = nodes_above(nodes, nested, |node| {
         let estimate = &node.estimate;
-        let estimated = match estimate.is_estimated() {
-            true => node.totals.left_out(),
-            false => 0,
+        let estimated = if estimate.is_estimated() {
+            node.totals.left_out()
+        } else {
+            0
         };
         // A captured call runs nothing.
         let counts = &node.totals.counts;

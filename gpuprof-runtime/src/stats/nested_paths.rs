@@ -56,12 +56,13 @@ pub(super) fn nested_paths(
             gpu.map(|(_, gpu)| part(gpu.timed.total, gpu.represented.total))
                 .sum()
         };
-        let (part, whole) = match node.estimate.rests_on_own() {
-            true => (time.represented, sum(|_, represented| represented)),
-            false => (
+        let (part, whole) = if node.estimate.rests_on_own() {
+            (time.represented, sum(|_, represented| represented))
+        } else {
+            (
                 time.weighted(),
                 sum(|timed, represented| timed + represented),
-            ),
+            )
         };
         nested.push(NestedPath {
             enclosing_timed,

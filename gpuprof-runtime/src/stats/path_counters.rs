@@ -227,9 +227,10 @@ impl PathCounters {
             return false;
         }
         // No clock reads `NO_CALL` or later.
-        match window_epoch::is_crossed(self.current.load(Relaxed)) {
-            true => self.write_crossed(add),
-            false => self.write(add),
+        if window_epoch::is_crossed(self.current.load(Relaxed)) {
+            self.write_crossed(add)
+        } else {
+            self.write(add)
         }
         true
     }

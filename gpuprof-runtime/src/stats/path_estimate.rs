@@ -364,10 +364,7 @@ fn times(basis: &Basis<'_>) -> f64 {
 
 /// 0 of nothing.
 fn ratio(part: f64, whole: f64) -> f64 {
-    match whole > 0.0 {
-        true => part / whole,
-        false => 0.0,
-    }
+    if whole > 0.0 { part / whole } else { 0.0 }
 }
 
 fn sum_of(gpu: &[(u32, &GpuPathTotals)], figure: fn(&GpuPathTotals) -> i64) -> i64 {

@@ -44,12 +44,13 @@ impl Spent {
     #[inline]
     pub(crate) fn allowance(&self, session: SessionStart, now: u64) -> Allowance {
         let is_of_session = self.first_epoch.load(Relaxed) == session.first_epoch;
-        let spent_until = match is_of_session {
-            true => self.until.load(Relaxed),
-            false => session
+        let spent_until = if is_of_session {
+            self.until.load(Relaxed)
+        } else {
+            session
                 .ns
                 .max(self.began.load(Relaxed))
-                .saturating_sub(GRANT_NS as u64),
+                .saturating_sub(GRANT_NS as u64)
         };
         Allowance { spent_until, now }
     }

@@ -175,8 +175,9 @@ fn intervals_of_3000_calls_hold_the_truth() {
 
 #[test]
 fn intervals_of_50000_calls_hold_the_truth() {
-    match is_whole() {
-        true => check(&[2, 20, 200], 50_000, RUNS),
-        false => check(&[20], 50_000, 4),
+    if is_whole() {
+        check(&[2, 20, 200], 50_000, RUNS)
+    } else {
+        check(&[20], 50_000, 4)
     }
 }

@@ -143,14 +143,16 @@ impl Decision {
         } else {
             draw.weight = draw.weight.saturating_mul(again.own_weight);
         }
-        let stands_for = match function.asks() {
-            true => outer.stands_for_inside,
-            false => draw.weight,
+        let stands_for = if function.asks() {
+            outer.stands_for_inside
+        } else {
+            draw.weight
         };
         // What is inside a call that is left out before anything is asked does not ask either.
-        let stands_for_inside = match is_drawn {
-            true => stands_for,
-            false => outer.stands_for_inside,
+        let stands_for_inside = if is_drawn {
+            stands_for
+        } else {
+            outer.stands_for_inside
         };
         Self {
             is_timed: outer.is_timed && again.is_timed,

@@ -77,9 +77,10 @@ impl SiteCounters {
         if last == writer {
             return;
         }
-        let before = match last.epoch() == writer.epoch() {
-            true => self.threads.load(Relaxed),
-            false => 0,
+        let before = if last.epoch() == writer.epoch() {
+            self.threads.load(Relaxed)
+        } else {
+            0
         };
         self.threads.store(before + 1, Relaxed);
         self.last_writer.store(writer.bits(), Relaxed);
@@ -89,9 +90,10 @@ impl SiteCounters {
     /// over a function's counters is its number of threads.
     pub(super) fn successive_writers(&self, epoch: u32) -> u32 {
         let last = WriterEpoch::from_bits(self.last_writer.load(Relaxed));
-        match last.epoch() == epoch {
-            true => self.threads.load(Relaxed),
-            false => 0,
+        if last.epoch() == epoch {
+            self.threads.load(Relaxed)
+        } else {
+            0
         }
     }
 }

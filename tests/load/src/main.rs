@@ -21,9 +21,10 @@ const SHORT: &str = "--short";
 fn main() -> ExitCode {
     let (options, names): (Vec<_>, Vec<_>) =
         env::args().skip(1).partition(|argument| argument == SHORT);
-    let size = match options.is_empty() {
-        true => Size::Full,
-        false => Size::Short,
+    let size = if options.is_empty() {
+        Size::Full
+    } else {
+        Size::Short
     };
     if names.is_empty() {
         if env::var_os("GPUPROF_TEST_MATRIX").is_none() {

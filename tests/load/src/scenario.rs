@@ -67,11 +67,12 @@ impl Scenario {
             let Memory {
                 growth, allowed, ..
             } = outcome.memory;
-            match growth <= allowed {
-                true => Ok(outcome),
-                false => Err(format!(
+            if growth <= allowed {
+                Ok(outcome)
+            } else {
+                Err(format!(
                     "resident memory grew by {growth} bytes, {allowed} allowed"
-                )),
+                ))
             }
         });
         let title = self.title;
@@ -115,9 +116,10 @@ pub(crate) fn check_equal<T: PartialEq + Display>(
     is: T,
     wanted: T,
 ) -> Result<(), String> {
-    match is == wanted {
-        true => Ok(()),
-        false => Err(format!("{what}: {is}, expected {wanted}")),
+    if is == wanted {
+        Ok(())
+    } else {
+        Err(format!("{what}: {is}, expected {wanted}"))
     }
 }
 
@@ -142,8 +144,9 @@ pub(crate) fn report(session: &Session) -> Result<(Profile, Duration), String> {
     if table.is_empty() {
         return Err("the report is empty".to_owned());
     }
-    match cfg!(debug_assertions) || elapsed < Duration::from_secs(1) {
-        true => Ok((profile, elapsed)),
-        false => Err(format!("the report took {elapsed:?}")),
+    if cfg!(debug_assertions) || elapsed < Duration::from_secs(1) {
+        Ok((profile, elapsed))
+    } else {
+        Err(format!("the report took {elapsed:?}"))
     }
 }

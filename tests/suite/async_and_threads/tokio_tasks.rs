@@ -232,9 +232,10 @@ async fn elsewhere() {
         // Wakes at once, queued behind the task above. (tokio's own `yield_now` waits until its
         // worker has nothing to do.)
         let mut yielded = false;
-        poll_fn(|cx| match std::mem::replace(&mut yielded, true) {
-            true => Poll::Ready(()),
-            false => {
+        poll_fn(|cx| {
+            if std::mem::replace(&mut yielded, true) {
+                Poll::Ready(())
+            } else {
                 cx.waker().wake_by_ref();
                 Poll::Pending
             }

@@ -52,9 +52,10 @@ fn totals() -> (u64, u64, u64, u64) {
         .of("gpuprof_function_gpu_seconds_count", &function)
         .count()
         > 0;
-    let gpu = match is_timed {
-        true => found.histogram("gpuprof_function_gpu_seconds", &function),
-        false => (0, 0, vec![]),
+    let gpu = if is_timed {
+        found.histogram("gpuprof_function_gpu_seconds", &function)
+    } else {
+        (0, 0, vec![])
     };
     (calls, cpu, gpu.0, gpu.1)
 }

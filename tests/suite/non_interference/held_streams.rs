@@ -141,9 +141,10 @@ fn a_scope_that_outlives_its_caller_does_not_touch_the_callers_stream() {
     for is_bare in [false, true] {
         let mut future = a_scope_for_two_polls();
         let stream = w.gpu.another_stream();
-        match is_bare {
-            false => polls(&stream, future.as_mut()),
-            true => polls_on_bare(&stream, future.as_mut()),
+        if !is_bare {
+            polls(&stream, future.as_mut())
+        } else {
+            polls_on_bare(&stream, future.as_mut())
         }
         assert!(Arc::try_unwrap(stream).is_ok());
         assert!(poll(future.as_mut()).is_ready());

@@ -50,9 +50,10 @@ struct Foreign {
 
 impl HasStream for Foreign {
     fn stream_ref(&self) -> Option<StreamRef<'_>> {
-        let context = match self.tells_context {
-            true => self.stream.context().cu_ctx().cast(),
-            false => std::ptr::null_mut(),
+        let context = if self.tells_context {
+            self.stream.context().cu_ctx().cast()
+        } else {
+            std::ptr::null_mut()
         };
         // SAFETY: `self` keeps the stream, and spans are given `self` by reference alone.
         Some(unsafe { StreamRef::from_raw(self.stream.cu_stream().cast(), context) })

@@ -152,9 +152,10 @@ fn check(features: Features) {
     let mut runner = TestRunner::new(config(seed));
     let failure = runner.run(&strategy::programs(features), |program| {
         let broken = execute(w, program);
-        match broken.is_empty() {
-            true => Ok(()),
-            false => Err(TestCaseError::fail(broken.join("\n"))),
+        if broken.is_empty() {
+            Ok(())
+        } else {
+            Err(TestCaseError::fail(broken.join("\n")))
         }
     });
     match failure {

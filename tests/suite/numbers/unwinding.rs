@@ -211,9 +211,12 @@ fn loops_left_by_labels() {
 /// A future that is ready at its second poll.
 fn once_pending() -> impl Future<Output = ()> {
     let mut asked = false;
-    std::future::poll_fn(move |_| match std::mem::replace(&mut asked, true) {
-        true => Poll::Ready(()),
-        false => Poll::Pending,
+    std::future::poll_fn(move |_| {
+        if std::mem::replace(&mut asked, true) {
+            Poll::Ready(())
+        } else {
+            Poll::Pending
+        }
     })
 }
 

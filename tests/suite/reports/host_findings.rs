@@ -154,10 +154,11 @@ fn many_blocking_copies_of_four_bytes() {
 /// A kernel, and memory of its own.
 #[gpu_profile]
 fn with_memory(t: &Tier, stream: &Arc<CudaStream>, cleared: bool) {
-    let memory = match cleared {
-        true => stream.alloc_zeros::<f32>(LEN),
+    let memory = if cleared {
+        stream.alloc_zeros::<f32>(LEN)
+    } else {
         // SAFETY: nothing reads it.
-        false => unsafe { stream.alloc::<f32>(LEN) },
+        unsafe { stream.alloc::<f32>(LEN) }
     };
     t.gpu.kernel_on(stream, 10 * US);
     drop(memory.expect("memory"));

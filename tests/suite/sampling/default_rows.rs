@@ -39,9 +39,10 @@ fn forward(w: &World, stream: &Arc<CudaStream>, layers: u64) {
 
 #[gpu_profile]
 fn request(w: &World, stream: &Arc<CudaStream>, is_rare: bool) {
-    match is_rare {
-        true => layer(w, stream, 1, 10 * LAYER_NS),
-        false => layer(w, stream, 0, LAYER_NS),
+    if is_rare {
+        layer(w, stream, 1, 10 * LAYER_NS)
+    } else {
+        layer(w, stream, 0, LAYER_NS)
     }
 }
 

@@ -25,9 +25,12 @@ pub fn run<F: Future>(w: &World, future: F, pause_ns: u64) -> F::Output {
 /// A future that is pending once.
 pub fn pause() -> impl Future<Output = ()> {
     let mut paused = false;
-    poll_fn(move |_| match std::mem::replace(&mut paused, true) {
-        true => Poll::Ready(()),
-        false => Poll::Pending,
+    poll_fn(move |_| {
+        if std::mem::replace(&mut paused, true) {
+            Poll::Ready(())
+        } else {
+            Poll::Pending
+        }
     })
 }
 
@@ -43,9 +46,10 @@ pub async fn join<F: Future<Output = ()>>(futures: Vec<F>) {
                 *slot = None;
             }
         }
-        match futures.iter().all(Option::is_none) {
-            true => Poll::Ready(()),
-            false => Poll::Pending,
+        if futures.iter().all(Option::is_none) {
+            Poll::Ready(())
+        } else {
+            Poll::Pending
         }
     })
     .await;

@@ -134,9 +134,10 @@ fn run_in_process(test: &str, shows_output: bool) -> Result<(), Failed> {
     let mut command = test_command(test);
     if shows_output {
         let status = command.status().map_err(|error| error.to_string())?;
-        return match status.success() {
-            true => Ok(()),
-            false => Err(status.to_string().into()),
+        return if status.success() {
+            Ok(())
+        } else {
+            Err(status.to_string().into())
         };
     }
     // A process that outlives the test would keep a pipe open, but not a file.

@@ -64,9 +64,10 @@ fn assembly(gpuprof: &Path, cfg: &str) -> String {
     let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("same_code_{cfg}.s"));
     let folder = gpuprof.parent().unwrap();
     // The library is beside its dependencies or one folder above them.
-    let dependencies = match folder.ends_with("deps") {
-        true => folder.into(),
-        false => folder.join("deps"),
+    let dependencies = if folder.ends_with("deps") {
+        folder.into()
+    } else {
+        folder.join("deps")
     };
     let path = |prefix: &str, path: &Path| format!("{prefix}={}", path.display());
     let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());

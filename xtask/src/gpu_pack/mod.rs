@@ -154,9 +154,10 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
 /// Builds without symbols and debug information, unless lines are wanted. cargo strips by itself,
 /// so no binutils are needed.
 fn make(build: &Build, folder: &Path) -> Result<(), String> {
-    let (strip, debug) = match build.has_lines {
-        true => ("none", "line-tables-only"),
-        false => ("symbols", "false"),
+    let (strip, debug) = if build.has_lines {
+        ("none", "line-tables-only")
+    } else {
+        ("symbols", "false")
     };
     let mut command = workspace::cargo(["build", "--release"]);
     command

@@ -113,14 +113,15 @@ fn output(command: &mut Command) -> Result<String, String> {
     let output = output.map_err(|error| format!("cannot run `{shown}`: {error}"))?;
     let text = [output.stdout, output.stderr].concat();
     let text = String::from_utf8_lossy(&text).trim().to_owned();
-    match output.status.success() {
-        true => Ok(text
+    if output.status.success() {
+        Ok(text
             .lines()
             .last()
             .unwrap_or("no complaint")
             .trim()
-            .to_owned()),
-        false => Err(text),
+            .to_owned())
+    } else {
+        Err(text)
     }
 }
 

@@ -134,9 +134,10 @@ impl Merged {
         let found = seconds * 1e9;
         let text = format!("{found:.0} ns, the report has {ns} ns, in the bucket to {high} ns");
         // Prometheus interpolates from the bound below.
-        match (low as f64..=high as f64).contains(&found.round()) {
-            true => Ok(text),
-            false => Err(text),
+        if (low as f64..=high as f64).contains(&found.round()) {
+            Ok(text)
+        } else {
+            Err(text)
         }
     }
 }

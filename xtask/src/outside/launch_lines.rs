@@ -78,12 +78,13 @@ impl Run {
             .lines()
             .position(|line| line.ends_with("// The launch."));
         let expected = json!([file, of_launch.map(|at| at + 1), 1, null]);
-        match found == expected {
-            true => Ok(()),
-            false => Err(format!(
+        if found == expected {
+            Ok(())
+        } else {
+            Err(format!(
                 "the launch of {} is at {found}, expected {expected}: {line}",
                 program.display()
-            )),
+            ))
         }
     }
 }

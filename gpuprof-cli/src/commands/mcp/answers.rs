@@ -30,9 +30,10 @@ pub(super) fn summary(profile: &Profile, limit: usize, full: bool) -> String {
     let mut text = Vec::new();
     // Writing into memory cannot fail.
     let _ = table::write(profile, &options, &mut text);
-    match text.is_empty() {
-        true => "no profiled function has run".to_owned(),
-        false => String::from_utf8_lossy(&text).into_owned(),
+    if text.is_empty() {
+        "no profiled function has run".to_owned()
+    } else {
+        String::from_utf8_lossy(&text).into_owned()
     }
 }
 
@@ -105,9 +106,10 @@ pub(super) fn diff(old: &[Profile], new: &[Profile], limit: usize) -> Result<Str
         return Err("old: name at least one run to compare with".into());
     }
     let comparison = compare(old, new, &Options::default());
-    match comparison.items.is_empty() {
-        true => Err("no function ran in any of the runs: there is nothing to compare".into()),
-        false => Ok(compare::to_text(&comparison, limit, false)),
+    if comparison.items.is_empty() {
+        Err("no function ran in any of the runs: there is nothing to compare".into())
+    } else {
+        Ok(compare::to_text(&comparison, limit, false))
     }
 }
 

@@ -61,9 +61,10 @@ impl Lines {
             let end = read.iter().position(|byte| *byte == b'\n');
             let length = end.map_or(read.len(), |end| end + 1);
             self.is_too_long |= self.line.len() + length > MAX_LINE;
-            match self.is_too_long {
-                true => self.line.clear(),
-                false => self.line.extend_from_slice(&read[..length]),
+            if self.is_too_long {
+                self.line.clear()
+            } else {
+                self.line.extend_from_slice(&read[..length])
             }
             self.input.consume(length);
             if end.is_some() {
@@ -93,9 +94,10 @@ impl Transport<RoleServer> for Lines {
             if !self.read_line().await.ok()? {
                 return None;
             }
-            let read = match std::mem::take(&mut self.is_too_long) {
-                true => Err(Refusal::of_no_json()),
-                false => message(self.line.trim_ascii()),
+            let read = if std::mem::take(&mut self.is_too_long) {
+                Err(Refusal::of_no_json())
+            } else {
+                message(self.line.trim_ascii())
             };
             self.line.clear();
             match read {

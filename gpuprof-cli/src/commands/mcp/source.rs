@@ -93,8 +93,9 @@ fn files(path: &PathBuf) -> Option<Vec<Profile>> {
 
 /// Refuses pipes and devices, above all standard input, on which the agent speaks.
 fn regular(path: &Path) -> Result<(), String> {
-    match path.is_file() {
-        true => Ok(()),
-        false => Err(format!("{}: is no file that can be read", shown(path))),
+    if path.is_file() {
+        Ok(())
+    } else {
+        Err(format!("{}: is no file that can be read", shown(path)))
     }
 }

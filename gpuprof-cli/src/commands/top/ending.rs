@@ -41,9 +41,10 @@ pub(super) fn watch(is_over: Arc<AtomicBool>, code: u8) -> io::Result<()> {
         pipe::register(signal, sender.try_clone()?)?;
     }
     // As crossterm chooses where keys come from.
-    let keys: Box<dyn AsFd + Send> = match io::stdin().is_terminal() {
-        true => Box::new(io::stdin()),
-        false => Box::new(File::open("/dev/tty")?),
+    let keys: Box<dyn AsFd + Send> = if io::stdin().is_terminal() {
+        Box::new(io::stdin())
+    } else {
+        Box::new(File::open("/dev/tty")?)
     };
     thread::Builder::new().spawn(move || {
         wait(&signals, &*keys);

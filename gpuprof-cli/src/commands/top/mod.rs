@@ -55,9 +55,10 @@ pub(crate) fn run(arguments: &Arguments) -> Exit {
             return Exit::BadInput;
         }
     };
-    match arguments.once {
-        true => once(connection, arguments.sort),
-        false => watch(connection, arguments.sort),
+    if arguments.once {
+        once(connection, arguments.sort)
+    } else {
+        watch(connection, arguments.sort)
     }
 }
 

@@ -156,9 +156,10 @@ impl Model {
             self.threads.remove(tid);
         }
         // There is no rate before the second answer.
-        let elapsed_ns = match changes.reset {
-            true => 0,
-            false => changes.offered_ns.saturating_sub(self.offered_ns),
+        let elapsed_ns = if changes.reset {
+            0
+        } else {
+            changes.offered_ns.saturating_sub(self.offered_ns)
         };
         self.wall_ns = changes.wall_ns;
         self.offered_ns = changes.offered_ns;

@@ -25,9 +25,10 @@ pub(super) fn rate(per_s: f64) -> String {
     if per_s <= 0.0 {
         return "0".to_owned();
     }
-    match per_s < 999.5 {
-        true => three_digits(per_s),
-        false => scaled(per_s),
+    if per_s < 999.5 {
+        three_digits(per_s)
+    } else {
+        scaled(per_s)
     }
 }
 

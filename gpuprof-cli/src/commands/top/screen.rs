@@ -76,9 +76,10 @@ fn status_line(model: &Model, choice: &Choice, ended: Option<&str>) -> Line<'sta
 
 /// A heading and the threads in whose functions the program is.
 fn running(model: &Model, area: Rect) -> Vec<Line<'static>> {
-    let most = match area.height > HIGH {
-        true => MANY_RUNNING_LINES,
-        false => RUNNING_LINES,
+    let most = if area.height > HIGH {
+        MANY_RUNNING_LINES
+    } else {
+        RUNNING_LINES
     };
     let all = model.running();
     let heading = match all.len() {
@@ -101,9 +102,10 @@ fn running(model: &Model, area: Rect) -> Vec<Line<'static>> {
 }
 
 fn draw_table(frame: &mut Frame<'_>, area: Rect, model: &Model, choice: &mut Choice) {
-    let width = match area.width >= WIDE {
-        true => Width::Wide,
-        false => Width::Narrow,
+    let width = if area.width >= WIDE {
+        Width::Wide
+    } else {
+        Width::Narrow
     };
     let table = match choice.view {
         View::Functions => tables::functions(model, choice.sort, width),
@@ -117,9 +119,10 @@ fn draw_table(frame: &mut Frame<'_>, area: Rect, model: &Model, choice: &mut Cho
     let row = |cells: Vec<&str>| {
         let cells = cells.into_iter().zip(&widths).zip(&table.columns);
         Row::new(cells.map(|((cell, width), column)| {
-            let align = match column.is_text {
-                true => Alignment::Left,
-                false => Alignment::Right,
+            let align = if column.is_text {
+                Alignment::Left
+            } else {
+                Alignment::Right
             };
             Cell::from(Text::from(cut(cell, usize::from(*width))).alignment(align))
         }))

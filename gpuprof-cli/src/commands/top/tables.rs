@@ -68,9 +68,12 @@ pub(super) fn functions(model: &Model, sort: Sort, width: Width) -> Table {
     let wide = width.is_wide();
     let rows = model.functions(sort);
     let has_busy = wide && rows.iter().any(|one| one.row.busy_ns.is_some());
-    let sorted = |by: Sort, column: Column, title| match by == sort {
-        true => Column { title, ..column },
-        false => column,
+    let sorted = |by: Sort, column: Column, title| {
+        if by == sort {
+            Column { title, ..column }
+        } else {
+            column
+        }
     };
     let columns = shown([
         (true, sorted(Sort::Name, text("Function"), "Function▾")),
@@ -246,9 +249,10 @@ fn write_row<'a>(
     let mut line = String::new();
     for ((cell, width), column) in cells.zip(widths).zip(&table.columns) {
         // Writing to a String cannot fail.
-        let _ = match column.is_text {
-            true => write!(line, "{cell:<width$}  "),
-            false => write!(line, "{cell:>width$}  "),
+        let _ = if column.is_text {
+            write!(line, "{cell:<width$}  ")
+        } else {
+            write!(line, "{cell:>width$}  ")
         };
     }
     out.push_str(line.trim_end());

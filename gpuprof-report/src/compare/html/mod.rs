@@ -50,9 +50,10 @@ pub fn to_html(comparison: &Comparison) -> String {
 }
 
 fn runs(comparison: &Comparison) -> String {
-    let class = match comparison.old.simulated || comparison.new.simulated {
-        true => r#" class="simulated" role="note""#,
-        false => "",
+    let class = if comparison.old.simulated || comparison.new.simulated {
+        r#" class="simulated" role="note""#
+    } else {
+        ""
     };
     format!("<p{class}>{}</p>\n", escaped(&lines::runs(comparison)))
 }
@@ -86,15 +87,16 @@ fn facts(comparison: &Comparison) -> String {
         let [old, new] = [&fact.old, &fact.new].map(|side| escaped(table::shown(side)));
         let key = escaped(&fact.key);
         // Writing to a String cannot fail.
-        let _ = match fact.differs() {
-            true => writeln!(
+        let _ = if fact.differs() {
+            writeln!(
                 out,
                 r#"<tr class="differs"><th scope="row">{key}</th><td>{old}</td><td>{new}</td></tr>"#
-            ),
-            false => writeln!(
+            )
+        } else {
+            writeln!(
                 out,
                 r#"<tr><th scope="row">{key}</th><td colspan="2">{new}</td></tr>"#
-            ),
+            )
         };
     }
     out.push_str("</tbody>\n</table>\n</div>\n</section>\n");
@@ -145,9 +147,10 @@ fn rows(comparison: &Comparison) -> String {
 
 /// What the pictures show.
 fn legend(comparison: &Comparison, axis: &Axis) -> String {
-    let marks = match comparison.is_undecidable() {
-        true => "A line marks the change",
-        false => "A line marks the change and a bar its 95 % interval",
+    let marks = if comparison.is_undecidable() {
+        "A line marks the change"
+    } else {
+        "A line marks the change and a bar its 95 % interval"
     };
     format!(
         "{marks}, on an axis of ± {}; an arrow points to what is beyond it. The grey band is ± {}.",

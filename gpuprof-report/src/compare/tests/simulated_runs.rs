@@ -62,9 +62,10 @@ impl Program {
     pub(super) fn runs(&self, rng: &mut Rng, runs: usize, change: f64) -> [Vec<Profile>; 2] {
         let mut sides = [Vec::new(), Vec::new()];
         for number in 0..2 * runs {
-            let side = match self.alternating {
-                true => number % 2,
-                false => number / runs,
+            let side = if self.alternating {
+                number % 2
+            } else {
+                number / runs
             };
             let place = number as f64 / (2 * runs - 1).max(1) as f64;
             let (extra, probability) = self.slow_state;

@@ -160,9 +160,10 @@ impl<'a> Events<'a> {
 
     fn api_call(&mut self, slice: &Slice, index: u32, call: &ApiCall) -> io::Result<()> {
         let number = self.row(slice)?;
-        let category = match call.is_runtime {
-            true => "cuda_runtime",
-            false => "cuda_driver",
+        let category = if call.is_runtime {
+            "cuda_runtime"
+        } else {
+            "cuda_driver"
         };
         let position = usize::try_from(index).ok();
         if let Some(caller) = position.and_then(|position| self.callers.get_mut(position)) {

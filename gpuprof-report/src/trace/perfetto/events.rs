@@ -134,9 +134,10 @@ impl<'a> Events<'a> {
 
     fn api_call(&mut self, index: u32) -> Option<TrackEvent> {
         let call = at(&self.trace.api_calls, index)?;
-        let category = match call.is_runtime {
-            true => "cuda_runtime",
-            false => "cuda_driver",
+        let category = if call.is_runtime {
+            "cuda_runtime"
+        } else {
+            "cuda_driver"
         };
         let mut event = self.named(labels::name(self.trace, call.name), category);
         event.flow_ids = self.launches.ends_of(index).map(launch_arrow).collect();

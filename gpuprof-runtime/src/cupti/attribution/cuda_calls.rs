@@ -82,9 +82,10 @@ impl CudaCalls {
             }
             self.awaited.push_back(oldest);
         }
-        match self.awaited.len() > MAX_AWAITED_CUDA_CALLS {
-            true => self.awaited.pop_front(),
-            false => None,
+        if self.awaited.len() > MAX_AWAITED_CUDA_CALLS {
+            self.awaited.pop_front()
+        } else {
+            None
         }
     }
 }

@@ -27,9 +27,10 @@ impl DeviceTimeline {
             return Vec::new();
         }
         self.pending.push(activity);
-        match self.pending.len() > MAX_PENDING_ACTIVITIES {
-            true => self.sweep_earliest(MAX_PENDING_ACTIVITIES / 2),
-            false => Vec::new(),
+        if self.pending.len() > MAX_PENDING_ACTIVITIES {
+            self.sweep_earliest(MAX_PENDING_ACTIVITIES / 2)
+        } else {
+            Vec::new()
         }
     }
 

@@ -125,9 +125,10 @@ impl LiveMemory {
                 .live
                 .remove(missed.bytes);
         }
-        match self.by_address.len() < MAX_LIVE_ALLOCATIONS {
-            true => _ = self.by_address.insert(record.address, allocation),
-            false => self.losses.untracked.add(bytes),
+        if self.by_address.len() < MAX_LIVE_ALLOCATIONS {
+            _ = self.by_address.insert(record.address, allocation);
+        } else {
+            self.losses.untracked.add(bytes);
         }
         let of_space = self.spaces.entry(space).or_default();
         of_space.live.add(bytes);

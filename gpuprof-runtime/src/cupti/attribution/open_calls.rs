@@ -177,9 +177,10 @@ impl OpenCalls {
         };
         let is_exact = update(activity);
         self.total_intervals = (self.total_intervals + activity.busy.len()).saturating_sub(before);
-        match is_exact {
-            true => Added::Exact,
-            false => Added::Inexact,
+        if is_exact {
+            Added::Exact
+        } else {
+            Added::Inexact
         }
     }
 

@@ -196,10 +196,11 @@ fn halved(samples: &[Sample]) -> Vec<Sample> {
         .flat_map(|run| run.chunks(2))
         .map(Sample::sum)
         .collect();
-    match halved.len() <= MAX_RECORDED_SAMPLES / 4 * 3 {
-        true => halved,
+    if halved.len() <= MAX_RECORDED_SAMPLES / 4 * 3 {
+        halved
+    } else {
         // Almost nothing but gaps.
-        false => samples.chunks(2).map(Sample::sum).collect(),
+        samples.chunks(2).map(Sample::sum).collect()
     }
 }
 

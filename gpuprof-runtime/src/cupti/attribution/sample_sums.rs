@@ -20,9 +20,10 @@ pub(crate) struct RowSamples {
 impl RowSamples {
     /// Adds a sample, or the part of it that belongs to this row, with the kernel time in it.
     pub(crate) fn add(&mut self, ns: f64, integrals: &Integrals, is_divided: bool) {
-        match is_divided {
-            true => self.divided.add(ns, integrals),
-            false => self.own.add(ns, integrals),
+        if is_divided {
+            self.divided.add(ns, integrals)
+        } else {
+            self.own.add(ns, integrals)
         }
     }
 
@@ -99,10 +100,11 @@ impl SampleSums {
             let (ratio, ci95) = self.ratio(sums);
             let mut mean = CounterMean::default();
             mean.metric = source.metric;
-            (mean.mean, mean.ci95) = match source.metric.is_bytes_per_s() {
-                true => (ratio * NS_PER_S, ci95 * NS_PER_S),
+            (mean.mean, mean.ci95) = if source.metric.is_bytes_per_s() {
+                (ratio * NS_PER_S, ci95 * NS_PER_S)
+            } else {
                 // Records and samples have different ends.
-                false => (ratio.min(1.0), ci95),
+                (ratio.min(1.0), ci95)
             };
             mean
         });

@@ -114,13 +114,14 @@ impl WindowTables {
 
     /// `key`, or that of the other kernels if there is no room for a new row.
     fn kernel_key(&self, key: KernelKey) -> KernelKey {
-        match self.kernels.len() < MAX_KERNEL_ROWS || self.kernels.contains_key(&key) {
-            true => key,
-            false => KernelKey {
+        if self.kernels.len() < MAX_KERNEL_ROWS || self.kernels.contains_key(&key) {
+            key
+        } else {
+            KernelKey {
                 path: ActivityPath::Called(key.path.of_calls()),
                 symbol: None,
                 ..key
-            },
+            }
         }
     }
 
@@ -152,12 +153,13 @@ impl WindowTables {
 
     /// `key`, or that of the captured calls if there is no room for a new row of a replay.
     fn copy_key(&self, key: CopyKey) -> CopyKey {
-        match self.copies.len() < MAX_COPY_ROWS || self.copies.contains_key(&key) {
-            true => key,
-            false => CopyKey {
+        if self.copies.len() < MAX_COPY_ROWS || self.copies.contains_key(&key) {
+            key
+        } else {
+            CopyKey {
                 path: ActivityPath::Called(key.path.of_calls()),
                 ..key
-            },
+            }
         }
     }
 
@@ -248,9 +250,10 @@ impl WindowTables {
 
     /// Adds replays of a captured call.
     pub(crate) fn add_replays(&mut self, key: ReplayKey, totals: &ReplayTotals) {
-        match self.replays.len() < MAX_REPLAY_ROWS || self.replays.contains_key(&key) {
-            true => self.replays.entry(key).or_default().merge(totals),
-            false => self.dropped_replays += totals.replays,
+        if self.replays.len() < MAX_REPLAY_ROWS || self.replays.contains_key(&key) {
+            self.replays.entry(key).or_default().merge(totals)
+        } else {
+            self.dropped_replays += totals.replays
         }
     }
 
@@ -258,13 +261,14 @@ impl WindowTables {
     pub(crate) fn add_late(&mut self, ended: &EndedCall, interval: &ActivityInterval) {
         let busy_ns = interval.end - interval.start;
         let totals = self.calls.entry(ended.path).or_default();
-        match ended.is_outermost {
-            true => totals.merge(&CallTotals {
+        if ended.is_outermost {
+            totals.merge(&CallTotals {
                 activities: 1,
                 launches: u64::from(interval.is_kernel),
                 ..CallTotals::busy(busy_ns, ended)
-            }),
-            false => totals.add_inner(busy_ns, ended),
+            })
+        } else {
+            totals.add_inner(busy_ns, ended)
         }
     }
 

@@ -168,9 +168,10 @@ fn leave(open: &mut ApiCallStack, function: ApiFunction, data: &CallbackData) {
             function.purpose(),
             Some(Purpose::Graph | Purpose::BeginCapture | Purpose::EndCapture)
         );
-    match is_ordered {
-        true => CALLBACK_EVENTS.push(CallbackEvent::Call(call, os::thread_id())),
-        false => call_rings::send(call, &CALLBACK_EVENTS),
+    if is_ordered {
+        CALLBACK_EVENTS.push(CallbackEvent::Call(call, os::thread_id()))
+    } else {
+        call_rings::send(call, &CALLBACK_EVENTS)
     }
 }
 

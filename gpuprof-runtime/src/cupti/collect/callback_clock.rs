@@ -70,9 +70,10 @@ impl CallbackClock {
     /// The present moment; `None` if CUPTI's clock fails.
     #[inline]
     pub(crate) fn now(&self, library: &CuptiLibrary) -> Option<Stamp> {
-        match self.counts_ticks {
-            true => Some(Stamp(tick_counter::read())),
-            false => cupti_time(library).map(Stamp),
+        if self.counts_ticks {
+            Some(Stamp(tick_counter::read()))
+        } else {
+            cupti_time(library).map(Stamp)
         }
     }
 
@@ -100,9 +101,10 @@ impl CallbackClock {
     /// The time of CUPTI's clock in ns. Stamps up to the latest anchor keep their order among each
     /// other and with anchors.
     pub(crate) fn ns(&self, Stamp(stamp): Stamp) -> u64 {
-        match self.counts_ticks {
-            true => self.anchors.lock().ns(stamp),
-            false => stamp,
+        if self.counts_ticks {
+            self.anchors.lock().ns(stamp)
+        } else {
+            stamp
         }
     }
 }

@@ -180,9 +180,10 @@ const fn purpose_by_id(ids: IdsByPurpose) -> [Option<Purpose>; MAX_IDS] {
 impl ApiFunction {
     /// `None` if the function is not recorded.
     pub(crate) fn purpose(self) -> Option<Purpose> {
-        let purposes = match self.is_runtime {
-            true => &RUNTIME_PURPOSES,
-            false => &DRIVER_PURPOSES,
+        let purposes = if self.is_runtime {
+            &RUNTIME_PURPOSES
+        } else {
+            &DRIVER_PURPOSES
         };
         *purposes.get(self.cbid as usize)?
     }

@@ -200,9 +200,10 @@ impl CuptiLibrary {
 
     /// The name of a CUDA function as programs write it.
     pub(crate) fn function_name(&self, function: ApiFunction) -> String {
-        let (domain, api) = match function.is_runtime {
-            true => (DOMAIN_RUNTIME, "runtime"),
-            false => (DOMAIN_DRIVER, "driver"),
+        let (domain, api) = if function.is_runtime {
+            (DOMAIN_RUNTIME, "runtime")
+        } else {
+            (DOMAIN_DRIVER, "driver")
         };
         let mut name = std::ptr::null();
         let result = self.callback_name(domain, function.cbid, &raw mut name);

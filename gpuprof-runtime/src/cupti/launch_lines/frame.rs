@@ -68,18 +68,20 @@ fn caller(frames: &[Frame]) -> Option<&Frame> {
 /// Whether a path is that of a function that the debug information names without its path.
 pub(super) fn is_path_of(path: &str, name: &str) -> bool {
     let end = path.rsplit("::").next().unwrap_or_default();
-    match name.starts_with('{') {
-        true => end.starts_with('{') && path.contains("::"),
-        false => path.contains("::") && without_arguments(name).unwrap_or(name) == end,
+    if name.starts_with('{') {
+        end.starts_with('{') && path.contains("::")
+    } else {
+        path.contains("::") && without_arguments(name).unwrap_or(name) == end
     }
 }
 
 /// Whether two names may be of one function, of which one lacks its path.
 fn is_same_function(one: &str, other: &str) -> bool {
     let last = |path: &str| path.rsplit("::").next().map(str::to_owned);
-    match one.contains("::") && other.contains("::") {
-        true => one == other,
-        false => last(one) == last(other),
+    if one.contains("::") && other.contains("::") {
+        one == other
+    } else {
+        last(one) == last(other)
     }
 }
 
@@ -103,11 +105,10 @@ impl Frame {
     /// a closure without a path, as line tables alone have them. Then it is the nearest function
     /// in the same file, which mostly has the closure.
     fn encloses(&self, inner: &Self) -> bool {
-        match inner.is_bare_closure() {
-            true => {
-                self.file == inner.file && !self.is_bare_closure() && self.origin == Origin::Program
-            }
-            false => self == inner,
+        if inner.is_bare_closure() {
+            self.file == inner.file && !self.is_bare_closure() && self.origin == Origin::Program
+        } else {
+            self == inner
         }
     }
 

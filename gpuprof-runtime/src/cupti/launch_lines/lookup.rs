@@ -66,9 +66,10 @@ impl Functions {
             }
         }
         Some(frame::launch_line(&frames).unwrap_or_else(|| {
-            let function = match is_replaced {
-                true => REPLACED_FILE,
-                false => UNKNOWN_FUNCTION,
+            let function = if is_replaced {
+                REPLACED_FILE
+            } else {
+                UNKNOWN_FUNCTION
             };
             let mut line = LaunchLine::default();
             function.clone_into(&mut line.function);

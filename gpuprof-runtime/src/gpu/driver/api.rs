@@ -54,9 +54,10 @@ impl Driver {
     pub(crate) fn check_life(&self, context: Context, id: u64) -> Result<(), Failed> {
         let mut found = 0;
         self.ctx_get_id(context, &raw mut found)?;
-        match found == id {
-            true => Ok(()),
-            false => Err(Failed(CONTEXT_IS_DESTROYED)),
+        if found == id {
+            Ok(())
+        } else {
+            Err(Failed(CONTEXT_IS_DESTROYED))
         }
     }
 

@@ -57,9 +57,10 @@ impl PairStock {
         if self.0.is_empty() {
             // Several, so that threads seldom meet at the pool, but none before they are of use,
             // and none that other threads lack.
-            let handful = match context.is_short_of_pairs() {
-                true => 1,
-                false => HANDFUL.min(started as usize),
+            let handful = if context.is_short_of_pairs() {
+                1
+            } else {
+                HANDFUL.min(started as usize)
             };
             context.take_free(&mut self.0, handful);
         }

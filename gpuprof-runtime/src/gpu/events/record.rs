@@ -136,8 +136,9 @@ fn outcome(stream: &ThreadStream, unrecorded: Unrecorded) -> GpuOutcome {
 fn not_current(driver: &Driver, stream: &ThreadStream, failed: Failed) -> GpuOutcome {
     stream.context.note(failed);
     // The driver's end is no error.
-    GpuOutcome::Untimed(match driver.has_ended() {
-        true => UntimedReason::Unavailable,
-        false => UntimedReason::CudaError,
+    GpuOutcome::Untimed(if driver.has_ended() {
+        UntimedReason::Unavailable
+    } else {
+        UntimedReason::CudaError
     })
 }

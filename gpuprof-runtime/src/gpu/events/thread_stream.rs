@@ -188,9 +188,10 @@ impl ThreadStream {
     /// Gives a pair back whose events are not needed any more: to the thread, unless pairs are
     /// scarce. Only for the resolver.
     pub(in crate::gpu) fn give_back(&self, pair: Pair) {
-        let refused = match self.context.is_short_of_pairs() {
-            true => Err(pair),
-            false => self.returned.push(pair),
+        let refused = if self.context.is_short_of_pairs() {
+            Err(pair)
+        } else {
+            self.returned.push(pair)
         };
         if let Err(pair) = refused {
             self.context.give(pair);

@@ -55,9 +55,10 @@ impl Shared<'_> {
         let is_beside_others = closed.is_beside_others;
         let devices = self.devices;
         let was_alone = devices.was_alone(self.timing, span.device, start.came_at);
-        let is_in_sum = match is_nested {
-            true => is_drawn || !is_beside_others,
-            false => !is_beside_others && !closed.is_undivided,
+        let is_in_sum = if is_nested {
+            is_drawn || !is_beside_others
+        } else {
+            !is_beside_others && !closed.is_undivided
         };
         if was_alone && is_in_sum {
             SpanPlace::Alone
@@ -93,9 +94,10 @@ impl Span {
             .saturating_sub(self.closed.nested_again_ns);
         let own = ns.saturating_sub_unsigned(nested_ns);
         let own = own.saturating_sub_unsigned(lost);
-        match self.closed.is_sampled {
-            true => own,
-            false => own.max(0),
+        if self.closed.is_sampled {
+            own
+        } else {
+            own.max(0)
         }
     }
 

@@ -245,9 +245,10 @@ impl OpenSpans {
         let ns_is_unknown = ns.is_none();
         let own_pair = u64::from(!ns_is_unknown);
         let nested = Nested {
-            ns: match ns_is_unknown {
-                true => nested_ns,
-                false => closed.without_overhead().saturating_sub(span.left_ns),
+            ns: if ns_is_unknown {
+                nested_ns
+            } else {
+                closed.without_overhead().saturating_sub(span.left_ns)
             },
             lost_ns,
             had_work: !closed.may_be_host,
@@ -295,9 +296,10 @@ impl OpenSpans {
         let more_ns = nested.ns.saturating_mul(u64::from(weight));
         so_far.nested_ns = so_far.nested_ns.saturating_add(more_ns);
         so_far.nested_lost_ns += f64::from(weight)
-            * match is_on_one {
-                true => nested.lost_ns,
-                false => nested.ns as f64,
+            * if is_on_one {
+                nested.lost_ns
+            } else {
+                nested.ns as f64
             };
         so_far.nested_pairs += nested.pairs;
         so_far.shortest_nested_ns = so_far.shortest_nested_ns.min(nested.shortest_ns);
@@ -314,9 +316,10 @@ impl OpenSpans {
 fn path_around(span: &SpanStart, around: &SpanStart) -> u32 {
     // Only some of the time of a call on several streams would be nested, and what is around in an
     // earlier window crosses into this one.
-    match span.streams == 1 && span.epoch == around.epoch {
-        true => around.path,
-        false => ROOT,
+    if span.streams == 1 && span.epoch == around.epoch {
+        around.path
+    } else {
+        ROOT
     }
 }
 

@@ -72,9 +72,10 @@ pub(super) fn in_order(source: &Source, driver: &Driver) -> usize {
     let (mut low, mut high) = (first, all);
     while high - low > 1 {
         let middle = low + (high - low) / 2;
-        match passed(middle) {
-            true => low = middle,
-            false => high = middle,
+        if passed(middle) {
+            low = middle
+        } else {
+            high = middle
         }
     }
     low

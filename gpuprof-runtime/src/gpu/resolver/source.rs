@@ -162,12 +162,11 @@ impl Source {
 
     /// An end is resolved.
     pub(super) fn count_resolved(&mut self, is_elsewhere: bool) {
-        match is_elsewhere {
-            true => self.untold_elsewhere += 1,
-            false => {
-                self.resolved += 1;
-                self.untold += 1;
-            }
+        if is_elsewhere {
+            self.untold_elsewhere += 1
+        } else {
+            self.resolved += 1;
+            self.untold += 1;
         }
     }
 

@@ -113,9 +113,10 @@ impl Resolver {
                 } else {
                     quiet + 1
                 };
-                match quiet > QUIET_LOOKS {
-                    true => self.sleep_until_woken(),
-                    false => self.rest(sleep),
+                if quiet > QUIET_LOOKS {
+                    self.sleep_until_woken()
+                } else {
+                    self.rest(sleep)
                 }
             }
         });

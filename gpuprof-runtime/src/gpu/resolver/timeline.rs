@@ -142,9 +142,10 @@ impl Timeline {
     }
 
     fn advance_here(&mut self, shared: &mut Shared<'_>) -> u64 {
-        match self.has_several_threads {
-            false => self.advance_in_order(shared),
-            true => self.advance_by_time(shared),
+        if !self.has_several_threads {
+            self.advance_in_order(shared)
+        } else {
+            self.advance_by_time(shared)
         }
     }
 

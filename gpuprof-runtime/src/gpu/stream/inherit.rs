@@ -63,9 +63,10 @@ impl GpuThread {
     /// If the call around it that lent the stream has ended.
     #[inline]
     pub(in crate::gpu) fn check_lender(&self, open: &OpenSpan) -> Result<(), GpuOutcome> {
-        match open.lender.is_none() || self.is_lent(open.lender) {
-            true => Ok(()),
-            false => Err(STREAM_UNSAFE),
+        if open.lender.is_none() || self.is_lent(open.lender) {
+            Ok(())
+        } else {
+            Err(STREAM_UNSAFE)
         }
     }
 

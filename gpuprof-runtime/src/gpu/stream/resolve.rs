@@ -167,9 +167,12 @@ impl Timing {
             let (context, owner) = (Arc::clone(&known.context), Arc::downgrade(owner));
             return Ok(self.keep_stream(thread, stream.handle(), context, Some(owner)));
         }
-        let unusable = |failed: Failed| match failed.is_missing() || driver.has_ended() {
-            true => GpuOutcome::Untimed(UntimedReason::Unavailable),
-            false => GpuOutcome::Untimed(UntimedReason::CudaError),
+        let unusable = |failed: Failed| {
+            if failed.is_missing() || driver.has_ended() {
+                GpuOutcome::Untimed(UntimedReason::Unavailable)
+            } else {
+                GpuOutcome::Untimed(UntimedReason::CudaError)
+            }
         };
         // A stream that is being captured must not be asked for its context.
         if stream.raw_context() == handles::Context::NULL

@@ -40,12 +40,11 @@ pub(super) fn record(ms: u64, viewer: &UnixStream) -> Result<Trace, &'static str
     let is_there = wait(Duration::from_millis(ms), viewer);
     drop(lent);
     let ended = clock::now();
-    let made = match is_there {
-        true => {
-            waits::wait(waits::exit_wait(LOCK_LIMIT));
-            budget::make(|| current_trace::between((began, ended), LOCK_LIMIT))
-        }
-        false => None,
+    let made = if is_there {
+        waits::wait(waits::exit_wait(LOCK_LIMIT));
+        budget::make(|| current_trace::between((began, ended), LOCK_LIMIT))
+    } else {
+        None
     };
     collector().recorder.forget_lent();
     let (time_line, _) = made.ok_or(ENDING)?;

@@ -78,11 +78,13 @@ impl OpenCall {
     /// The outermost path, in the counters of the thread that begins a poll, for what is polled.
     /// `None`: it is not known here.
     pub(super) fn outermost(&self, thread: &ThreadState) -> Option<&'static PathCounters> {
-        match self.is_outermost && self.gpu.is_some() {
-            true => thread.node(self.parent, self.site, self.label).ok(),
+        if self.is_outermost && self.gpu.is_some() {
+            thread.node(self.parent, self.site, self.label).ok()
+        } else if thread.path() == self.parent {
             // Polled where it began, it is in what is around the poll.
-            false if thread.path() == self.parent => thread.sampling.outermost(),
-            false => None,
+            thread.sampling.outermost()
+        } else {
+            None
         }
     }
 
@@ -174,9 +176,10 @@ pub(super) fn close(open: OpenCall) {
         cpu_ticks: open.busy_ticks,
         nested_ticks: open.nested_ticks,
         wall_ticks: Some(ended.saturating_sub(open.started)),
-        outcome: match open.is_left_out {
-            true => GpuOutcome::Untimed(UntimedReason::LeftOut),
-            false => GpuOutcome::NoStream,
+        outcome: if open.is_left_out {
+            GpuOutcome::Untimed(UntimedReason::LeftOut)
+        } else {
+            GpuOutcome::NoStream
         },
         work: &open.work,
         gpu_call: 0,

@@ -42,9 +42,10 @@ pub struct CurrentSpan(Option<CallInProgress>);
 /// Outside every span, and if gpuprof is off, the result carries nothing.
 #[must_use = "it has no effect until it runs something"]
 pub fn current() -> CurrentSpan {
-    match fork::is_child() {
-        true => CurrentSpan(None),
-        false => CurrentSpan(with_thread(ThreadState::call_in_progress)),
+    if fork::is_child() {
+        CurrentSpan(None)
+    } else {
+        CurrentSpan(with_thread(ThreadState::call_in_progress))
     }
 }
 

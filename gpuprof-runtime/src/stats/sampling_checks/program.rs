@@ -199,9 +199,10 @@ impl<'a> Program<'a> {
             cpu_ticks: cpu_ns,
             nested_ticks: 0,
             wall_ticks: None,
-            outcome: match is_timed {
-                true => GpuOutcome::Submitted,
-                false => GpuOutcome::Untimed(UntimedReason::SampledOut),
+            outcome: if is_timed {
+                GpuOutcome::Submitted
+            } else {
+                GpuOutcome::Untimed(UntimedReason::SampledOut)
             },
             work: &StatedWork::NONE,
             gpu_call: 0,

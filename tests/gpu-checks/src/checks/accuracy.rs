@@ -90,10 +90,11 @@ fn pair_around(stream: &CudaStream, kernel: &Kernel, pair: Pair) -> Answer {
 
 /// Kernels by name: three with a given duration, one limited by memory and one by arithmetic.
 fn subjects(stream: &Arc<CudaStream>, run_mode: &RunMode) -> Answer<Vec<(&'static str, Kernel)>> {
-    let (elements, side) = match run_mode.simulated {
+    let (elements, side) = if run_mode.simulated {
         // The simulated device computes results on the host, so the kernels are small.
-        true => (1 << 12, 32),
-        false => (1 << 27, 1536),
+        (1 << 12, 32)
+    } else {
+        (1 << 27, 1536)
     };
     Ok(vec![
         ("spin 150 µs", Kernel::spin(150_000)?),
@@ -226,13 +227,14 @@ fn one_more(stream: &CudaStream, name: &str, before: &[f64]) -> Result<f64, Stri
     stream.synchronize().map_err(text)?;
     let profile = gpuprof::collect();
     let gpu = gpu_times(&profile, name)?;
-    match gpu.timed_calls == before.len() as u64 + 1 {
-        true => Ok(gpu.times.total_ns as f64 - before.iter().sum::<f64>()),
-        false => Err(format!(
+    if gpu.timed_calls == before.len() as u64 + 1 {
+        Ok(gpu.times.total_ns as f64 - before.iter().sum::<f64>())
+    } else {
+        Err(format!(
             "{} calls of `{name}` are timed instead of {}",
             gpu.timed_calls,
             before.len() + 1
-        )),
+        ))
     }
 }
 
@@ -245,9 +247,10 @@ fn compared(run_mode: &RunMode, what: &str, measured: &Measured) -> Vec<Row> {
             format!("{shown}: {}", percent(apart)),
         );
         let limit = format!("within {:.1} %", 100.0 * wanted);
-        match hand.median >= LONG_NS {
-            true => performance(run_mode, what, shown, limit, apart.abs() <= wanted),
-            false => figure(run_mode, what, shown),
+        if hand.median >= LONG_NS {
+            performance(run_mode, what, shown, limit, apart.abs() <= wanted)
+        } else {
+            figure(run_mode, what, shown)
         }
     };
     let shown = |is: f64, reference: f64| format!("{}, by hand {}", time(is), time(reference));
@@ -280,9 +283,10 @@ fn enclosed(run_mode: &RunMode, what: &str, measured: &Measured) -> Row {
     let share = longer.median / inside.median;
     let what = format!("{what}: span less the pair inside the same call");
     let shown = format!("{}: {}", longer.time(), percent(share));
-    match inside.median >= VERY_LONG_NS {
-        true => performance(run_mode, what, shown, "at most 2 %", share <= WANTED),
-        false => figure(run_mode, what, shown),
+    if inside.median >= VERY_LONG_NS {
+        performance(run_mode, what, shown, "at most 2 %", share <= WANTED)
+    } else {
+        figure(run_mode, what, shown)
     }
 }
 
@@ -296,9 +300,10 @@ fn gpu_times<'a>(profile: &'a Profile, name: &str) -> Result<&'a GpuSpanStats, S
 }
 
 fn marked(run_mode: &RunMode, figure: String) -> String {
-    match run_mode.simulated {
-        true => format!("simulated device: {figure}"),
-        false => figure,
+    if run_mode.simulated {
+        format!("simulated device: {figure}")
+    } else {
+        figure
     }
 }
 

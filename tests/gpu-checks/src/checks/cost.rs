@@ -77,10 +77,7 @@ fn found(run_mode: &RunMode, plan: &Plan, measured: &Measured) -> Vec<Row> {
     );
     let shown = format!("{}: {}", launch.ratio(), times(measured, &LAUNCHES));
     let untimed = measured.profile.diagnostics.calls - measured.profile.diagnostics.timed_calls;
-    let wanted = match plan.shared {
-        true => WANTED_SHARED,
-        false => WANTED,
-    };
+    let wanted = if plan.shared { WANTED_SHARED } else { WANTED };
     let mut rows = vec![
         performance(
             run_mode,

@@ -51,9 +51,12 @@ fn second(stream: &Arc<CudaStream>, inside: impl FnOnce() -> Done) -> Done {
 async fn task(gpu: &Gpu, stream: &Arc<CudaStream>, ns: u64) -> Done {
     gpu.spin(stream, ns)?;
     let mut paused = false;
-    future::poll_fn(|_| match std::mem::replace(&mut paused, true) {
-        true => Poll::Ready(()),
-        false => Poll::Pending,
+    future::poll_fn(|_| {
+        if std::mem::replace(&mut paused, true) {
+            Poll::Ready(())
+        } else {
+            Poll::Pending
+        }
     })
     .await;
     Ok(())

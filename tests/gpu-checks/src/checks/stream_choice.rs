@@ -143,9 +143,12 @@ fn helpers(run_mode: &RunMode, gpu: &Gpu, stream: Arc<CudaStream>) -> Result<Vec
     });
     let profile = session.finish();
     // Now and then an event is late, or the thread is interrupted.
-    let most = |calls: u64| match run_mode.simulated {
-        true => (calls / 2, format!("at least {}", calls / 2)),
-        false => (calls * 9 / 10, format!("at least {}", calls * 9 / 10)),
+    let most = |calls: u64| {
+        if run_mode.simulated {
+            (calls / 2, format!("at least {}", calls / 2))
+        } else {
+            (calls * 9 / 10, format!("at least {}", calls * 9 / 10))
+        }
     };
     let marked = |name: &str, what: &str, calls: u64| {
         let (least, wanted) = most(calls);

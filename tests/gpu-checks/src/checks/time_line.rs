@@ -67,10 +67,7 @@ fn run(run_mode: &RunMode) -> Result<Vec<Row>, String> {
         before.max(kernel.end_ns.saturating_sub(span.end_ns))
     });
     // The simulated device's clock stands still while the host computes what its kernels do.
-    let simulated_ns = match run_mode.simulated {
-        true => SIMULATED_NS,
-        false => 0,
-    };
+    let simulated_ns = if run_mode.simulated { SIMULATED_NS } else { 0 };
     let outside_ns = error_ns.saturating_add(simulated_ns);
     rows.push(at_most(
         "a kernel outside its GPU span",
@@ -83,9 +80,10 @@ fn run(run_mode: &RunMode) -> Result<Vec<Row>, String> {
         .filter(|api| is_launch(&trace, api))
         .collect();
     let early = pairs(&launches, &kernels, |launch, kernel| {
-        match launch.correlation == kernel.correlation {
-            true => launch.start_ns.saturating_sub(kernel.start_ns),
-            false => u64::MAX,
+        if launch.correlation == kernel.correlation {
+            launch.start_ns.saturating_sub(kernel.start_ns)
+        } else {
+            u64::MAX
         }
     });
     rows.push(at_most("a kernel before its launch", early, simulated_ns));

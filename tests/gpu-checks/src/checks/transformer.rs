@@ -35,8 +35,8 @@ const LIBRARIES: &str = "/usr/local/cuda/lib64";
 const RESOLUTION_NS: u64 = 500;
 
 fn shape(run_mode: &RunMode) -> Shape {
-    match run_mode.short {
-        true => Shape {
+    if run_mode.short {
+        Shape {
             layers: 2,
             width: 32,
             heads: 4,
@@ -44,8 +44,9 @@ fn shape(run_mode: &RunMode) -> Shape {
             sequences: 2,
             length: 12,
             steps: 2,
-        },
-        false => Shape {
+        }
+    } else {
+        Shape {
             layers: 6,
             width: 512,
             heads: 8,
@@ -53,7 +54,7 @@ fn shape(run_mode: &RunMode) -> Shape {
             sequences: 8,
             length: 128,
             steps: 50,
-        },
+        }
     }
 }
 
@@ -217,12 +218,13 @@ fn wrong_counts(shape: &Shape, profile: &Profile) -> Option<String> {
         }
     }
     let wanted: u64 = shape.calls().iter().map(|(_, calls)| calls).sum();
-    match profile.diagnostics.calls == wanted && profile.diagnostics.errors.is_empty() {
-        true => None,
-        false => Some(format!(
+    if profile.diagnostics.calls == wanted && profile.diagnostics.errors.is_empty() {
+        None
+    } else {
+        Some(format!(
             "{} calls in all: {:?}",
             profile.diagnostics.calls, profile.diagnostics
-        )),
+        ))
     }
 }
 
@@ -250,9 +252,10 @@ fn wholes(on: &[Played]) -> Row {
             }
         }
     }
-    let names = match shorter.is_empty() {
-        true => String::new(),
-        false => format!(" ({})", shorter.join(", ")),
+    let names = if shorter.is_empty() {
+        String::new()
+    } else {
+        format!(" ({})", shorter.join(", "))
     };
     Row::judged(
         "callers whose GPU span is shorter than the sum of those inside",

@@ -217,8 +217,9 @@ fn scrape(port: u16) -> io::Result<()> {
     stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")?;
     let mut text = String::new();
     stream.read_to_string(&mut text)?;
-    match text.contains("gpuprof_function_calls_total") {
-        true => Ok(()),
-        false => Err(io::ErrorKind::InvalidData.into()),
+    if text.contains("gpuprof_function_calls_total") {
+        Ok(())
+    } else {
+        Err(io::ErrorKind::InvalidData.into())
     }
 }

@@ -81,13 +81,14 @@ fn warm_up(gpu: &Gpu, session: &Session) -> Result<WarmUp, String> {
 /// An error if fewer than `percent` of `calls` with GPU work were timed: if the device keeps up,
 /// counting the untimed calls is not enough.
 fn check_timed_share(timed: u64, calls: u64, percent: u64) -> Result<(), String> {
-    match timed * 100 >= calls * percent {
-        true => Ok(()),
-        false => Err(format!(
+    if timed * 100 >= calls * percent {
+        Ok(())
+    } else {
+        Err(format!(
             "only {} of {} GPU calls timed, {percent} % required",
             with_separators(timed),
             with_separators(calls)
-        )),
+        ))
     }
 }
 

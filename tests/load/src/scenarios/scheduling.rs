@@ -27,9 +27,10 @@ pub(super) fn share_one() -> Result<(), String> {
 
 /// Gives the named thread the idle priority, or the normal one again.
 pub(super) fn only_when_idle(name: &str, idle: bool) -> Result<(), String> {
-    let policy = match idle {
-        true => libc::SCHED_IDLE,
-        false => libc::SCHED_OTHER,
+    let policy = if idle {
+        libc::SCHED_IDLE
+    } else {
+        libc::SCHED_OTHER
     };
     let thread = thread_called(name).ok_or(format!("no thread is called {name}"))?;
     // SAFETY: the parameters are plain numbers, for which zero is valid.

@@ -40,9 +40,10 @@ impl State {
     pub(crate) fn check_graph_is_complete(&self, graph: Handle) -> Answer {
         self.graphs.get(graph)?;
         let mut captures = self.captures.values();
-        match captures.any(|capture| capture.graph == graph) {
-            true => Err(Code::ILLEGAL_STATE),
-            false => Ok(()),
+        if captures.any(|capture| capture.graph == graph) {
+            Err(Code::ILLEGAL_STATE)
+        } else {
+            Ok(())
         }
     }
 

@@ -30,10 +30,11 @@ impl Gate {
         // SAFETY: `resolve` checked that the value is in an allocation; it is aligned, and the host
         // may write it at any time.
         let found = unsafe { at.read_volatile() };
-        Ok(match self.is_equal {
-            true => found == self.value,
+        Ok(if self.is_equal {
+            found == self.value
+        } else {
             // As the driver states it: cyclic.
-            false => found.wrapping_sub(self.value).cast_signed() >= 0,
+            found.wrapping_sub(self.value).cast_signed() >= 0
         })
     }
 }

@@ -43,9 +43,10 @@ impl State {
         let references = (0..count).map(|_| object);
         let graph = self.graphs.get_mut(graph)?;
         graph.user_objects.extend(references);
-        match moves {
-            true => Ok(()),
-            false => self.retain(object, count),
+        if moves {
+            Ok(())
+        } else {
+            self.retain(object, count)
         }
     }
 

@@ -110,9 +110,12 @@ fn causal_softmax_ignores_later_positions() {
     // SAFETY: these are the kernel's parameters.
     unsafe { launch.launch(blocks(matrices * length)) }.unwrap();
     let expected = scores.chunks(length).enumerate().flat_map(|(i, row)| {
-        let weight = |j: usize| match j <= i % length {
-            true => (f64::from(scale) * f64::from(row[j])).exp(),
-            false => 0.0,
+        let weight = |j: usize| {
+            if j <= i % length {
+                (f64::from(scale) * f64::from(row[j])).exp()
+            } else {
+                0.0
+            }
         };
         let sum: f64 = (0..length).map(weight).sum();
         (0..length).map(|j| weight(j) / sum).collect::<Vec<_>>()

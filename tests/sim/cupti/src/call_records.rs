@@ -35,9 +35,10 @@ pub(crate) extern "C" fn on_driver_call(call: &Call<'_>) {
     // A panic must not unwind into the driver. It loses the call's records, so the tests that
     // expect them fail.
     let _ = std::panic::catch_unwind(|| {
-        let opened = match call.has_ended {
-            true => OPEN_CALLS.with_borrow_mut(Vec::pop),
-            false => None,
+        let opened = if call.has_ended {
+            OPEN_CALLS.with_borrow_mut(Vec::pop)
+        } else {
+            None
         };
         let (visible, mut shared) = opened.unwrap_or_else(|| (state::lock().new_call(call), 0));
         let notification = state::lock().notification(&visible);

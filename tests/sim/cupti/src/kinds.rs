@@ -90,9 +90,10 @@ impl Enabled {
 
     /// Enables or disables the callback for a function.
     pub(crate) fn set_callback(&mut self, domain: u32, cbid: u32, on: bool) {
-        match on {
-            true => self.callbacks.insert((domain, cbid)),
-            false => self.callbacks.remove(&(domain, cbid)),
+        if on {
+            self.callbacks.insert((domain, cbid))
+        } else {
+            self.callbacks.remove(&(domain, cbid))
         };
     }
 

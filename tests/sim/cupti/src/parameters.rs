@@ -15,9 +15,10 @@ impl<T: Sizes> Parameters<T> {
     pub(crate) fn get(&mut self) -> Answer<&mut T> {
         // SAFETY: the C caller passes null or the address of its parameters.
         let parameters = unsafe { self.0.as_mut() }.ok_or(Code::INVALID_PARAMETER)?;
-        match T::SIZES.contains(&parameters.size()) {
-            true => Ok(parameters),
-            false => Err(Code::INVALID_PARAMETER),
+        if T::SIZES.contains(&parameters.size()) {
+            Ok(parameters)
+        } else {
+            Err(Code::INVALID_PARAMETER)
         }
     }
 }

@@ -92,9 +92,10 @@ fn same<T: PartialEq + std::fmt::Debug>(
     is: T,
     wanted: T,
 ) -> Result<(), String> {
-    match is == wanted {
-        true => Ok(()),
-        false => Err(format!("{name}: {what} {is:?}, not {wanted:?}")),
+    if is == wanted {
+        Ok(())
+    } else {
+        Err(format!("{name}: {what} {is:?}, not {wanted:?}"))
     }
 }
 
@@ -127,12 +128,13 @@ fn own_times(exact: &Exact, function: &Function, node: &TreeNode) -> Result<(), 
     let least = all.saturating_sub(inside);
     let most = all.saturating_sub(inside.saturating_sub(elsewhere));
     let is_right = (least..=most).contains(&own) && own.is_multiple_of(KERNEL_NS);
-    match is_right {
-        true => Ok(()),
-        false => Err(format!(
+    if is_right {
+        Ok(())
+    } else {
+        Err(format!(
             "{}: of {all} ns, {inside} inside, {own} are its own and not {least} to {most}",
             exact.name
-        )),
+        ))
     }
 }
 
@@ -149,8 +151,9 @@ fn marked(ended: &Ended, function: &Function) -> Result<(), String> {
         return Err(format!("{} has no row", function.name));
     }
     // Which of its call paths lacks the calls is not known; one without a time has no mark.
-    match rows.any(|row| row.contains('≥')) == lacks {
-        true => Ok(()),
-        false => Err(format!("{}: calls are missing: {lacks}", function.name)),
+    if rows.any(|row| row.contains('≥')) == lacks {
+        Ok(())
+    } else {
+        Err(format!("{}: calls are missing: {lacks}", function.name))
     }
 }

@@ -42,24 +42,23 @@ fn fails(code: u32, name: &str) {
         for (nth, times) in [(1, 1), (2, 1), (7, 1), (1, u64::MAX), (4, u64::MAX)] {
             let (ended, profile) = rounds_with(FAIL, &format!("{symbol}:{nth}:{times}:{code}"));
             let order = format!("{symbol}:{nth}:{times}");
-            match called(&ended, symbol) >= nth {
-                true => {
-                    // Only the requested failure is reported, and no error that follows from it.
-                    assert_eq!(
-                        errors(&profile.diagnostics),
-                        [(symbol, code, name)],
-                        "{order}"
-                    );
-                    assert!(
-                        line_about(&ended, "CUDA errors").contains(symbol),
-                        "{order}: {}",
-                        ended.stderr
-                    );
-                }
-                false => assert!(
+            if called(&ended, symbol) >= nth {
+                // Only the requested failure is reported, and no error that follows from it.
+                assert_eq!(
+                    errors(&profile.diagnostics),
+                    [(symbol, code, name)],
+                    "{order}"
+                );
+                assert!(
+                    line_about(&ended, "CUDA errors").contains(symbol),
+                    "{order}: {}",
+                    ended.stderr
+                );
+            } else {
+                assert!(
                     all_timed(&profile) && profile.diagnostics.errors.is_empty(),
                     "{order}: {profile:#?}"
-                ),
+                )
             }
         }
     }

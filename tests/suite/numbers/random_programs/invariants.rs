@@ -162,9 +162,10 @@ fn device_is_busy_within_bounds(profile: &Profile, broken: &mut Vec<String>) {
     let error = PLACE_ERROR_NS * timed().map(|gpu| gpu.timed_calls).sum::<u64>();
     let busy: u64 = profile.gpu_busy.iter().map(|device| device.busy_ns).sum();
     // Of time that a call shares with one that is open, the other part is not known yet.
-    let least = match profile.functions.iter().any(|one| one.open_calls > 0) {
-        true => 0,
-        false => longest.min(profile.wall_ns),
+    let least = if profile.functions.iter().any(|one| one.open_calls > 0) {
+        0
+    } else {
+        longest.min(profile.wall_ns)
     };
     if busy + error < least || busy > sum + error || busy > profile.wall_ns {
         let wall = profile.wall_ns;

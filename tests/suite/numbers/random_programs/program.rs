@@ -108,9 +108,10 @@ fn write_block(f: &mut fmt::Formatter<'_>, steps: &[Step], depth: usize) -> fmt:
         write!(f, "\n{:1$}", "", 4 * (depth + 1))?;
         write_step(f, step, depth + 1)?;
     }
-    match steps.is_empty() {
-        true => f.write_str("}"),
-        false => write!(f, "\n{:1$}}}", "", 4 * depth),
+    if steps.is_empty() {
+        f.write_str("}")
+    } else {
+        write!(f, "\n{:1$}}}", "", 4 * depth)
     }
 }
 

@@ -22,9 +22,10 @@ pub(super) struct Features {
 
 /// Programs with these features.
 pub(super) fn programs(features: Features) -> impl Strategy<Value = Program> {
-    let windows = match features.windows {
-        true => Union::new([Windows::Resets, Windows::Schedule].map(Just)).boxed(),
-        false => Just(Windows::One).boxed(),
+    let windows = if features.windows {
+        Union::new([Windows::Resets, Windows::Schedule].map(Just)).boxed()
+    } else {
+        Just(Windows::One).boxed()
     };
     windows.prop_flat_map(move |windows| {
         let threads = vec(vec(steps(features, windows), 1..6), 1..4);
@@ -32,9 +33,10 @@ pub(super) fn programs(features: Features) -> impl Strategy<Value = Program> {
             Windows::Schedule => (0..3_u32, 0..3_u32, 1..3_u32).prop_map(Some).boxed(),
             _ => Just(None).boxed(),
         };
-        let ends_after = match features.ends_inside {
-            true => option::weighted(0.9, 1..40_usize).boxed(),
-            false => Just(None).boxed(),
+        let ends_after = if features.ends_inside {
+            option::weighted(0.9, 1..40_usize).boxed()
+        } else {
+            Just(None).boxed()
         };
         let order = vec(any::<u8>(), 1..12);
         (threads, order, schedule, ends_after).prop_map(

@@ -7,17 +7,18 @@ const MANY: u64 = 3 * MAX_PENDING_ACTIVITIES as u64;
 
 fn activity(is_kernel: bool, start: u64, end: u64) -> TimedActivity {
     let (path, device) = (ActivityPath::Called(1), 0);
-    let row = match is_kernel {
-        true => RowKey::Kernel(KernelKey {
+    let row = if is_kernel {
+        RowKey::Kernel(KernelKey {
             path,
             symbol: Some(0),
             device,
-        }),
-        false => RowKey::Copy(CopyKey {
+        })
+    } else {
+        RowKey::Copy(CopyKey {
             path,
             kind: CopyKind::HtoD,
             device,
-        }),
+        })
     };
     TimedActivity {
         start,

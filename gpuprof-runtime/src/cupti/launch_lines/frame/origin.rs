@@ -91,10 +91,12 @@ pub(super) fn origin(
 fn by_crates(names: &[&str], is_main_crate: &mut dyn FnMut(&str) -> bool) -> Origin {
     let mut origin = None;
     for name in names {
-        let of_crate = match PLUMBING.contains(name) {
-            true => Origin::Plumbing,
-            false if is_framework(name) => Origin::Dependency,
-            false => return Origin::Program,
+        let of_crate = if PLUMBING.contains(name) {
+            Origin::Plumbing
+        } else if is_framework(name) {
+            Origin::Dependency
+        } else {
+            return Origin::Program;
         };
         // A program may have the name of a dependency, most often that of its folder.
         if is_main_crate(name) {

@@ -29,9 +29,10 @@ pub(super) fn package(file: &str) -> Package {
             .map_or(&*part, |(before, _)| before);
         return Package::Dependency(crate_of_folder(last_folder(folder)));
     }
-    match is_of_gpuprof(file) {
-        true => Package::Gpuprof,
-        false => Package::Local,
+    if is_of_gpuprof(file) {
+        Package::Gpuprof
+    } else {
+        Package::Local
     }
 }
 
@@ -111,9 +112,10 @@ fn of_checkout(file: &str) -> Option<String> {
     let (checkout, rest) = after(file, "/git/checkouts/", 0)?.split_once('/')?;
     let (commit, part) = rest.split_once('/')?;
     let repository = without_hash(checkout).filter(|_| is_hexadecimal(commit))?;
-    Some(match part.starts_with("src/") {
-        true => format!("{repository}/{part}"),
-        false => part.to_owned(),
+    Some(if part.starts_with("src/") {
+        format!("{repository}/{part}")
+    } else {
+        part.to_owned()
     })
 }
 

@@ -170,9 +170,10 @@ fn kernels_of(launches: &[Launch], subjects: &[Named]) -> Result<Vec<Vec<f64>>, 
         let kernel = subject.split(' ').next().unwrap_or_default();
         let launches = pairs.by_ref().take(FIRST + spans.len());
         let durations = launches.map(|[before, launch]| {
-            match before.0.starts_with("spin") && launch.0.starts_with(kernel) {
-                true => Ok(launch.1),
-                false => Err(format!("ncu saw {} where {kernel} ran", launch.0)),
+            if before.0.starts_with("spin") && launch.0.starts_with(kernel) {
+                Ok(launch.1)
+            } else {
+                Err(format!("ncu saw {} where {kernel} ran", launch.0))
             }
         });
         let mut durations = durations.collect::<Result<Vec<_>, _>>()?;
@@ -193,9 +194,10 @@ fn compared(run_mode: &RunMode, name: &str, spans: &[f64], kernels: &[f64]) -> [
     );
     let median = format!("{what}: median");
     [
-        match kernel.median > LONG_NS {
-            true => performance(run_mode, median, shown, "within 2 %", apart.abs() <= WANTED),
-            false => figure(run_mode, median, shown),
+        if kernel.median > LONG_NS {
+            performance(run_mode, median, shown, "within 2 %", apart.abs() <= WANTED)
+        } else {
+            figure(run_mode, median, shown)
         },
         figure(
             run_mode,

@@ -33,9 +33,10 @@ impl Gate {
         let mut rounds = 0;
         while self.passed.load(Ordering::Acquire) == passed {
             rounds += 1;
-            match rounds > AWAKE {
-                true => thread::yield_now(),
-                false => hint::spin_loop(),
+            if rounds > AWAKE {
+                thread::yield_now()
+            } else {
+                hint::spin_loop()
             }
         }
     }

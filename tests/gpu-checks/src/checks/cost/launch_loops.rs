@@ -180,9 +180,12 @@ impl Plan {
         let first = hand_timed::stream().map_err(text)?;
         let context = Arc::clone(first.context());
         let streams: Answer<Vec<_>> = (0..self.threads)
-            .map(|_| match self.shared {
-                true => Ok(Arc::clone(&first)),
-                false => context.new_stream(),
+            .map(|_| {
+                if self.shared {
+                    Ok(Arc::clone(&first))
+                } else {
+                    context.new_stream()
+                }
             })
             .collect();
         let streams = streams.map_err(text)?;

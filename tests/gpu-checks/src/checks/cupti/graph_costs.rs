@@ -26,9 +26,10 @@ const METHODS: [&str; 3] = [
 
 /// Nodes of the graph, launches, and runs per method.
 fn counts(run_mode: &RunMode) -> (usize, usize, usize) {
-    match run_mode.short {
-        true => (50, 5, 1),
-        false => (1_000, 200, 7),
+    if run_mode.short {
+        (50, 5, 1)
+    } else {
+        (1_000, 200, 7)
     }
 }
 

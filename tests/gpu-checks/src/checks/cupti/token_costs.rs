@@ -55,10 +55,7 @@ pub(super) fn run_program(run_mode: &RunMode) -> Result<ExitCode, String> {
     {
         bare_cupti::start(bare)?;
     }
-    let (warm, measured) = match run_mode.short {
-        true => (2, 5),
-        false => (100, 300),
-    };
+    let (warm, measured) = if run_mode.short { (2, 5) } else { (100, 300) };
     let failed = failed_in("a token");
     let context = CudaContext::new(0).map_err(&failed)?;
     let stream = context.new_stream().map_err(&failed)?;

@@ -92,9 +92,10 @@ impl Products {
         match self {
             Products::Cublas(blas) => cublas(blas, a, b, transposed, &mut c)?,
             Products::Kernels { matmul, transpose } => {
-                let turned = match transposed {
-                    true => Some(turn(stream, transpose, b)?),
-                    false => None,
+                let turned = if transposed {
+                    Some(turn(stream, transpose, b)?)
+                } else {
+                    None
                 };
                 by_kernel(stream, matmul, a, turned.as_ref().unwrap_or(b), &mut c)?;
             }

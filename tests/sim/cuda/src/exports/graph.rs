@@ -31,10 +31,7 @@ driver_functions! {
     fn cuGraphExecUpdate_v2(executable: Handle, graph: Handle, result: Out<UpdateResult>) {
         let found = state::lock_initialized()?.update_executable(executable, graph)?;
         result.write(found)?;
-        match found.is_success() {
-            true => Ok(()),
-            false => Err(Code::GRAPH_EXEC_UPDATE_FAILURE),
-        }
+        if found.is_success() { Ok(()) } else { Err(Code::GRAPH_EXEC_UPDATE_FAILURE) }
     }
 
     /// On a capturing stream the graph becomes one node.

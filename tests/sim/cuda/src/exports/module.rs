@@ -22,9 +22,10 @@ driver_functions! {
     fn cuModuleLoad(out: Out<Handle>, path: CText) {
         let image = std::fs::read(path.get()?).map_err(|_| Code::FILE_NOT_FOUND)?;
         let is_binary = BINARY.iter().any(|magic| image.starts_with(magic));
-        let names = match is_binary {
-            true => EntryNames::Any,
-            false => entry_names(&String::from_utf8_lossy(&image)),
+        let names = if is_binary {
+            EntryNames::Any
+        } else {
+            entry_names(&String::from_utf8_lossy(&image))
         };
         out.write(state::lock_initialized()?.load_module(names)?)
     }

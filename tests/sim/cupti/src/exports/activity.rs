@@ -82,12 +82,9 @@ cupti_functions! {
             return Err(Code::INVALID_PARAMETER);
         }
         record.exchange(|former| {
-            let at = match former.is_null() {
-                true => 0,
-                false => {
-                    let at = former.offset_from(buffer).ok_or(Code::INVALID_PARAMETER)?;
-                    at + length(buffer, at, valid)?
-                }
+            let at = if former.is_null() { 0 } else {
+                let at = former.offset_from(buffer).ok_or(Code::INVALID_PARAMETER)?;
+                at + length(buffer, at, valid)?
             };
             if at >= valid {
                 return Err(Code::MAX_LIMIT_REACHED);

@@ -27,8 +27,9 @@ cupti_functions! {
 }
 
 fn check_kind(kind: u32) -> Answer {
-    match KINDS.contains(&kind) {
-        true => Ok(()),
-        false => Err(Code::INVALID_PARAMETER),
+    if KINDS.contains(&kind) {
+        Ok(())
+    } else {
+        Err(Code::INVALID_PARAMETER)
     }
 }

@@ -102,10 +102,7 @@ cupti_functions! {
         let now = driver::now()?;
         let decoded = state::lock().sampling.decode(parameters.object, now, room)?;
         counter_data::write(parameters.image, parameters.bytes, &decoded.samples)?;
-        parameters.stop_reason = match decoded.is_full {
-            true => COUNTER_DATA_FULL,
-            false => END_OF_RECORDS,
-        };
+        parameters.stop_reason = if decoded.is_full { COUNTER_DATA_FULL } else { END_OF_RECORDS };
         Ok(())
     }
 
