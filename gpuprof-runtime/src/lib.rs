@@ -26,6 +26,7 @@ pub use gpuprof_report::trace;
 mod clock;
 mod collector;
 mod cupti;
+mod driver;
 mod gpu;
 #[doc(hidden)]
 pub use gpu::bench_support;

@@ -7,9 +7,9 @@ pub use inventory;
 
 #[cfg(gpuprof_test_hooks)]
 pub use crate::clock::drive as drive_clock;
-use crate::gpu::HasStream;
 #[cfg(gpuprof_test_hooks)]
-pub use crate::gpu::replace_functions as replace_driver_functions;
+pub use crate::driver::replace as replace_driver_functions;
+use crate::gpu::HasStream;
 pub use crate::gpu::{
     Carried, CarrierNo, CarrierYes, IsStream, Probe, StreamNo, StreamRef, StreamYes, Streams,
 };

@@ -14,7 +14,7 @@ use super::window::Window;
 use super::window_totals::{LateTotals, WindowTotals};
 use crate::clock;
 use crate::cupti;
-use crate::gpu::{self, Driver};
+use crate::driver::{self, Driver};
 use crate::nvml;
 use crate::os::own_work;
 use crate::settings::{CuptiMode, Mode, Sampling, Settings};
@@ -244,7 +244,7 @@ impl Collector {
     }
 
     fn add_gpu_diagnostics(&self, profile: &mut Profile, limit: Duration) {
-        profile.diagnostics.no_cuda = !gpu::is_initialized();
+        profile.diagnostics.no_cuda = !driver::is_initialized();
         profile.diagnostics.notes.extend(default_stream::note());
         let Some(driver) = Driver::met() else {
             return;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use super::window_totals::{LateTotals, WindowTotals};
-use crate::gpu::Driver;
+use crate::driver::Driver;
 use crate::settings::Settings;
 use crate::stats::late_results::LatePolicy;
 use gpuprof_report::profile::CudaError;

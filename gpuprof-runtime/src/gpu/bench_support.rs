@@ -3,9 +3,9 @@
 use cudarc::driver::CudaEvent;
 use gpuprof_report::profile::Device;
 
-use super::driver::device;
-use super::driver::handles::Event;
-use super::driver::table::Driver;
+use crate::driver::device;
+use crate::driver::handles::Event;
+use crate::driver::table::Driver;
 
 /// Nanoseconds between two events that are complete. cudarc's own function is missing from drivers
 /// before CUDA 12.8.

@@ -4,7 +4,7 @@ use std::thread::{self, ThreadId};
 
 use smallvec::SmallVec;
 
-use crate::gpu::driver::handles::Stream;
+use crate::driver::handles::Stream;
 use crate::gpu::events::span::SpanKey;
 use crate::gpu::events::thread_stream::ThreadStream;
 use crate::gpu::frame_stack::FrameToken;

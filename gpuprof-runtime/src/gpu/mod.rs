@@ -1,7 +1,6 @@
-//! All CUDA: the driver table, streams, events and the resolver.
+//! GPU time: streams, events and the resolver.
 
 pub mod bench_support;
-mod driver;
 mod events;
 mod frame;
 pub(crate) mod frame_stack;
@@ -17,10 +16,6 @@ mod start_events;
 mod stream;
 mod timing;
 
-pub(crate) use driver::initialized::is_initialized;
-pub(crate) use driver::table::Driver;
-#[cfg(gpuprof_test_hooks)]
-pub use driver::table::replace as replace_functions;
 pub(crate) use frame::OpenSpan;
 pub(crate) use gpu_thread::GpuThread;
 pub(crate) use start_events::Place;

@@ -11,8 +11,8 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 
-use crate::gpu::driver::handles::MemPool;
-use crate::gpu::driver::table::{Driver, Failed};
+use crate::driver::handles::MemPool;
+use crate::driver::table::{Driver, Failed};
 use crate::stats::late_results::{LatePolicy, Windowed};
 use gpuprof_report::profile::PoolMemory;
 
@@ -202,7 +202,7 @@ impl Pools {
 impl Driver {
     /// The default pool of a device.
     fn default_mem_pool(&self, device: u32) -> Result<MemPool, Failed> {
-        use crate::gpu::driver::handles::Device;
+        use crate::driver::handles::Device;
 
         let mut pool = MemPool::NULL;
         self.device_get_default_mem_pool(&raw mut pool, Device(device.cast_signed()))?;

@@ -1,6 +1,6 @@
 //! Reads the pool of a call's device at its start and at its end.
 
-use crate::gpu::driver::table::Driver;
+use crate::driver::table::Driver;
 use crate::gpu::frame::OpenSpan;
 use crate::gpu::gpu_thread::GpuThread;
 use crate::gpu::timing::Timing;

@@ -4,7 +4,7 @@
 //! Runs on the program's threads: nothing here waits for the GPU or for the resolver.
 
 use crate::clock;
-use crate::gpu::driver::table::Driver;
+use crate::driver::table::Driver;
 use crate::gpu::events::record;
 use crate::gpu::events::span::SpanEnd;
 use crate::gpu::frame::{OpenSpan, State};

@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 
-use crate::gpu::driver::table::Driver;
+use crate::driver::table::Driver;
 use crate::gpu::events::local_streams::LocalStream;
 use crate::gpu::events::pool::Pair;
 use crate::gpu::events::record::{self, Started};

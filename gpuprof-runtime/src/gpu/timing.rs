@@ -10,8 +10,8 @@ use crossbeam_utils::CachePadded;
 use cudarc::driver::CudaContext;
 use parking_lot::Mutex;
 
-use crate::gpu::driver::handles::Stream;
-use crate::gpu::driver::table::Driver;
+use crate::driver::handles::Stream;
+use crate::driver::table::Driver;
 use crate::gpu::events::local_streams::LocalStream;
 use crate::gpu::events::pool::Context;
 use crate::gpu::events::pools::Contexts;

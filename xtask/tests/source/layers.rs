@@ -18,12 +18,12 @@ const LAYERS: [&[&str]; 6] = [
     &["span"],
     &["collector"],
     &["gpu", "cupti", "stats", "recorder", "nvml"],
-    &["site", "settings", "os", "nvtx", "clock", "sync"],
+    &["driver", "site", "settings", "os", "nvtx", "clock", "sync"],
 ];
 
 /// Where the runtime has unsafe code: each operation has a reason there.
 const UNSAFE: [&str; 8] = [
-    "gpu/driver/",
+    "driver/",
     "gpu/stream",
     "cupti/collect/",
     "nvtx.rs",

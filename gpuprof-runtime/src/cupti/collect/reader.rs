@@ -20,7 +20,7 @@ use super::parse_record::{Parsed, parse};
 use super::pm_sampling::{self, SamplingEvent};
 use super::reader_queue::CALLBACK_EVENTS;
 use super::record::{Activity, ApiEvent, CapturedCall, MemoryRecord, NodeEvent};
-use crate::gpu::Driver;
+use crate::driver::Driver;
 
 /// How often CUPTI is asked for finished records if nobody waits for them. It returns full buffers
 /// by itself, and a flush delays the threads that launch: on an H200, back-to-back launches of 5 µs

@@ -12,7 +12,7 @@ use gpuprof_report::profile::{LaunchLine, REPLACED_FILE, UNKNOWN_FUNCTION};
 use super::frame::{self, Frame};
 use super::symbols::Symbols;
 use crate::cupti::collect::lifecycle;
-use crate::gpu::Driver;
+use crate::driver::Driver;
 use crate::os::modules;
 
 /// The functions at addresses, each looked up once in a process.

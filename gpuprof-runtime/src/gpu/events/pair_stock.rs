@@ -10,7 +10,7 @@
 use crossbeam_utils::CachePadded;
 use parking_lot::Mutex;
 
-use crate::gpu::driver::table::Driver;
+use crate::driver::table::Driver;
 use crate::gpu::events::pool::{Context, NoPair, Pair};
 
 /// Pairs that a thread takes from the pool at once.

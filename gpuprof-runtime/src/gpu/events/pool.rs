@@ -10,9 +10,9 @@ use crossbeam_queue::ArrayQueue;
 use cudarc::driver::CudaContext;
 use parking_lot::Mutex;
 
-use crate::gpu::driver::current_context::within;
-use crate::gpu::driver::handles::{self, Event};
-use crate::gpu::driver::table::{Driver, Failed};
+use crate::driver::current_context::within;
+use crate::driver::handles::{self, Event};
+use crate::driver::table::{Driver, Failed};
 use crate::gpu::events::async_share::AsyncShare;
 use crate::gpu::stream::stream_ref::StreamRef;
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use cudarc::driver::CudaContext;
 use parking_lot::Mutex;
 
-use crate::gpu::driver::table::{Driver, Failed};
+use crate::driver::table::{Driver, Failed};
 use crate::gpu::events::pool::{Context, Life};
 use crate::gpu::stream::stream_ref::StreamRef;
 

@@ -1,9 +1,9 @@
 //! The driver calls around a span: asks whether the stream is being captured, then records the
 //! event.
 
-use crate::gpu::driver::current_context::within;
-use crate::gpu::driver::handles::Event;
-use crate::gpu::driver::table::{Driver, Failed};
+use crate::driver::current_context::within;
+use crate::driver::handles::Event;
+use crate::driver::table::{Driver, Failed};
 use crate::gpu::events::pair_stock::PairStock;
 use crate::gpu::events::pool::{NoPair, Pair};
 use crate::gpu::events::thread_stream::ThreadStream;

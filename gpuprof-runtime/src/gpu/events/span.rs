@@ -1,6 +1,6 @@
 //! What a span tells the resolver when it starts and when it ends.
 
-use crate::gpu::driver::handles::Event;
+use crate::driver::handles::Event;
 use crate::gpu::events::pool::Pair;
 use crate::stats::adaptive_sampling::CallCosts;
 use crate::stats::ended_call::StatedWork;

@@ -14,7 +14,7 @@ use crossbeam_utils::CachePadded;
 use cudarc::driver::CudaContext;
 use parking_lot::Mutex;
 
-use crate::gpu::driver::handles::Stream;
+use crate::driver::handles::Stream;
 use crate::gpu::events::pair_stock::ReturnedPairs;
 use crate::gpu::events::pool::{Context, Pair};
 use crate::gpu::events::span::{SpanEnd, SpanKey, Step};

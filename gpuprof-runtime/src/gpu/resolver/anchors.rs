@@ -9,9 +9,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::clock;
-use crate::gpu::driver::current_context::within;
-use crate::gpu::driver::handles::Stream;
-use crate::gpu::driver::table::{Driver, Failed};
+use crate::driver::current_context::within;
+use crate::driver::handles::Stream;
+use crate::driver::table::{Driver, Failed};
 use crate::gpu::events::pool::{Context, Pair};
 use crate::gpu::resolver::event_times::HeldPair;
 use crate::gpu::stream::context_guard::Kept;

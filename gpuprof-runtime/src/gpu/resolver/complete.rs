@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use smallvec::{SmallVec, smallvec};
 
 use crate::clock;
-use crate::gpu::driver::table::{Driver, Failed};
+use crate::driver::table::{Driver, Failed};
 use crate::gpu::events::pool::Context;
 use crate::gpu::events::span::{SpanEnd, SpanKey, SpanStart};
 use crate::gpu::events::thread_stream::ThreadStream;

@@ -12,9 +12,9 @@ use crossbeam_queue::SegQueue;
 use cudarc::driver::CudaContext;
 
 use crate::clock;
-use crate::gpu::driver::current_context::within;
-use crate::gpu::driver::handles::Stream;
-use crate::gpu::driver::table::{Driver, Failed};
+use crate::driver::current_context::within;
+use crate::driver::handles::Stream;
+use crate::driver::table::{Driver, Failed};
 use crate::gpu::events::pool::{Context, Pair};
 
 /// Pairs recorded one after the other.

@@ -4,9 +4,9 @@ use std::cell::OnceCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use crate::gpu::driver::current_context::within;
-use crate::gpu::driver::handles::Event;
-use crate::gpu::driver::table::{CONTEXT_IS_DESTROYED, Driver, Failed};
+use crate::driver::current_context::within;
+use crate::driver::handles::Event;
+use crate::driver::table::{CONTEXT_IS_DESTROYED, Driver, Failed};
 use crate::gpu::events::pool::Pair;
 use crate::gpu::events::thread_stream::ThreadStream;
 

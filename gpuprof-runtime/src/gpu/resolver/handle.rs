@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::gpu::driver::table::Driver;
+use crate::driver::table::Driver;
 use crate::gpu::events::thread_stream::ThreadStream;
 use crate::gpu::resolver;
 use crate::gpu::timing::Timing;

@@ -1,7 +1,7 @@
 //! What the GPU has passed of what has come to the resolver from the threads of one stream.
 
-use crate::gpu::driver::handles::Event;
-use crate::gpu::driver::table::{Driver, Failed, NOT_READY};
+use crate::driver::handles::Event;
+use crate::driver::table::{Driver, Failed, NOT_READY};
 use crate::gpu::events::span::Step;
 use crate::gpu::resolver::event_times;
 use crate::gpu::resolver::source::{EndElsewhere, Source};

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use crate::gpu::driver::table::Driver;
+use crate::driver::table::Driver;
 use crate::gpu::resolver::event_times::{self, EndedPair, HeldPair};
 use crate::gpu::timing::Timing;
 use crate::stats::busy_union::SpanPlace;

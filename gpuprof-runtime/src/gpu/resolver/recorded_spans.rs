@@ -5,7 +5,7 @@ use std::thread::ThreadId;
 
 use rustc_hash::FxHashMap;
 
-use crate::gpu::driver::handles::Stream;
+use crate::driver::handles::Stream;
 use crate::gpu::events::pool::Life;
 use crate::gpu::events::span::SpanStart;
 use crate::gpu::events::thread_stream::ThreadStream;

@@ -13,9 +13,9 @@ use std::time::Duration;
 use rustc_hash::FxHashMap;
 
 use crate::clock;
-use crate::gpu::driver::device;
-use crate::gpu::driver::handles::Stream;
-use crate::gpu::driver::table::Driver;
+use crate::driver::device;
+use crate::driver::handles::Stream;
+use crate::driver::table::Driver;
 use crate::gpu::events::pool::Context;
 use crate::gpu::resolver::anchors::Anchors;
 use crate::gpu::resolver::complete::{OpenCalls, Shared};

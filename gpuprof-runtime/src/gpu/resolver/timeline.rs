@@ -8,9 +8,9 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use crate::gpu::driver::current_context::within;
-use crate::gpu::driver::handles::{self, Event};
-use crate::gpu::driver::table::{Driver, Failed, NOT_READY};
+use crate::driver::current_context::within;
+use crate::driver::handles::{self, Event};
+use crate::driver::table::{Driver, Failed, NOT_READY};
 use crate::gpu::events::pool::Pair;
 use crate::gpu::events::span::{SpanEnd, SpanKey, SpanStart, Step};
 use crate::gpu::events::thread_stream::StepElsewhere;

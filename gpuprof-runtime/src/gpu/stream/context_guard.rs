@@ -9,9 +9,9 @@ use std::sync::Arc;
 
 use cudarc::driver::{CudaContext, CudaStream};
 
-use crate::gpu::driver::current_context::put_back;
-use crate::gpu::driver::handles;
-use crate::gpu::driver::table::Driver;
+use crate::driver::current_context::put_back;
+use crate::driver::handles;
+use crate::driver::table::Driver;
 
 /// What cudarc needs a context for when it drops it.
 pub(in crate::gpu) trait InContext {

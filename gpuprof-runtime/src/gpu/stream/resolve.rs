@@ -4,8 +4,8 @@
 use std::sync::{Arc, Weak};
 
 use crate::cupti::pm_sampling;
-use crate::gpu::driver::handles;
-use crate::gpu::driver::table::{Driver, Failed};
+use crate::driver::handles;
+use crate::driver::table::{Driver, Failed};
 use crate::gpu::events::pool::{Context, Life};
 use crate::gpu::events::thread_stream::ThreadStream;
 use crate::gpu::frame::OpenSpan;

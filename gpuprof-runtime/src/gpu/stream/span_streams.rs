@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use crate::gpu::driver::handles::Event;
+use crate::driver::handles::Event;
 use crate::gpu::events::span::SpanKey;
 use crate::gpu::events::thread_stream::ThreadStream;
 use crate::gpu::stream::hold::Hold;

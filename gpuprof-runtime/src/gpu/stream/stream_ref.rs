@@ -13,7 +13,7 @@ use std::sync::{Arc, MutexGuard, RwLockReadGuard, RwLockWriteGuard};
 
 use cudarc::driver::{CudaContext, CudaSlice, CudaStream, CudaView, CudaViewMut, DeviceSlice};
 
-use crate::gpu::driver::handles;
+use crate::driver::handles;
 
 /// A CUDA stream, borrowed or owned, that a span is to be timed on.
 ///

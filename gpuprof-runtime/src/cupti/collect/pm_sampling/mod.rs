@@ -29,7 +29,7 @@ use self::samplers::Samplers;
 use self::unavailable::Unavailable;
 use super::library::CuptiLibrary;
 use super::lifecycle;
-use crate::gpu::Driver;
+use crate::driver::Driver;
 use crate::os::thread_signals;
 
 /// How often the devices' samples are decoded: there is room for those of twice this time.

@@ -1,7 +1,7 @@
 //! The division of a stream's time, span by span.
 
 use super::{Closed, OpenSpans};
-use crate::gpu::driver::handles::Event;
+use crate::driver::handles::Event;
 use crate::gpu::events::pool::Pair;
 use crate::gpu::events::span::{SpanKey, SpanStart};
 use crate::stats::path_ids::ROOT;

@@ -2,10 +2,8 @@
 
 use std::ffi::{CStr, c_int, c_uint};
 
-use crate::gpu::driver::handles::{Context, Device, Event, Stream};
-use crate::gpu::driver::table::{
-    CAPTURE_IMPLICIT, CONTEXT_IS_DESTROYED, Driver, Failed, NOT_READY,
-};
+use crate::driver::handles::{Context, Device, Event, Stream};
+use crate::driver::table::{CAPTURE_IMPLICIT, CONTEXT_IS_DESTROYED, Driver, Failed, NOT_READY};
 
 /// `CU_STREAM_CAPTURE_MODE_RELAXED`.
 const MODE_RELAXED: c_int = 2;

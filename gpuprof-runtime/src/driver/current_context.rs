@@ -1,7 +1,7 @@
 //! Calls in a context that need not be the thread's current one.
 
-use crate::gpu::driver::handles::Context;
-use crate::gpu::driver::table::{Driver, Failed};
+use crate::driver::handles::Context;
+use crate::driver::table::{Driver, Failed};
 
 /// Runs `f` with `context` current, pushed and popped again where it is not: the thread's own
 /// choice stays as it is. `Err`: it could not be made current, so `f` did not run; in another
@@ -40,7 +40,7 @@ fn within_another<R>(
 /// After a pop that failed: makes what was current before current again. Such a pop may have worked
 /// all the same.
 #[cold]
-pub(in crate::gpu) fn put_back(driver: &Driver, pushed: Context, before: Result<Context, Failed>) {
+pub(crate) fn put_back(driver: &Driver, pushed: Context, before: Result<Context, Failed>) {
     if driver.current().is_ok_and(|current| current != pushed) {
         return;
     }

@@ -1,25 +1,25 @@
 //! The properties of a device.
 
 use super::peaks::{self, Chip};
-use crate::gpu::driver::handles;
-use crate::gpu::driver::table::{Driver, Failed};
+use crate::driver::handles;
+use crate::driver::table::{Driver, Failed};
 use gpuprof_report::profile::Device;
 
 /// `CUdevice_attribute` values (CUDA driver API, "Data types").
 mod attribute {
-    pub(in crate::gpu) const CLOCK_RATE_KHZ: i32 = 13;
-    pub(in crate::gpu) const MULTIPROCESSOR_COUNT: i32 = 16;
-    pub(in crate::gpu) const MEMORY_CLOCK_RATE_KHZ: i32 = 36;
-    pub(in crate::gpu) const MEMORY_BUS_WIDTH_BITS: i32 = 37;
-    pub(in crate::gpu) const CAPABILITY_MAJOR: i32 = 75;
-    pub(in crate::gpu) const CAPABILITY_MINOR: i32 = 76;
-    pub(in crate::gpu) const SINGLE_TO_DOUBLE_RATIO: i32 = 87;
-    pub(in crate::gpu) const L2_BYTES: i32 = 38;
-    pub(in crate::gpu) const THREADS_PER_SM: i32 = 39;
-    pub(in crate::gpu) const SHARED_BYTES_PER_SM: i32 = 81;
-    pub(in crate::gpu) const REGISTERS_PER_SM: i32 = 82;
-    pub(in crate::gpu) const BLOCKS_PER_SM: i32 = 106;
-    pub(in crate::gpu) const RESERVED_SHARED_BYTES_PER_BLOCK: i32 = 111;
+    pub(crate) const CLOCK_RATE_KHZ: i32 = 13;
+    pub(crate) const MULTIPROCESSOR_COUNT: i32 = 16;
+    pub(crate) const MEMORY_CLOCK_RATE_KHZ: i32 = 36;
+    pub(crate) const MEMORY_BUS_WIDTH_BITS: i32 = 37;
+    pub(crate) const CAPABILITY_MAJOR: i32 = 75;
+    pub(crate) const CAPABILITY_MINOR: i32 = 76;
+    pub(crate) const SINGLE_TO_DOUBLE_RATIO: i32 = 87;
+    pub(crate) const L2_BYTES: i32 = 38;
+    pub(crate) const THREADS_PER_SM: i32 = 39;
+    pub(crate) const SHARED_BYTES_PER_SM: i32 = 81;
+    pub(crate) const REGISTERS_PER_SM: i32 = 82;
+    pub(crate) const BLOCKS_PER_SM: i32 = 106;
+    pub(crate) const RESERVED_SHARED_BYTES_PER_BLOCK: i32 = 111;
 }
 
 /// Everything a report says about one device. What the driver does not tell stays empty.

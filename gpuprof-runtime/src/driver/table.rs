@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, Ordering::Relaxed};
 use libloading::os::unix::{Library, RTLD_LAZY, RTLD_LOCAL, Symbol};
 use parking_lot::Mutex;
 
-use crate::gpu::driver::handles::{Context, Device, Event, MemPool, Stream};
+use crate::driver::handles::{Context, Device, Event, MemPool, Stream};
 
 /// `CUresult`: 0 is success.
 type Status = c_int;
@@ -23,13 +23,13 @@ const SUCCESS: Status = 0;
 const DEINITIALIZED: Status = 4;
 /// `CUDA_ERROR_STREAM_CAPTURE_IMPLICIT`: asked about the null stream while a blocking stream is
 /// being captured.
-pub(in crate::gpu) const CAPTURE_IMPLICIT: Status = 906;
+pub(crate) const CAPTURE_IMPLICIT: Status = 906;
 /// Asks for the number of a context, and so whether it lives.
 const GET_ID: &str = "cuCtxGetId";
 /// `CUDA_ERROR_CONTEXT_IS_DESTROYED`.
-pub(in crate::gpu) const CONTEXT_IS_DESTROYED: Status = 709;
+pub(crate) const CONTEXT_IS_DESTROYED: Status = 709;
 /// `CUDA_ERROR_NOT_READY`.
-pub(in crate::gpu) const NOT_READY: Status = 600;
+pub(crate) const NOT_READY: Status = 600;
 
 /// A failed driver call: its `CUresult`. It is already counted when anyone sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,7 +110,7 @@ macro_rules! driver_table {
 
             $(
                 #[inline]
-                pub(in crate::gpu) fn $field(&self, $($arg: $ty),*) -> Result<(), Failed> {
+                pub(crate) fn $field(&self, $($arg: $ty),*) -> Result<(), Failed> {
                     const NAME: &str = [$($symbol),+][0];
                     let Some(function) = self.$field else { return Err(self.miss(NAME)) };
                     // SAFETY: the public methods of this type state what they need for the call to
@@ -302,12 +302,12 @@ impl Driver {
     /// Whether a stream's context must be current also for calls that name the stream. An H200
     /// (driver 580) does not need that, and the documentation does not say.
     #[inline]
-    pub(in crate::gpu) fn needs_current_context(&self) -> bool {
+    pub(crate) fn needs_current_context(&self) -> bool {
         self.needs_current.load(Relaxed)
     }
 
     #[cold]
-    pub(in crate::gpu) fn note_needs_current_context(&self) {
+    pub(crate) fn note_needs_current_context(&self) {
         self.needs_current.store(true, Relaxed);
     }
 
@@ -345,7 +345,7 @@ impl Driver {
 
     /// Counts that a context has ended before what was to be read there.
     #[cold]
-    pub(in crate::gpu) fn count_ended_context(&self) {
+    pub(crate) fn count_ended_context(&self) {
         self.count(GET_ID, CONTEXT_IS_DESTROYED);
     }
 
@@ -387,7 +387,7 @@ impl Driver {
         self.met.lock().retain(lasts);
     }
 
-    pub(in crate::gpu) fn error_name(&self, code: Status) -> String {
+    pub(crate) fn error_name(&self, code: Status) -> String {
         let mut name = std::ptr::null();
         if self.get_error_name(code, &raw mut name).is_err() || name.is_null() {
             return format!("CUresult {code}");

@@ -2,7 +2,7 @@
 
 use std::ffi::c_int;
 
-use crate::gpu::driver::table::{Driver, find, loaded_library};
+use crate::driver::table::{Driver, find, loaded_library};
 
 /// `CUDA_ERROR_NOT_INITIALIZED`: `cuInit` has not been called.
 const NOT_INITIALIZED: c_int = 3;
