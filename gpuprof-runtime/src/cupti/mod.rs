@@ -1,11 +1,9 @@
 //! CUPTI: which kernels, copies, memsets and CUDA calls each profiled function caused.
 //!
 //! `collect` turns what CUPTI reports into records, `attribution` turns records into a profile,
-//! `launch_lines` finds the source lines of launches, and `call_stack` says which profiled call a
-//! thread is in.
+//! and `launch_lines` finds the source lines of launches.
 
 mod attribution;
-pub(crate) mod call_stack;
 mod collect;
 mod launch_lines;
 

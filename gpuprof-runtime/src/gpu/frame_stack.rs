@@ -2,8 +2,8 @@
 
 use std::num::NonZeroU64;
 
-use crate::cupti::call_stack::{self, ProfiledCall, ReservedIds};
 use crate::site::Site;
+use crate::stats::profiled_call::{self, ProfiledCall, ReservedIds};
 
 /// Identifies a frame on the thread that pushed it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,7 +82,7 @@ impl<G> FrameStack<G> {
         self.next = self.next.saturating_add(1);
         self.on_gpu += usize::from(frame.gpu.is_some());
         if let Some(call) = frame.call {
-            call_stack::set_innermost(Some(call));
+            profiled_call::set_innermost(Some(call));
         }
         self.frames.push((token, frame));
         token
@@ -98,7 +98,7 @@ impl<G> FrameStack<G> {
         };
         self.on_gpu = self.on_gpu.saturating_sub(usize::from(frame.gpu.is_some()));
         if frame.call.is_some() {
-            call_stack::set_innermost(self.calls().next());
+            profiled_call::set_innermost(self.calls().next());
         }
         Some(frame)
     }
@@ -123,7 +123,7 @@ impl<G> FrameStack<G> {
 #[cfg(test)]
 mod tests {
     use super::{Frame, FrameStack};
-    use crate::cupti::call_stack::{ProfiledCall, innermost};
+    use crate::stats::profiled_call::{ProfiledCall, innermost};
 
     fn frame(gpu: Option<u32>) -> Frame<u32> {
         Frame { gpu, call: None }

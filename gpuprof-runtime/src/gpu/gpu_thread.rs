@@ -4,7 +4,6 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::thread::{self, ThreadId};
 
 use crate::clock;
-use crate::cupti::call_stack::{ProfiledCall, ReservedIds};
 use crate::gpu::events::local_streams::LocalStreams;
 use crate::gpu::events::span::SpanKey;
 use crate::gpu::events::thread_stream::ThreadStream;
@@ -14,6 +13,7 @@ use crate::gpu::recent_costs::RecentCosts;
 use crate::gpu::stream::call_streams::CallStreams;
 use crate::os::random;
 use crate::site::Site;
+use crate::stats::profiled_call::{ProfiledCall, ReservedIds};
 use crate::stats::sampling_decisions::{CallRate, Decision};
 use crate::stats::thread_counters::ThreadCounters;
 
@@ -152,7 +152,7 @@ impl GpuThread {
         }
     }
 
-    /// A call of `site` on `path` that CUPTI's records can be attributed to. `None`: CUPTI is off.
+    /// A call of `site` on `path` that CUPTI's records can be attributed to.
     pub(crate) fn begin_call(&mut self, site: &Site, path: u32) -> Option<ProfiledCall> {
         self.frames.begin_call(site, path, &mut self.ids)
     }

@@ -19,7 +19,7 @@ pub(crate) mod time_line;
 use std::marker::PhantomData;
 
 use self::call_timer::{CallTimer, More};
-use self::recording::{begin_gpu_timing, count_dropped, measure_overhead};
+use self::recording::{begin_gpu_timing, begin_profiled_call, count_dropped, measure_overhead};
 use self::thread_state::{ThreadState, with_thread};
 use crate::clock;
 use crate::collector::{self, collector};
@@ -206,7 +206,7 @@ impl ActiveSpan {
             }
             let correlates = site.flags().contains(SiteFlags::CORRELATE);
             let profiled = correlates
-                .then(|| gpu.begin_call(site, call.node.path))
+                .then(|| begin_profiled_call(gpu, site, call.node.path))
                 .flatten();
             let is_needed = open.is_some() || profiled.is_some();
             is_needed.then(|| gpu.push(open, profiled))

@@ -6,13 +6,14 @@ use std::sync::atomic::Ordering::Relaxed;
 use super::thread_state::{NodeError, ThreadState};
 use crate::clock;
 use crate::collector::{self, collector};
-use crate::cupti::call_stack::EndedCall;
+use crate::cupti;
 use crate::gpu::frame_stack::Frame;
 use crate::gpu::{CallStreams, GpuThread, OpenSpan, Place, Timing};
 use crate::os::own_work::OwnWork;
 use crate::site::Site;
 use crate::stats::ended_call::{CallRecord, GpuOutcome, StatedWork};
 use crate::stats::path_counters::PathCounters;
+use crate::stats::profiled_call::{EndedCall, ProfiledCall};
 use crate::stats::sampling_decisions::CallRate;
 
 /// Counts a call that cannot be recorded.
@@ -33,6 +34,18 @@ pub(super) fn valid_work(thread: &ThreadState, work: &StatedWork) -> StatedWork 
         thread.count(|counters| &counters.invalid_amounts, 1);
     }
     valid
+}
+
+/// A call that CUPTI's records can be attributed to. `None` if CUPTI does not run in this process, as
+/// in a forked child, where nobody takes ended calls off the queue.
+pub(super) fn begin_profiled_call(
+    gpu: &mut GpuThread,
+    site: &Site,
+    path: u32,
+) -> Option<ProfiledCall> {
+    cupti::is_running()
+        .then(|| gpu.begin_call(site, path))
+        .flatten()
 }
 
 /// Runs `f` on the thread's GPU state and counts the time since `before` as overhead. Returns the

@@ -29,6 +29,7 @@ mod path_estimate;
 pub(crate) mod path_ids;
 mod path_sampling;
 pub(crate) mod profile_inputs;
+pub(crate) mod profiled_call;
 mod replayed_nodes;
 pub(crate) mod sampling_allowance;
 #[cfg(test)]

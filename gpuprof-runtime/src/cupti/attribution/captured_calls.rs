@@ -7,7 +7,8 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::limits::MAX_CAPTURED_CALLS;
-use crate::cupti::collect::record::{CallPosition, CapturedCall};
+use crate::cupti::collect::record::CapturedCall;
+use crate::stats::profiled_call::CallPosition;
 
 /// Limit of enclosing calls that are followed: deeper recursions end here.
 const MAX_DEPTH: usize = 256;

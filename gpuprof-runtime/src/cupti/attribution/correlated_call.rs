@@ -6,8 +6,9 @@ use super::activity_path::LaunchCall;
 use super::replays::Replay;
 use super::row_keys::KernelKey;
 use crate::cupti::collect::callback_ids::Purpose;
-use crate::cupti::collect::record::{ApiEvent, CallPosition};
+use crate::cupti::collect::record::ApiEvent;
 use crate::cupti::collect::stack_table::StackId;
+use crate::stats::profiled_call::CallPosition;
 
 /// What is known about one CUDA call that has returned.
 #[derive(Clone, Debug)]

@@ -22,10 +22,10 @@ use super::sampled_devices::SampledDevices;
 use super::symbol_table::SymbolTable;
 use super::window_history::{RecordedWindows, WindowHistory, site_of_call};
 use super::window_tables::WindowTables;
-use crate::cupti::call_stack::EndedCall;
 use crate::cupti::collect::record::{Activity, ApiEvent, CapturedCall, NodeEvent};
 use crate::recorder::Recorder;
 use crate::stats::late_results::LatePolicy;
+use crate::stats::profiled_call::EndedCall;
 
 #[derive(Debug, Default)]
 pub(crate) struct Correlator {

@@ -6,7 +6,8 @@ use super::correlated_call::{CorrelatedCall, GraphLaunch};
 use super::limits::{MAX_COUNTED_REPLAYS, MAX_REPLAY_SIZE};
 use super::node_owners::{NodeOwner, NodeOwners};
 use super::window_tables::WindowTables;
-use crate::cupti::collect::record::{Activity, CallPosition, CapturedCall, NodeEvent};
+use crate::cupti::collect::record::{Activity, CapturedCall, NodeEvent};
+use crate::stats::profiled_call::CallPosition;
 
 #[derive(Debug, Default)]
 pub(crate) struct GraphReplays {

@@ -8,8 +8,9 @@ use std::collections::VecDeque;
 use rustc_hash::FxHashMap;
 
 use super::limits::{MAX_FORMER_OWNERS, MAX_NODES};
-use crate::cupti::collect::record::{CallPosition, NodeEvent};
+use crate::cupti::collect::record::NodeEvent;
 use crate::cupti::collect::stack_table::StackId;
+use crate::stats::profiled_call::CallPosition;
 
 /// The profiled call that captured a node, and where it did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 
 use super::call_activity::{ActivityInterval, CallActivity};
 use super::limits::{MAX_AWAITED_CALLS, MAX_ENDED_CALLS, MAX_RUNNING_CALLS, MAX_TOTAL_INTERVALS};
-use crate::cupti::call_stack::EndedCall;
+use crate::stats::profiled_call::EndedCall;
 
 /// A call that was closed, and its activities in the window it ended in.
 pub(crate) struct ClosedCall {

@@ -137,7 +137,7 @@ impl Replay {
 #[cfg(test)]
 mod tests {
     use super::{ActivityInterval, CaptureChain, Replay, ReplayKey};
-    use crate::cupti::collect::record::CallPosition;
+    use crate::stats::profiled_call::CallPosition;
 
     fn interval(start: u64, end: u64) -> ActivityInterval {
         ActivityInterval {

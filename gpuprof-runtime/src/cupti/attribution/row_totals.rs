@@ -9,8 +9,8 @@ use smallvec::SmallVec;
 
 use super::launch_totals::StackTotals;
 use super::sample_sums::RowSamples;
-use crate::cupti::call_stack::EndedCall;
 use crate::stats::durations::Durations;
+use crate::stats::profiled_call::EndedCall;
 use gpuprof_report::profile::DurationStats;
 use gpuprof_report::sparse_histogram::SparseHistogram;
 

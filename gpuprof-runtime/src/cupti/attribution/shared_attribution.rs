@@ -15,16 +15,15 @@ use super::live_memory::LiveMemorySummary;
 use super::recorded_activities::RecordedNames;
 use super::symbol_table::SymbolTable;
 use super::window_tables::WindowTables;
-use crate::cupti::call_stack::EndedCall;
 use crate::cupti::collect::pm_sampling::SamplingEvent;
 use crate::cupti::collect::reader::Sink;
 use crate::cupti::collect::reader_queue::BoundedQueue;
-use crate::cupti::collect::record::{
-    Activity, ApiEvent, CallPosition, CapturedCall, MemoryRecord, NodeEvent,
-};
+use crate::cupti::collect::record::{Activity, ApiEvent, CapturedCall, MemoryRecord, NodeEvent};
 use crate::cupti::collect::{graph_nodes, lifecycle};
 use crate::recorder::Recorder;
 use crate::stats::late_results::LatePolicy;
+use crate::stats::profiled_call::CallPosition;
+use crate::stats::profiled_call::EndedCall;
 
 /// How long a thread of the program waits for the reader, which holds the lock for milliseconds at
 /// most. In a forked child the lock may be held forever.
@@ -184,8 +183,8 @@ mod tests {
     use std::time::Duration;
 
     use super::{Attribution, LatePolicy};
-    use crate::cupti::call_stack::EndedCall;
     use crate::cupti::collect::reader_queue::CAPACITY;
+    use crate::stats::profiled_call::EndedCall;
 
     fn ended(id: u64) -> EndedCall {
         EndedCall {

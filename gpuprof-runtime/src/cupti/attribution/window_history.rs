@@ -8,9 +8,9 @@ use super::limits::MAX_WINDOW_CHANGES;
 use super::open_calls::{Added, ClosedCall, OpenCalls};
 use super::row_keys::KernelKey;
 use super::window_tables::WindowTables;
-use crate::cupti::call_stack::{EndedCall, site_of};
 use crate::cupti::collect::record::Activity;
 use crate::stats::late_results::{LatePolicy, Windowed};
+use crate::stats::profiled_call::{EndedCall, site_of};
 
 /// Which window was open when.
 #[derive(Debug, Default)]

@@ -23,10 +23,10 @@ use super::row_totals::{
     merge_kernel,
 };
 use super::sample_sums::RowSamples;
-use crate::cupti::call_stack::EndedCall;
 use crate::cupti::collect::record::{
     ActivitySpan, ApiFunction, ApiRecord, CopyKind, CopyRecord, KernelRecord, MemorySpace,
 };
+use crate::stats::profiled_call::EndedCall;
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct WindowTables {

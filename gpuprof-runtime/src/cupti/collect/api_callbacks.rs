@@ -23,8 +23,8 @@ use super::reader_queue::CALLBACK_EVENTS;
 use super::record::ApiFunction;
 use super::stack_table::StackId;
 use super::{call_rings, lifecycle};
-use crate::cupti::call_stack;
 use crate::os;
+use crate::stats::profiled_call;
 
 thread_local! {
     /// Without a destructor, so that calls made while the thread ends are recorded too.
@@ -157,7 +157,7 @@ fn leave(open: &mut ApiCallStack, function: ApiFunction, data: &CallbackData) {
         end,
         correlation: call.correlation,
         failed: status.is_some_and(|status| *status != 0),
-        call: call_stack::innermost(),
+        call: profiled_call::innermost(),
         stack: call.stack,
     };
     // A call inside another may have its correlation id and must come before it. What a graph

@@ -104,7 +104,8 @@ mod tests {
     use crate::cupti::collect::callback_clock::Stamp;
     use crate::cupti::collect::callback_events::ReturnedCall;
     use crate::cupti::collect::reader_queue::BoundedQueue;
-    use crate::cupti::collect::record::{ApiFunction, CallPosition};
+    use crate::cupti::collect::record::ApiFunction;
+    use crate::stats::profiled_call::CallPosition;
 
     fn call(correlation: u32) -> ReturnedCall {
         ReturnedCall {

@@ -1,8 +1,9 @@
 //! What the callbacks report to the reader.
 
 use super::callback_clock::{CallbackClock, Stamp};
-use super::record::{ApiEvent, ApiFunction, ApiRecord, CallPosition, CapturedCall, NodeEvent};
+use super::record::{ApiEvent, ApiFunction, ApiRecord, CapturedCall, NodeEvent};
 use super::stack_table::StackId;
+use crate::stats::profiled_call::CallPosition;
 
 /// What is reported on the program's threads, in the order in which it happened there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -22,7 +22,7 @@ use super::callback_events::CallbackEvent;
 use super::lifecycle;
 use super::reader_queue::{BoundedQueue, CALLBACK_EVENTS};
 use super::record::{CapturedCall, NodeEvent};
-use crate::cupti::call_stack;
+use crate::stats::profiled_call;
 
 type Queue = BoundedQueue<CallbackEvent>;
 
@@ -87,7 +87,7 @@ fn on_node(queue: &Queue, cbid: u32, node: u64, original: u64, executable: usize
 }
 
 fn create(queue: &Queue, node: u64) {
-    let by = call_stack::innermost();
+    let by = profiled_call::innermost();
     let _ = LATEST_CREATOR.try_with(|latest| latest.set(latest.get().max(by.id)));
     let stack = api_callbacks::innermost_stack();
     queue.push(CallbackEvent::Node(NodeEvent::Created { node, by, stack }));
@@ -117,7 +117,7 @@ fn number(node: GraphNode) -> Option<u64> {
 mod tests {
     use super::{CallbackEvent, NodeEvent, Queue, node_callback, on_node};
     use crate::cupti::collect::reader_queue::CAPACITY;
-    use crate::cupti::collect::record::CallPosition;
+    use crate::stats::profiled_call::CallPosition;
 
     fn events(queue: &Queue) -> Vec<NodeEvent> {
         let mut events = Vec::new();

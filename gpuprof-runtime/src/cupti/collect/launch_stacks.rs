@@ -14,8 +14,8 @@ use super::record::ApiFunction;
 use super::stack_sampling::{SampledCall, StackSampling};
 use super::stack_table::{MAX_FRAMES, STACKS, StackId};
 use crate::clock;
-use crate::cupti::call_stack;
 use crate::os::random;
+use crate::stats::profiled_call;
 use crate::stats::window_epoch;
 
 /// Whether the open window asks for stacks.
@@ -44,7 +44,7 @@ pub(super) fn sample(function: ApiFunction, symbol_name: *const c_void) -> Optio
     };
     let call = SampledCall {
         symbol,
-        path: call_stack::innermost().path,
+        path: profiled_call::innermost().path,
         cbid: function.cbid,
     };
     // Fails if the thread is ending.

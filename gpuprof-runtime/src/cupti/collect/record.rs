@@ -5,6 +5,7 @@
 
 use super::kernel_symbol::KernelSymbol;
 use super::stack_table::StackId;
+use crate::stats::profiled_call::CallPosition;
 use gpuprof_report::profile::MemoryKind;
 
 /// A kernel, copy or memset that ran on the GPU.
@@ -102,14 +103,6 @@ pub(crate) enum CopyKind {
     PtoP,
     Memset,
     Unknown,
-}
-
-/// A call of a profiled function, by its id and its call path.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct CallPosition {
-    /// 0 for none.
-    pub(crate) id: u64,
-    pub(crate) path: u32,
 }
 
 /// A CUDA call, and the profiled call that it was made in.

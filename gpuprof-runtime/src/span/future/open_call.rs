@@ -2,7 +2,6 @@
 
 use crate::clock;
 use crate::collector::collector;
-use crate::cupti::call_stack::ProfiledCall;
 use crate::gpu::frame_stack::Frame;
 use crate::gpu::{self, CallStreams};
 use crate::os::own_work::OwnWork;
@@ -11,12 +10,14 @@ use crate::site::Site;
 use crate::site::labels::LabelNumber;
 use crate::span::call_in_progress::CallInProgress;
 use crate::span::recording::{
-    begin_gpu_timing, count_dropped, measure_overhead, record_with_frame, valid_work,
+    begin_gpu_timing, begin_profiled_call, count_dropped, measure_overhead, record_with_frame,
+    valid_work,
 };
 use crate::span::thread_state::{NodeError, ThreadState, with_thread};
 use crate::span::time_line::EndedSpan;
 use crate::stats::ended_call::{CallRecord, GpuOutcome, StatedWork, UntimedReason};
 use crate::stats::path_counters::PathCounters;
+use crate::stats::profiled_call::ProfiledCall;
 
 #[derive(Debug)]
 pub(super) struct MeasuredCall {
@@ -140,7 +141,7 @@ pub(super) fn open(
         }
         let begin_call = || {
             thread
-                .with_gpu(|gpu| gpu.begin_call(site, node.path))
+                .with_gpu(|gpu| begin_profiled_call(gpu, site, node.path))
                 .flatten()
         };
         let started = clock::now();

@@ -4,10 +4,11 @@ use crate::cupti::attribution::limits::{
 };
 use crate::cupti::collect::callback_ids::DRIVER_LAUNCH;
 use crate::cupti::collect::record::{
-    Activity, ActivitySpan, ApiFunction, ApiRecord, CallPosition, CopyKind, CopyRecord,
-    MemoryOperation, MemoryRecord, MemorySpace,
+    Activity, ActivitySpan, ApiFunction, ApiRecord, CopyKind, CopyRecord, MemoryOperation,
+    MemoryRecord, MemorySpace,
 };
 use crate::stats::late_results::LatePolicy;
+use crate::stats::profiled_call::CallPosition;
 use gpuprof_report::profile::MemoryKind;
 
 const MANY: u32 = 300_000;

@@ -1,16 +1,14 @@
 //! Calls of profiled functions as CUPTI's records are attributed to them: by id.
 //!
-//! The open calls of a thread are frames of its [`FrameStack`](crate::gpu::frame_stack). Only the
-//! id of the innermost one is stored here, for the CUDA calls that the thread makes.
+//! The open calls of a thread are frames of its stack in `gpu`. Only the id of the innermost one is
+//! stored here, for the CUDA calls that the thread makes.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use crate::cupti::collect::lifecycle;
-use crate::cupti::collect::record::CallPosition;
+use super::ended_call::GpuOutcome;
+use super::path_ids::ROOT;
 use crate::site::Site;
-use crate::stats::ended_call::GpuOutcome;
-use crate::stats::path_ids::ROOT;
 
 /// The low bits of a call's id are its site's, so that records of a running call find its function.
 const SITE_BITS: u32 = 20;
@@ -25,6 +23,14 @@ thread_local! {
     /// The innermost open call. Not in the frame stack, because CUPTI calls back while that is
     /// borrowed.
     static INNERMOST: Cell<CallPosition> = const { Cell::new(CallPosition { id: 0, path: ROOT }) };
+}
+
+/// A call of a profiled function, by its id and its call path.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct CallPosition {
+    /// 0 for none.
+    pub(crate) id: u64,
+    pub(crate) path: u32,
 }
 
 /// A profiled call that has not ended.
@@ -51,9 +57,9 @@ pub(crate) struct EndedCall {
     pub(crate) is_outermost: bool,
     /// Its event pair was submitted.
     pub(crate) is_timed: bool,
-    /// Its stream was being captured: what it launched did not run.
     /// Sampling left it out.
     pub(crate) is_left_out: bool,
+    /// Its stream was being captured: what it launched did not run.
     pub(crate) is_captured: bool,
     pub(crate) cpu_ticks: u64,
     /// The site's first call in the process.
@@ -104,18 +110,13 @@ pub(crate) fn site_of(call: u64) -> u32 {
 
 impl ProfiledCall {
     /// Begins a call of `site` on `path` inside the open calls `enclosing`, of which the innermost
-    /// comes first. `None` if CUPTI does not run in this process, or the program has more than a
-    /// million sites.
+    /// comes first. `None` if the program has more than a million sites.
     pub(crate) fn begin(
         site: &Site,
         path: u32,
         ids: &mut ReservedIds,
         enclosing: impl Iterator<Item = Self>,
     ) -> Option<Self> {
-        // False in a forked child, where nobody takes ended calls off the queue.
-        if !lifecycle::is_running() {
-            return None;
-        }
         let is_first = site.is_first_call();
         let site = site.id().filter(|site| site >> SITE_BITS == 0)?;
         let mut enclosing = enclosing.peekable();
