@@ -47,7 +47,7 @@ mod sync;
 /// Metrics for Prometheus.
 #[cfg(feature = "metrics")]
 pub mod metrics {
-    pub use crate::session::metrics::{Collector, prometheus_text};
+    pub use crate::session::metrics_api::{Collector, prometheus_text};
 }
 
 pub use gpu::{HasStream, StreamRef};

@@ -95,7 +95,7 @@ impl Collector {
             threads: Threads::default(),
             window: Mutex::new(Window::new()),
             applied: Mutex::new(None),
-            gpu: Timing::new(Arc::clone(&recorder)),
+            gpu: Timing::new(Arc::clone(&recorder), cupti::pm_sampling::start_device),
             cupti: cupti::Attribution::new(Arc::clone(&recorder)),
             recorder,
             calls_after_thread_exit: AtomicU64::new(0),

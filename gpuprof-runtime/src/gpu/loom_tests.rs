@@ -8,7 +8,7 @@ use loom::sync::atomic::AtomicU64;
 use loom::sync::{Arc, Mutex};
 use loom::thread;
 
-use crate::gpu::resolver::handshake::{ContextLease, Progress, SleepFlag};
+use crate::gpu::events::handshake::{ContextLease, Progress, SleepFlag};
 use crate::sync::in_every_order;
 
 #[test]

@@ -2,28 +2,23 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock, Weak};
-use std::thread::{self, ThreadId};
+use std::thread;
 use std::time::Duration;
 
 use crossbeam_queue::SegQueue;
 use crossbeam_utils::CachePadded;
-use cudarc::driver::CudaContext;
 use parking_lot::Mutex;
 
-use crate::driver::handles::Stream;
 use crate::driver::table::Driver;
-use crate::gpu::events::local_streams::LocalStream;
-use crate::gpu::events::pool::Context;
+use crate::gpu::events::event_overhead::Probes;
+use crate::gpu::events::handshake::SleepFlag;
 use crate::gpu::events::pools::Contexts;
 use crate::gpu::events::thread_stream::{Message, ThreadStream};
 use crate::gpu::pool_memory::{PoolTotals, Pools};
-use crate::gpu::resolver::event_overhead::Probes;
-use crate::gpu::resolver::handshake::SleepFlag;
 use crate::recorder::Recorder;
 use crate::stats::adaptive_sampling::SamplingRates;
 use crate::stats::gpu_totals::GpuTotals;
 use crate::stats::late_results::{LatePolicy, Windowed};
-use crate::stats::thread_counters::ThreadCounters;
 use gpuprof_report::profile::Device;
 use gpuprof_report::sorting::sort_by_key;
 
@@ -38,6 +33,8 @@ pub(in crate::gpu) struct NewStream {
 #[derive(Debug)]
 pub(crate) struct Timing {
     pub(super) contexts: Contexts,
+    /// Called on the program's thread with the ordinal of a new stream's device.
+    pub(super) meet_device: fn(u32),
     /// For the resolver.
     pub(super) new_streams: SegQueue<NewStream>,
     /// For those who wait.
@@ -62,9 +59,10 @@ pub(crate) struct Timing {
 }
 
 impl Timing {
-    pub(crate) fn new(recorder: Arc<Recorder>) -> Self {
+    pub(crate) fn new(recorder: Arc<Recorder>, meet_device: fn(u32)) -> Self {
         Self {
             contexts: Contexts::new(),
+            meet_device,
             new_streams: SegQueue::new(),
             streams: Mutex::new(Vec::new()),
             next_stream: AtomicU32::new(0),
@@ -88,33 +86,25 @@ impl Timing {
         &self.totals
     }
 
-    /// A stream that a thread uses for the first time. `owner`: as in [`ThreadStream`].
-    pub(super) fn add_stream(
-        &self,
-        thread: ThreadId,
-        stream: Stream,
-        context: Arc<Context>,
-        owner: Option<Weak<CudaContext>>,
-        counters: Option<&'static ThreadCounters>,
-    ) -> LocalStream {
-        let id = self.next_stream.fetch_add(1, Relaxed);
+    /// The number of a stream that a thread uses for the first time.
+    pub(super) fn next_stream_id(&self) -> u32 {
+        self.next_stream.fetch_add(1, Relaxed)
+    }
+
+    /// Announces such a stream to the resolver, with the resolver's end of its ring.
+    pub(super) fn add_stream(&self, shared: &Arc<ThreadStream>, ring: rtrb::Consumer<Message>) {
         // Without a resolver nobody would take it, and it is used for no span.
         let is_read = !self.refused.load(Relaxed) && !matches!(self.resolver.get(), Some(None));
-        let shared = ThreadStream::new(id, thread, stream, context, owner, counters);
-        let (local, ring) = LocalStream::new(shared);
         let mut streams = self.streams.lock();
         streams.retain(|stream| stream.strong_count() > 0);
-        streams.push(Arc::downgrade(&local.shared));
+        streams.push(Arc::downgrade(shared));
         drop(streams);
         if is_read {
-            self.new_streams.push(NewStream {
-                shared: Arc::clone(&local.shared),
-                ring,
-            })
+            let shared = Arc::clone(shared);
+            self.new_streams.push(NewStream { shared, ring });
         } else {
             self.met_streams.fetch_add(1, Relaxed);
         }
-        local
     }
 
     /// Whether the resolver has yet to take a new stream.

@@ -10,7 +10,9 @@ mod exit;
 mod live;
 mod measuring_session;
 #[cfg(feature = "metrics")]
-pub(crate) mod metrics;
+mod metrics;
+#[cfg(feature = "metrics")]
+pub(crate) mod metrics_api;
 mod open_windows;
 mod process_facts;
 mod profile_callback;

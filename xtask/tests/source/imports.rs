@@ -129,6 +129,41 @@ impl Tree<'_> {
     }
 }
 
+/// The groups of neighbours in a folder, files and folders, that import one another: as the files
+/// within must go one way, so must the folders.
+///
+/// A file `x.rs` and the folder `x` beside it are one neighbour.
+pub(crate) fn circles_of_folders(graph: &Graph) -> BTreeSet<(String, BTreeSet<String>)> {
+    let mut folders: BTreeMap<String, Graph> = BTreeMap::new();
+    for (importer, imported) in graph {
+        for imported in imported {
+            let (folder, [from, to]) = neighbours(importer, imported);
+            let neighbours = folders.entry(folder).or_default();
+            neighbours.entry(to.clone()).or_default();
+            let imports = neighbours.entry(from.clone()).or_default();
+            imports.extend((from != to).then_some(to));
+        }
+    }
+    let circles = folders.iter().flat_map(|(folder, neighbours)| {
+        let circles = circles(neighbours).into_iter();
+        circles.map(|circle| (folder.clone(), circle))
+    });
+    circles.collect()
+}
+
+/// The deepest folder that holds both files, and their names in it.
+pub(crate) fn neighbours(one: &str, other: &str) -> (String, [String; 2]) {
+    let [one, other] = [one, other].map(|file| {
+        let file = file.strip_suffix(".rs").unwrap_or(file);
+        file.split('/').collect::<Vec<_>>()
+    });
+    let shared = one.iter().zip(&other).take_while(|(a, b)| a == b).count();
+    // Of `x.rs` and `x/y.rs` it is the folder of `x.rs`.
+    let shared = shared.min(one.len() - 1).min(other.len() - 1);
+    let name = |path: &[&str]| path[shared].to_owned();
+    (one[..shared].join("/"), [name(&one), name(&other)])
+}
+
 /// The groups of files that import one another, directly or by way of others in the group.
 pub(crate) fn circles(graph: &Graph) -> BTreeSet<BTreeSet<String>> {
     let reach: BTreeMap<&String, BTreeSet<&String>> = graph

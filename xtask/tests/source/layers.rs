@@ -22,9 +22,10 @@ const LAYERS: [&[&str]; 6] = [
 ];
 
 /// Where the runtime has unsafe code: each operation has a reason there.
-const UNSAFE: [&str; 8] = [
+const UNSAFE: [&str; 9] = [
     "driver/",
-    "gpu/stream",
+    "gpu/stream/",
+    "gpu/thread/inherit.rs",
     "cupti/collect/",
     "nvtx.rs",
     "os/",

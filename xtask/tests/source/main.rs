@@ -60,6 +60,28 @@ fn files_do_not_import_each_other_in_circles() {
 }
 
 #[test]
+fn folders_do_not_import_each_other_in_circles() {
+    let mut problems = Vec::new();
+    for crate_folder in CRATES {
+        let graph = imports::graph(&parse_modules::of_crate(repository(), crate_folder));
+        for (folder, circle) in imports::circles_of_folders(&graph) {
+            let names: Vec<_> = circle.iter().map(String::as_str).collect();
+            problems.push(format!("in {folder}: {}", names.join(", ")));
+            for (importer, imported) in &graph {
+                for imported in imported {
+                    let (at, [from, to]) = imports::neighbours(importer, imported);
+                    if at == folder && from != to && circle.contains(&from) && circle.contains(&to)
+                    {
+                        problems.push(format!("  {importer} imports {imported}"));
+                    }
+                }
+            }
+        }
+    }
+    expect_none(&problems, "no circle of folders");
+}
+
+#[test]
 fn rooms_import_only_what_lies_below_them() {
     let graph = imports::graph(&parse_modules::of_crate(repository(), layers::RUNTIME));
     expect_none(&layers::upward(&graph), "imports go down the layers");
@@ -135,6 +157,12 @@ fn circles_are_found_through_reexports_and_qualified_paths() {
     assert_eq!(
         imports::circles(&graph),
         BTreeSet::from([BTreeSet::from(expected)]),
+        "{graph:?}"
+    );
+    let neighbours = ["a", "b", "c"].map(str::to_owned);
+    assert_eq!(
+        imports::circles_of_folders(&graph),
+        BTreeSet::from([("src".to_owned(), BTreeSet::from(neighbours))]),
         "{graph:?}"
     );
 }

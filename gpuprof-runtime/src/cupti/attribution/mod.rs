@@ -17,7 +17,6 @@ mod graph_replays;
 mod interval_union;
 pub(crate) mod kernel_names;
 mod kernel_rows;
-pub(crate) mod launch_totals;
 mod limits;
 pub(crate) mod live_memory;
 pub(crate) mod memory_profile;

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use super::launch_totals::StackTotals;
 use super::sample_sums::RowSamples;
+use crate::cupti::launch_lines::stack_totals::StackTotals;
 use crate::stats::durations::Durations;
 use crate::stats::profiled_call::EndedCall;
 use gpuprof_report::profile::DurationStats;

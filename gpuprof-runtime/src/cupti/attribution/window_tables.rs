@@ -13,7 +13,6 @@ use super::call_activity::{ActivityInterval, CallActivity};
 use super::device_samples::DeviceSamples;
 use super::device_sweep::{DeviceTimes, RowTime, TimedActivity};
 use super::device_timeline::DeviceTimeline;
-use super::launch_totals::StackTotals;
 use super::limits::{MAX_COPY_ROWS, MAX_KERNEL_ROWS, MAX_REPLAY_ROWS};
 use super::memory_totals::PathMemory;
 use super::open_calls::Added;
@@ -26,6 +25,7 @@ use super::sample_sums::RowSamples;
 use crate::cupti::collect::record::{
     ActivitySpan, ApiFunction, ApiRecord, CopyKind, CopyRecord, KernelRecord, MemorySpace,
 };
+use crate::cupti::launch_lines::stack_totals::StackTotals;
 use crate::stats::profiled_call::EndedCall;
 
 #[derive(Clone, Debug, Default)]

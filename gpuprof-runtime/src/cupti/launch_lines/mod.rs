@@ -3,5 +3,6 @@
 mod frame;
 pub(crate) mod line_cache;
 mod lookup;
+pub(crate) mod stack_totals;
 mod symbols;
 pub(crate) mod to_profile;

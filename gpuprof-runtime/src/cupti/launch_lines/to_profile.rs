@@ -1,7 +1,7 @@
 //! The lines of a profile's kernels, and of its unattributed activities.
 
 use super::line_cache::{LIMIT, end_report, line};
-use crate::cupti::attribution::launch_totals::{MAX_ROW_STACKS, StackTotals};
+use super::stack_totals::{MAX_ROW_STACKS, StackTotals};
 use crate::cupti::collect::stack_table::MAX_STACKS;
 use gpuprof_report::profile::{
     LaunchLine, LaunchStacks, NOT_LOOKED_UP, OTHER_STACKS, Profile, REPLACED_FILE,

@@ -15,10 +15,10 @@ use cudarc::driver::CudaContext;
 use parking_lot::Mutex;
 
 use crate::driver::handles::Stream;
+use crate::gpu::events::handshake::{ContextLease, Progress};
 use crate::gpu::events::pair_stock::ReturnedPairs;
 use crate::gpu::events::pool::{Context, Pair};
 use crate::gpu::events::span::{SpanEnd, SpanKey, Step};
-use crate::gpu::resolver::handshake::{ContextLease, Progress};
 use crate::gpu::stream::context_guard::Kept;
 use crate::stats::thread_counters::ThreadCounters;
 

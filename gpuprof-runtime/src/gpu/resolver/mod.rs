@@ -2,10 +2,8 @@
 
 mod anchors;
 pub(in crate::gpu) mod complete;
-pub(in crate::gpu) mod event_overhead;
 mod event_times;
 mod handle;
-pub(in crate::gpu) mod handshake;
 mod open_spans;
 mod passed;
 mod places;

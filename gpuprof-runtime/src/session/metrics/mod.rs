@@ -1,4 +1,4 @@
-//! Metrics for Prometheus: the collector for a registry, and what `GPUPROF_METRICS` asks for.
+//! Metrics for Prometheus: one scrape, and what `GPUPROF_METRICS` asks for.
 //!
 //! Each scrape makes the profile of all windows so far, as a snapshot does: nothing is counted
 //! twice, and nothing runs between two scrapes.
@@ -6,18 +6,14 @@
 mod answers;
 mod connection;
 mod descriptors;
-mod exposition;
 mod files;
 mod listener;
-mod registry;
 mod request;
 mod scrape;
 mod server;
 mod start;
 
 pub(super) use self::descriptors::close_in_forked_child;
-pub use self::exposition::prometheus_text;
 pub(super) use self::files::{has_files, rewrite_files, write_files};
-pub use self::registry::Collector;
-pub(super) use self::scrape::stop;
+pub(super) use self::scrape::{page, scrape, stop};
 pub(super) use self::start::start;

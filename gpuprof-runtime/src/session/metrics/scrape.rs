@@ -47,7 +47,7 @@ pub(in crate::session) fn stop(limit: Duration) {
 }
 
 /// The text of a scrape. `None`: a lock was not free within `limit`, or the process ends.
-pub(super) fn page(limit: Duration) -> Option<Vec<u8>> {
+pub(in crate::session) fn page(limit: Duration) -> Option<Vec<u8>> {
     Some(to_text(&scrape(limit)?))
 }
 
@@ -59,7 +59,7 @@ pub(super) fn to_text(families: &Families) -> Vec<u8> {
 }
 
 /// What is measured now. `None`: a lock was not free within `limit`, or the process ends.
-pub(super) fn scrape(limit: Duration) -> Option<Families> {
+pub(in crate::session) fn scrape(limit: Duration) -> Option<Families> {
     if fork::is_child() {
         return Some(Families::default());
     }

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use crate::gpu::events::pair_stock::PairStock;
 use crate::gpu::events::span::{SpanEnd, SpanKey, SpanStart, Step};
 use crate::gpu::events::thread_stream::{Message, ThreadStream};
-use crate::gpu::frame::OpenSpan;
 use crate::gpu::stream::hold::Hold;
-use crate::gpu::stream::span_streams::SpanStream;
+use crate::gpu::thread::frame::OpenSpan;
+use crate::gpu::thread::span_streams::SpanStream;
 
 /// Streams that a thread keeps; past these, those without an open span go.
 const KEPT: usize = 64;

@@ -4,13 +4,13 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::thread::{self, ThreadId};
 
 use crate::clock;
-use crate::gpu::events::local_streams::LocalStreams;
 use crate::gpu::events::span::SpanKey;
 use crate::gpu::events::thread_stream::ThreadStream;
-use crate::gpu::frame::OpenSpan;
-use crate::gpu::frame_stack::{Frame, FrameStack, FrameToken};
-use crate::gpu::recent_costs::RecentCosts;
-use crate::gpu::stream::call_streams::CallStreams;
+use crate::gpu::thread::call_streams::CallStreams;
+use crate::gpu::thread::frame::OpenSpan;
+use crate::gpu::thread::frame_stack::{Frame, FrameStack, FrameToken};
+use crate::gpu::thread::local_streams::LocalStreams;
+use crate::gpu::thread::recent_costs::RecentCosts;
 use crate::os::random;
 use crate::site::Site;
 use crate::stats::profiled_call::{ProfiledCall, ReservedIds};

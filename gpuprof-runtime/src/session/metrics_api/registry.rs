@@ -9,9 +9,9 @@ use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::exemplar::Exemplar;
 use prometheus_client::registry::Unit;
 
-use super::scrape::scrape;
 use crate::os::own_work::OwnWork;
 use crate::session::api::start_from_environment;
+use crate::session::metrics::scrape;
 use crate::session::waits::LOCK_LIMIT;
 use gpuprof_report::metrics::{
     self, BOUNDS, Durations, Families, Family, Kind, Label, Value, seconds,

@@ -3,12 +3,12 @@
 use smallvec::SmallVec;
 
 use crate::driver::table::Driver;
-use crate::gpu::events::local_streams::LocalStream;
 use crate::gpu::events::pool::Pair;
 use crate::gpu::events::record::{self, Started};
 use crate::gpu::events::span::{SpanKey, SpanStart};
-use crate::gpu::gpu_thread::GpuThread;
-use crate::gpu::stream::span_streams::{SpanStream, TimedSpan};
+use crate::gpu::thread::gpu_thread::GpuThread;
+use crate::gpu::thread::local_streams::LocalStream;
+use crate::gpu::thread::span_streams::{SpanStream, TimedSpan};
 use crate::stats::ended_call::{GpuOutcome, UntimedReason};
 use crate::stats::sampling_decisions::Decision;
 

@@ -7,10 +7,10 @@
 
 use std::sync::Arc;
 
-use crate::gpu::frame::{OpenSpan, State};
-use crate::gpu::frame_stack::FrameToken;
-use crate::gpu::gpu_thread::GpuThread;
-use crate::gpu::stream::span_streams::SpanStream;
+use crate::gpu::thread::frame::{OpenSpan, State};
+use crate::gpu::thread::frame_stack::FrameToken;
+use crate::gpu::thread::gpu_thread::GpuThread;
+use crate::gpu::thread::span_streams::SpanStream;
 use crate::stats::ended_call::{GpuOutcome, UntimedReason};
 
 const STREAM_UNSAFE: GpuOutcome = GpuOutcome::Untimed(UntimedReason::StreamUnsafe);

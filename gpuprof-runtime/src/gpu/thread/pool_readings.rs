@@ -1,8 +1,8 @@
 //! Reads the pool of a call's device at its start and at its end.
 
 use crate::driver::table::Driver;
-use crate::gpu::frame::OpenSpan;
-use crate::gpu::gpu_thread::GpuThread;
+use crate::gpu::thread::frame::OpenSpan;
+use crate::gpu::thread::gpu_thread::GpuThread;
 use crate::gpu::timing::Timing;
 
 impl Timing {

@@ -3,17 +3,17 @@
 
 use std::sync::{Arc, Weak};
 
-use crate::cupti::pm_sampling;
 use crate::driver::handles;
 use crate::driver::table::{Driver, Failed};
 use crate::gpu::events::pool::{Context, Life};
 use crate::gpu::events::thread_stream::ThreadStream;
-use crate::gpu::frame::OpenSpan;
-use crate::gpu::gpu_thread::GpuThread;
-use crate::gpu::stream::call_streams::CallStreams;
 use crate::gpu::stream::hold::Hold;
-use crate::gpu::stream::span_streams::SpanStream;
 use crate::gpu::stream::stream_ref::StreamRef;
+use crate::gpu::thread::call_streams::CallStreams;
+use crate::gpu::thread::frame::OpenSpan;
+use crate::gpu::thread::gpu_thread::GpuThread;
+use crate::gpu::thread::local_streams::LocalStream;
+use crate::gpu::thread::span_streams::SpanStream;
 use crate::gpu::timing::Timing;
 use crate::stats::ended_call::{GpuOutcome, UntimedReason};
 
@@ -146,8 +146,12 @@ impl Timing {
         owner: Option<Weak<cudarc::driver::CudaContext>>,
     ) -> Arc<ThreadStream> {
         thread.note_set_up(true);
-        let local = self.add_stream(thread.id, stream, context, owner, thread.counters);
+        let id = self.next_stream_id();
+        let counters = thread.counters;
+        let shared = ThreadStream::new(id, thread.id, stream, context, owner, counters);
+        let (local, ring) = LocalStream::new(shared);
         let shared = Arc::clone(&local.shared);
+        self.add_stream(&shared, ring);
         thread.streams.insert(local);
         shared
     }
@@ -194,7 +198,7 @@ impl Timing {
                 return Ok(Arc::clone(known));
             }
             let context = self.contexts.of(driver, life, stream)?;
-            pm_sampling::start_device(context.device);
+            (self.meet_device)(context.device);
             let owner = owner.map(Arc::downgrade);
             Ok(self.keep_stream(thread, stream.handle(), context, owner))
         });

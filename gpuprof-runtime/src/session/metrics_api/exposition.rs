@@ -1,8 +1,8 @@
 //! The text format, for programs without a registry.
 
-use super::scrape::page;
 use crate::os::own_work::OwnWork;
 use crate::session::api::start_from_environment;
+use crate::session::metrics::page;
 use crate::session::waits::LOCK_LIMIT;
 
 /// The metrics of the process in Prometheus's text format 0.0.4: for programs that serve metrics

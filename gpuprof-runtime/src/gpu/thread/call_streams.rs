@@ -1,6 +1,6 @@
 //! The streams of a call that has not begun.
 
-use crate::gpu::frame::OpenSpan;
+use crate::gpu::thread::frame::OpenSpan;
 use crate::stats::ended_call::GpuOutcome;
 
 /// The streams of a call, held so that nothing borrowed is left; in the entry that the call will

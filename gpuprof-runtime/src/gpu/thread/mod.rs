@@ -1,0 +1,23 @@
+//! What runs on the program's threads: the streams that a thread has used, its open calls, and both
+//! ends of a timed call.
+
+pub(in crate::gpu) mod call_streams;
+pub(in crate::gpu) mod frame;
+pub(crate) mod frame_stack;
+pub(in crate::gpu) mod gpu_thread;
+pub(in crate::gpu) mod inherit;
+pub(in crate::gpu) mod local_streams;
+pub(in crate::gpu) mod parameter_search;
+pub(in crate::gpu) mod pool_readings;
+pub(in crate::gpu) mod recent_costs;
+pub(in crate::gpu) mod resolve;
+pub(in crate::gpu) mod span_streams;
+pub(in crate::gpu) mod span_timing;
+pub(in crate::gpu) mod start_events;
+
+pub(crate) use call_streams::CallStreams;
+pub(crate) use frame::OpenSpan;
+pub(crate) use gpu_thread::GpuThread;
+pub use parameter_search::{Carried, CarrierNo, CarrierYes, IsStream, Probe, StreamNo, StreamYes};
+pub use resolve::Streams;
+pub(crate) use start_events::Place;
