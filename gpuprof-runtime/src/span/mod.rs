@@ -29,7 +29,7 @@ use crate::recorder::Arguments;
 use crate::site::labels::LabelNumber;
 use crate::site::{Site, SiteFlags};
 use crate::stats::ended_call::StatedWork;
-use crate::stats::sampling_decisions::CallRate;
+use crate::stats::sampling_decisions::CallSampling;
 
 /// The guard that `#[gpu_profile]` puts at the top of a function.
 #[derive(Debug)]
@@ -141,15 +141,8 @@ impl ActiveSpan {
             let has_frame = site.flags().contains(SiteFlags::CORRELATE);
             let may_be_timed = has_frame || !thread.is_left_out();
             let rate = may_be_timed.then(|| thread.rate(site, node));
-            let drawn = rate.and_then(|rate| {
-                if has_frame {
-                    Some(rate)
-                } else {
-                    thread.sampling.draw(rate)
-                }
-            });
-            match drawn {
-                Some(rate) => self.open_with_frame(thread, site, streams, rate),
+            match rate.and_then(|rate| thread.sampling.begin(rate, has_frame)) {
+                Some(sampling) => self.open_with_frame(thread, site, streams, sampling),
                 None => self.open_left_out(thread, site, streams),
             }
         }
@@ -181,7 +174,7 @@ impl ActiveSpan {
         thread: &ThreadState,
         site: &'static Site,
         streams: &Streams<'_>,
-        rate: CallRate,
+        sampling: CallSampling<'_>,
     ) {
         let Some(call) = &mut self.call else {
             return;
@@ -194,7 +187,14 @@ impl ActiveSpan {
                 streams => {
                     let timing = &collector().gpu;
                     let streams = timing.hold(gpu, streams, false);
-                    begin_gpu_timing(timing, gpu, (streams, rate), site, call.node.path, false)
+                    begin_gpu_timing(
+                        timing,
+                        gpu,
+                        (streams, sampling),
+                        site,
+                        call.node.path,
+                        false,
+                    )
                 }
             };
             if let Some(reason) = open.as_ref().and_then(|open| open.untimed_reason()) {

@@ -14,7 +14,7 @@ use crate::site::Site;
 use crate::stats::ended_call::{CallRecord, GpuOutcome, StatedWork};
 use crate::stats::path_counters::PathCounters;
 use crate::stats::profiled_call::{EndedCall, ProfiledCall};
-use crate::stats::sampling_decisions::CallRate;
+use crate::stats::sampling_decisions::CallSampling;
 
 /// Counts a call that cannot be recorded.
 #[cold]
@@ -92,7 +92,7 @@ fn has_stalled(gpu: &GpuThread, took: u64) -> bool {
 pub(super) fn begin_gpu_timing(
     timing: &'static Timing,
     gpu: &mut GpuThread,
-    (streams, rate): (CallStreams, CallRate),
+    (streams, sampling): (CallStreams, CallSampling<'_>),
     site: &Site,
     path: u32,
     is_async: bool,
@@ -108,7 +108,7 @@ pub(super) fn begin_gpu_timing(
         }
         streams => streams,
     };
-    let open = timing.begin(gpu, (streams, rate), place, is_async);
+    let open = timing.begin(gpu, (streams, sampling), place, is_async);
     // Only once a stream exists: before that CUDA may not be initialized, and the driver would
     // register its exit handler after ours.
     if open.is_some() {

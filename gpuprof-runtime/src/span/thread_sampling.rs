@@ -4,45 +4,27 @@ use std::cell::Cell;
 
 use crate::clock;
 use crate::collector::collector;
-use crate::os::random;
 use crate::site::Site;
 use crate::stats::path_counters::PathCounters;
 use crate::stats::sampling_allowance::Allowance;
-use crate::stats::sampling_decisions::CallRate;
+use crate::stats::sampling_decisions::{CallRate, CallSampling, DecisionStage, ThreadDecisions};
 use crate::stats::thread_counters::ThreadCounters;
 use crate::stats::window_epoch::WriterEpoch;
 
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct ThreadSampling {
-    /// Calls are drawn as if the innermost one around them stood for so many; 0 if it is left out.
-    /// `None`: sampling has decided on no call around them.
-    weight: Cell<Option<u32>>,
+    pub(super) decisions: ThreadDecisions,
     /// The path of the outermost call with a stream.
     outermost: Cell<Option<&'static PathCounters>>,
-    /// State of the generator of random numbers; 0 before the first.
-    random: Cell<u64>,
 }
 
 impl ThreadSampling {
     pub(super) const fn new() -> Self {
         Self {
-            weight: Cell::new(None),
+            decisions: ThreadDecisions::new(),
             outermost: Cell::new(None),
-            random: Cell::new(0),
         }
-    }
-
-    /// The innermost call on which sampling has decided has this `weight`.
-    #[inline]
-    pub(super) fn note(&self, weight: Option<u32>) {
-        self.weight.set(weight);
-    }
-
-    /// Whether sampling has decided on a call around one that begins now.
-    #[inline]
-    pub(super) fn is_inside(&self) -> bool {
-        self.weight.get().is_some()
     }
 
     #[inline]
@@ -95,29 +77,20 @@ impl ThreadSampling {
         rate
     }
 
-    /// Draws for a call of this rate, if it can be left out without asking the driver anything.
-    /// `None`: it is left out.
+    /// How sampling takes a call of this rate. `None`: it is left out, with all inside it, before
+    /// the driver is asked anything. `has_frame`: CUPTI's records are attributed to all calls, so
+    /// each has a frame and is decided on there.
     #[inline]
-    pub(super) fn draw(&self, mut rate: CallRate) -> Option<CallRate> {
-        if !rate.function.asks() {
-            let weight = self.weight.get().unwrap_or(1);
-            let one_in = rate.function.one_in_inside(weight);
-            rate.is_drawn = weight > 0 && (one_in <= 1 || self.is_drawn(one_in));
-            return rate.is_drawn.then_some(rate);
-        }
-        Some(rate)
-    }
-
-    /// True for one call in `one_in`, at random.
-    #[inline]
-    fn is_drawn(&self, one_in: u32) -> bool {
-        let mut random = match self.random.get() {
-            0 => random::generator(),
-            state => fastrand::Rng::with_seed(state),
-        };
-        let is_drawn = random.u32(..one_in) == 0;
-        self.random.set(random.get_seed());
-        is_drawn
+    pub(super) fn begin(&self, rate: CallRate, has_frame: bool) -> Option<CallSampling<'_>> {
+        let decisions = &self.decisions;
+        let made = (!has_frame && !rate.function.asks())
+            .then(|| decisions.decide(rate, DecisionStage::BeforeStreams));
+        let is_taken = made.is_none_or(|made| made.is_timed);
+        is_taken.then_some(CallSampling {
+            rate,
+            decisions,
+            made,
+        })
     }
 
     /// Sampling leaves out a call of `site`.

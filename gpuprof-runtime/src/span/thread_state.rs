@@ -240,7 +240,7 @@ impl ThreadState {
     /// Whether sampling has decided on no call around one that begins now.
     #[inline]
     pub(super) fn is_outside(&self) -> bool {
-        !self.sampling.is_inside() && !self.is_left_out()
+        !self.sampling.decisions.is_inside() && !self.is_left_out()
     }
 
     /// One call with a stream begins that is not timed on the GPU, or one poll of such a future.
@@ -275,7 +275,8 @@ impl ThreadState {
             streams.gpu.set_counters(self.counters.get());
             let result = f(&mut streams.gpu);
             self.has_gpu.set(streams.has_any());
-            self.sampling.note(streams.gpu.weight_around());
+            let around = streams.gpu.decision_around();
+            self.sampling.decisions.set_around(around);
             Some(result)
         };
         EXIT_GUARD.try_with(run).ok().flatten()

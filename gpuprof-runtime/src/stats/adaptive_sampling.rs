@@ -189,11 +189,7 @@ impl SamplingRates {
             (0, 0) => self.of(site, history, allowance),
             _ => FunctionRate::Stated(stated),
         };
-        CallRate {
-            session,
-            function,
-            is_drawn: false,
-        }
+        CallRate { session, function }
     }
 
     /// How many calls of `site` one is to stand for that is timed now.

@@ -1,5 +1,9 @@
 //! Which calls are timed: the decision for one call, given the decisions around it.
 
+use std::cell::Cell;
+
+use crate::os::random;
+
 /// The sampling decision for a timed call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SamplingDraw {
@@ -96,8 +100,6 @@ pub(crate) struct CallRate {
     /// How many outermost calls each timed one is to stand for; 0 if that is automatic.
     pub(crate) session: u32,
     pub(crate) function: FunctionRate,
-    /// By that rate it was drawn already.
-    pub(crate) is_drawn: bool,
 }
 
 /// A sampling decision.
@@ -129,15 +131,16 @@ impl Decision {
     /// Decides on one call: at random for the outermost, as the enclosing one was for those inside,
     /// and in any case as the function's own rate says.
     #[inline]
-    pub(crate) fn make(random: &mut fastrand::Rng, outer: Option<Self>, rate: CallRate) -> Self {
-        let CallRate {
-            session,
-            function,
-            is_drawn,
-        } = rate;
-        let outer = outer.unwrap_or_else(|| Self::draw(random, session, false));
+    fn make(
+        random: &mut fastrand::Rng,
+        outer: Option<Self>,
+        rate: CallRate,
+        moment: DecisionStage,
+    ) -> Self {
+        let function = rate.function;
+        let outer = outer.unwrap_or_else(|| Self::draw(random, rate.session));
         let mut draw = outer.draw;
-        let again = Self::draw(random, function.one_in_inside(outer.inside), is_drawn);
+        let again = Self::draw(random, function.one_in_inside(outer.inside));
         if draw.weight == 1 {
             draw = again.draw;
         } else {
@@ -149,10 +152,9 @@ impl Decision {
             draw.weight
         };
         // What is inside a call that is left out before anything is asked does not ask either.
-        let stands_for_inside = if is_drawn {
-            stands_for
-        } else {
-            outer.stands_for_inside
+        let stands_for_inside = match moment {
+            DecisionStage::BeforeStreams => stands_for,
+            DecisionStage::WithStreams => outer.stands_for_inside,
         };
         Self {
             is_timed: outer.is_timed && again.is_timed,
@@ -166,12 +168,12 @@ impl Decision {
 
     /// Draws 1 in `n`; 0 is 1, of which nothing is drawn.
     #[inline]
-    fn draw(random: &mut fastrand::Rng, n: u32, is_drawn: bool) -> Self {
+    fn draw(random: &mut fastrand::Rng, n: u32) -> Self {
         if n <= 1 {
             return Self::ALL;
         }
         Self {
-            is_timed: is_drawn || random.u32(..n) == 0,
+            is_timed: random.u32(..n) == 0,
             own_weight: n,
             inside: n,
             stands_for: 1,
@@ -183,5 +185,94 @@ impl Decision {
                 weight: n,
             },
         }
+    }
+}
+
+/// When a call is decided on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum DecisionStage {
+    /// Before its streams are looked at: if it is left out, so is all inside it, and the driver is
+    /// asked nothing.
+    BeforeStreams,
+    /// Once it is known that it has a stream.
+    WithStreams,
+}
+
+/// What decides on the calls of one thread.
+#[derive(Debug)]
+pub(crate) struct ThreadDecisions {
+    /// On the innermost call that sampling has decided on. `None`: there is none.
+    around: Cell<Option<Decision>>,
+    /// State of the generator of random numbers; 0 before the first.
+    random: Cell<u64>,
+}
+
+impl ThreadDecisions {
+    pub(crate) const fn new() -> Self {
+        Self {
+            around: Cell::new(None),
+            random: Cell::new(0),
+        }
+    }
+
+    /// The same with numbers that begin with `seed`, which is not 0.
+    #[cfg(test)]
+    pub(crate) fn with_seed(seed: u64) -> Self {
+        Self {
+            around: Cell::new(None),
+            random: Cell::new(seed),
+        }
+    }
+
+    /// Calls from now on are inside one that was decided on so.
+    #[inline]
+    pub(crate) fn set_around(&self, around: Option<Decision>) {
+        self.around.set(around);
+    }
+
+    /// Whether sampling has decided on a call around one that begins now.
+    #[inline]
+    pub(crate) fn is_inside(&self) -> bool {
+        self.around.get().is_some()
+    }
+
+    /// Whether sampling takes a call.
+    #[inline(always)]
+    pub(crate) fn decide(&self, rate: CallRate, moment: DecisionStage) -> Decision {
+        let around = self.around.get();
+        if around.is_none() && rate.session <= 1 && rate.function.is_every_call() {
+            Decision::ALL
+        } else {
+            self.make(around, rate, moment)
+        }
+    }
+
+    #[inline(never)]
+    fn make(&self, around: Option<Decision>, rate: CallRate, moment: DecisionStage) -> Decision {
+        let mut random = match self.random.get() {
+            0 => random::generator(),
+            state => fastrand::Rng::with_seed(state),
+        };
+        let decision = Decision::make(&mut random, around, rate, moment);
+        self.random.set(random.get_seed());
+        decision
+    }
+}
+
+/// How sampling takes a call whose streams are not known yet.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CallSampling<'a> {
+    pub(crate) rate: CallRate,
+    pub(crate) decisions: &'a ThreadDecisions,
+    /// The decision, if it was made before the streams were looked at.
+    pub(crate) made: Option<Decision>,
+}
+
+impl CallSampling<'_> {
+    /// Whether sampling takes the call, which has a stream.
+    #[inline(always)]
+    pub(crate) fn decide(&self) -> Decision {
+        let decide = || self.decisions.decide(self.rate, DecisionStage::WithStreams);
+        self.made.unwrap_or_else(decide)
     }
 }

@@ -11,10 +11,9 @@ use crate::gpu::thread::frame::OpenSpan;
 use crate::gpu::thread::frame_stack::{Frame, FrameStack, FrameToken};
 use crate::gpu::thread::local_streams::LocalStreams;
 use crate::gpu::thread::recent_costs::RecentCosts;
-use crate::os::random;
 use crate::site::Site;
 use crate::stats::profiled_call::{ProfiledCall, ReservedIds};
-use crate::stats::sampling_decisions::{CallRate, Decision};
+use crate::stats::sampling_decisions::Decision;
 use crate::stats::thread_counters::ThreadCounters;
 
 /// Entries that a thread keeps for calls to come that are not on one stream of its own.
@@ -32,7 +31,6 @@ pub(crate) struct GpuThread {
     pub(super) streams: LocalStreams,
     /// Something was met for the first time since this was last asked.
     set_up: bool,
-    random: fastrand::Rng,
     /// The thread's counters; `None` before its first span.
     pub(super) counters: Option<&'static ThreadCounters>,
     /// What its driver calls cost lately.
@@ -49,7 +47,6 @@ impl GpuThread {
             spare: Vec::new(),
             streams: LocalStreams::default(),
             set_up: false,
-            random: random::generator(),
             counters: None,
             costs: RecentCosts::default(),
             id: thread::current().id(),
@@ -73,30 +70,17 @@ impl GpuThread {
         self.costs.count(ticks.min(clock::long_ticks()), is_unusual);
     }
 
-    /// As if the innermost call on which sampling has decided stood for so many, calls inside it
-    /// are drawn; 0 if it is left out. `None`: there is no such call.
-    #[inline]
-    pub(crate) fn weight_around(&self) -> Option<u32> {
-        let around = if self.has_open() {
-            self.decision_around()
-        } else {
-            None
-        };
-        around.map(|decision| {
-            if decision.is_timed {
-                decision.inside
-            } else {
-                0
-            }
-        })
-    }
-
     /// Whether no open call has decided whether to be timed.
     pub(super) fn is_outermost(&self) -> bool {
         self.decision_around().is_none()
     }
 
-    fn decision_around(&self) -> Option<Decision> {
+    /// On the innermost open call that sampling has decided on. `None`: there is none.
+    #[inline]
+    pub(crate) fn decision_around(&self) -> Option<Decision> {
+        if !self.has_open() {
+            return None;
+        }
         self.frames.gpu().rev().find_map(|(_, open)| open.decision)
     }
 
@@ -193,22 +177,6 @@ impl GpuThread {
             open.streams.clear();
             self.spare.push(open);
         }
-    }
-
-    /// Whether sampling takes a call.
-    #[inline(always)]
-    pub(super) fn decide(&mut self, rate: CallRate) -> Decision {
-        if !self.has_open() && rate.session <= 1 && rate.function.is_every_call() {
-            Decision::ALL
-        } else {
-            self.make_decision(rate)
-        }
-    }
-
-    #[inline(never)]
-    fn make_decision(&mut self, rate: CallRate) -> Decision {
-        let outer = self.decision_around();
-        Decision::make(&mut self.random, outer, rate)
     }
 
     /// The nearest open span that is timed on this stream, and the product of the weights of the

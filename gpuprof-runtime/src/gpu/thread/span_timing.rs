@@ -16,7 +16,7 @@ use crate::gpu::thread::start_events::{Place, UNAVAILABLE, start_on_one, start_o
 use crate::gpu::timing::Timing;
 use crate::stats::adaptive_sampling::{CallCosts, OVERHEADS_PER_PAIR};
 use crate::stats::ended_call::{CallRecord, GpuOutcome, UntimedReason};
-use crate::stats::sampling_decisions::{CallRate, Decision, FunctionRate};
+use crate::stats::sampling_decisions::{CallSampling, Decision, FunctionRate};
 use crate::stats::window_epoch;
 
 impl Timing {
@@ -25,7 +25,7 @@ impl Timing {
     pub(crate) fn begin(
         &'static self,
         thread: &mut GpuThread,
-        (streams, rate): (CallStreams, CallRate),
+        (streams, sampling): (CallStreams, CallSampling<'_>),
         place: Place,
         is_async: bool,
     ) -> Option<Box<OpenSpan>> {
@@ -42,7 +42,7 @@ impl Timing {
         open.path = place.path;
         open.epoch = window_epoch::current();
         if let State::Unusable(outcome) = open.state {
-            let decision = thread.decide(rate);
+            let decision = sampling.decide();
             open.decision = Some(decision);
             open.state = State::Unusable(outcome.standing_for(decision.stands_for));
         }
@@ -62,10 +62,10 @@ impl Timing {
             return None;
         };
         thread.note_set_up(first.shared.context.is_fresh());
-        let decision = thread.decide(rate);
+        let decision = sampling.decide();
         open.decision = Some(decision);
         open.is_async = is_async;
-        let decided = (&decision, rate.function);
+        let decided = (&decision, sampling.rate.function);
         open.state = match self.start_or_leave_out(thread, &mut open, place, decided) {
             Ok(()) => State::Started,
             Err(outcome) => State::Untimed(outcome.standing_for(decision.stands_for)),

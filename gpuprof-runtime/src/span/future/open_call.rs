@@ -18,6 +18,7 @@ use crate::span::time_line::EndedSpan;
 use crate::stats::ended_call::{CallRecord, GpuOutcome, StatedWork, UntimedReason};
 use crate::stats::path_counters::PathCounters;
 use crate::stats::profiled_call::ProfiledCall;
+use crate::stats::sampling_decisions::CallSampling;
 
 #[derive(Debug)]
 pub(super) struct MeasuredCall {
@@ -128,9 +129,13 @@ pub(super) fn open(
         }
         let is_outermost = thread.is_outside();
         let gpu = streams.and_then(|streams| {
-            let rate = thread.rate(site, node);
+            let sampling = CallSampling {
+                rate: thread.rate(site, node),
+                decisions: &thread.sampling.decisions,
+                made: None,
+            };
             let begin = |gpu: &mut gpu::GpuThread| {
-                let streams = (streams, rate);
+                let streams = (streams, sampling);
                 begin_gpu_timing(&collector().gpu, gpu, streams, site, node.path, true)
             };
             measure_overhead(thread, clock::now(), begin).and_then(|(open, _)| open)

@@ -19,7 +19,7 @@ use crate::stats::path_counters::PathCounters;
 use crate::stats::path_ids::{CallPath, ROOT};
 use crate::stats::profile_inputs::ProfileInputs;
 use crate::stats::sampling_allowance::Spent;
-use crate::stats::sampling_decisions::Decision;
+use crate::stats::sampling_decisions::{Decision, DecisionStage, ThreadDecisions};
 use crate::stats::site_counters::SiteCounters;
 use crate::stats::window_epoch::{self, WriterEpoch};
 use gpuprof_report::profile::{Estimate, Profile};
@@ -74,7 +74,7 @@ pub(super) struct Figure {
 struct Thread {
     id: usize,
     writer: WriterEpoch,
-    random: fastrand::Rng,
+    decisions: ThreadDecisions,
     spent: Spent,
     /// By row.
     nodes: Vec<PathCounters>,
@@ -122,7 +122,7 @@ impl<'a> Program<'a> {
         let threads = (0..load.threads).map(|number| Thread {
             id: number as usize,
             writer: WriterEpoch::new(WriterEpoch::owner(number as u32 + 1), epoch),
-            random: fastrand::Rng::with_seed(seed.wrapping_mul(0x9E37_79B9) + number),
+            decisions: ThreadDecisions::with_seed(seed.wrapping_mul(0x9E37_79B9) + number),
             spent: Spent::default(),
             nodes: nodes().collect(),
         });
@@ -178,7 +178,8 @@ impl<'a> Program<'a> {
         if is_wanted && !rate.function.is_sampled() {
             of.nodes[row].sampling.take_wanted();
         }
-        let decision = Decision::make(&mut of.random, outer, rate);
+        of.decisions.set_around(outer);
+        let decision = of.decisions.decide(rate, DecisionStage::WithStreams);
         if !decision.is_timed {
             of.nodes[row].miss(&of.nodes[outermost]);
             return decision;
