@@ -11,7 +11,7 @@ use super::ended_windows;
 use super::schedule_position::SchedulePosition;
 use super::step_clock::StepClock;
 use super::window::Window;
-use super::window_totals::{LateTotals, WindowTotals};
+use super::window_totals::{HostSum, HostTotals};
 use crate::clock;
 use crate::cupti;
 use crate::driver::{self, Driver};
@@ -20,6 +20,8 @@ use crate::os::own_work;
 use crate::settings::{CuptiMode, Mode, Sampling, Settings};
 use crate::site::Entry;
 use crate::stats::build_profile;
+use crate::stats::by_window::Since;
+use crate::stats::gpu_totals::GpuTotals;
 use crate::stats::host_totals::Totals;
 use crate::stats::profile_inputs::ProfileInputs;
 use gpuprof_report::findings;
@@ -44,7 +46,10 @@ const DRIVER_ENDED: &str =
 /// What a profile is made from.
 #[derive(Debug)]
 pub(crate) struct WindowCopy {
-    pub(super) totals: WindowTotals,
+    pub(super) counters: Totals,
+    pub(super) wall_ticks: u64,
+    pub(super) gpu: GpuTotals,
+    pub(super) cupti: cupti::WindowTables,
     pub(super) symbols: cupti::SymbolTable,
     /// CUPTI's counts when the totals began; the profile reports the difference.
     pub(super) since: cupti::CollectionCounts,
@@ -69,21 +74,21 @@ impl Collector {
     #[cfg(feature = "metrics")]
     pub(crate) fn profile_since_start(&self, limit: Duration) -> Option<Profile> {
         let window = self.window.try_lock_for(limit)?;
-        let (current, late, symbols) = self.totals(&window, limit)?;
+        let parts = self.parts(&window, Since::Process, limit)?;
         let ended = &window.ended;
-        let mut totals = ended.totals.clone();
-        if ended.owns_late {
-            totals.add_late(&late);
-        }
-        totals.merge(&in_window(&window, current, &late));
+        let mut host = ended.totals.clone();
+        host.merge(&in_session(&window, parts.host));
         // While no reset can move errors from the driver's counts to those of ended windows.
         let mut errors = ended.errors.clone();
         for error in ended_windows::errors() {
             ended_windows::add_error(&mut errors, error);
         }
         let copy = WindowCopy {
-            totals,
-            symbols,
+            counters: host.counters,
+            wall_ticks: host.wall_ticks,
+            gpu: parts.gpu,
+            cupti: parts.cupti.tables,
+            symbols: parts.cupti.symbols,
             since: cupti::CollectionCounts::default(),
             settings: window.settings_since_start(),
             began_at: ended.began_at.unwrap_or(window.began_at),
@@ -100,10 +105,14 @@ impl Collector {
 
     pub(super) fn copy_window(&self, limit: Duration) -> Option<WindowCopy> {
         let window = self.window.try_lock_for(limit)?;
-        let (current, late, symbols) = self.totals(&window, limit)?;
+        let parts = self.parts(&window, Since::Session, limit)?;
+        let host = in_session(&window, parts.host);
         Some(WindowCopy {
-            totals: in_window(&window, current, &late),
-            symbols,
+            counters: host.counters,
+            wall_ticks: host.wall_ticks,
+            gpu: parts.gpu,
+            cupti: parts.cupti.tables,
+            symbols: parts.cupti.symbols,
             since: window.cupti.clone(),
             settings: window.settings().cloned(),
             began_at: window.began_at,
@@ -114,34 +123,27 @@ impl Collector {
         })
     }
 
-    fn totals(
-        &self,
-        window: &Window,
-        limit: Duration,
-    ) -> Option<(WindowTotals, LateTotals, cupti::SymbolTable)> {
+    fn parts(&self, window: &Window, since: Since, limit: Duration) -> Option<Parts> {
         // Read GPU times before call counts. A thread counts a call before it sends the event pair
         // to the resolver, so every GPU time read here has its call in the counts read next.
-        let (gpu, late_gpu) = self.gpu.stats(limit)?;
-        let attributed = self.cupti.attributed(limit)?;
+        let gpu = self.gpu.totals_since(since, limit)?;
+        let cupti = self.cupti.attributed(since, limit)?;
         let (counters, crossed) = self.threads.in_window(limit)?;
-        let totals = WindowTotals {
+        let host = HostTotals {
             counters,
             crossed,
-            gpu,
-            cupti: attributed.current,
             wall_ticks: window.wall_ticks(),
         };
-        let late = LateTotals {
-            gpu: late_gpu,
-            cupti: attributed.late,
-        };
-        Some((totals, late, attributed.symbols))
+        Some(Parts { host, gpu, cupti })
     }
 
     /// Makes the profile of a copy. `None`: a lock could not be taken within `limit`.
     pub(crate) fn build_profile(&self, copy: WindowCopy, limit: Duration) -> Option<Profile> {
         let WindowCopy {
-            totals,
+            counters,
+            wall_ticks,
+            gpu,
+            cupti: tables,
             symbols,
             since,
             settings,
@@ -151,13 +153,6 @@ impl Collector {
             runs_cupti,
             note,
         } = copy;
-        let WindowTotals {
-            counters,
-            crossed: _,
-            gpu,
-            cupti: tables,
-            wall_ticks,
-        } = totals;
         let settings = settings.as_deref();
         let measures = settings.is_some_and(|settings| settings.mode == Mode::On);
         let paths = self.paths.try_lock_for(limit)?.list().to_vec();
@@ -271,29 +266,30 @@ impl Collector {
     }
 }
 
-/// The part of `current`, and of what arrived `late`, that belongs to the window's profile.
-fn in_window(window: &Window, current: WindowTotals, late: &LateTotals) -> WindowTotals {
-    let mut totals = match &window.schedule {
-        None => current,
+/// What was measured in the current window on the program's threads, and since a moment on the GPU.
+struct Parts {
+    host: HostTotals,
+    gpu: GpuTotals,
+    cupti: cupti::Attributed,
+}
+
+/// What the session's threads have counted: in the current window, and in the closed cycles of its
+/// schedule.
+fn in_session(window: &Window, current: HostTotals) -> HostSum {
+    let mut sum = match &window.schedule {
+        None => HostSum {
+            counters: current.counters,
+            wall_ticks: current.wall_ticks,
+        },
         Some(schedule) => {
-            let mut totals = schedule.closed().clone();
-            if !window.ended.owns_late {
-                totals.add_late(late);
-            }
-            if schedule.counts() {
-                totals.merge(&current);
-            } else {
-                let phase = schedule.position().phase;
-                let kept = current.of_calls_begun_before(phase);
-                totals.counters.merge(kept);
-                totals.counters.set_open_calls(&current.counters);
-            }
-            totals
+            let mut sum = schedule.closed().clone();
+            sum.add_window(&current, schedule.discards());
+            sum
         }
     };
     if !window.measures() {
         // Calls in progress belong to no session.
-        totals.counters.set_open_calls(&Totals::default());
+        sum.counters.set_open_calls(&Totals::default());
     }
-    totals
+    sum
 }

@@ -8,13 +8,13 @@
 
 use std::time::Duration;
 
-use super::Collector;
 use super::collect_profile::WindowCopy;
 use super::step_clock::StepClock;
 use super::window::Window;
+use super::{Collector, GpuWindow};
 use crate::clock;
 use crate::cupti;
-use crate::stats::late_results::LatePolicy;
+use crate::stats::by_window::Begins;
 use gpuprof_report::schedule::Phase;
 
 /// How long a step waits for a lock. Locks are held for milliseconds at most.
@@ -50,10 +50,10 @@ impl Collector {
             // that ended in wait steps all did. Closing a cycle has already begun a new window, so
             // there is nothing to discard then.
             if begins && !closes {
-                let (discarded, _) = self.next_window(&window, LatePolicy::KeepPrevious);
+                let (discarded, _) = self.next_window(&window, Begins::Part);
                 if let Some(schedule) = &mut window.schedule {
-                    let kept = discarded.of_calls_begun_before(before.phase);
-                    schedule.closed_mut().counters.merge(kept);
+                    let closed = schedule.closed_mut();
+                    closed.add_window(&discarded, Some(before.phase));
                 }
             }
             if begins && measures {
@@ -84,7 +84,7 @@ impl Collector {
         }
         // A cycle without a single call gives no profile.
         if let Some(cycle) = self.close(&mut window)
-            && cycle.totals.counters.has_calls()
+            && cycle.counters.has_calls()
         {
             hand_over(cycle);
         }
@@ -92,23 +92,21 @@ impl Collector {
 
     fn close(&self, window: &mut Window) -> Option<WindowCopy> {
         let is_read = cupti::drain(READ_TIMEOUT);
-        let (totals, late) = self.next_window(window, LatePolicy::KeepCurrent);
+        let (totals, of_gpu) = self.next_window(window, Begins::Part);
         let schedule = window.schedule.as_mut()?;
-        let of_late = if std::mem::take(&mut window.ended.owns_late) {
-            &mut window.ended.totals
-        } else {
-            schedule.closed_mut()
-        };
-        of_late.add_late(&late);
-        schedule.closed_mut().merge(&totals);
+        schedule.closed_mut().add_window(&totals, None);
         let (cycle, ended) = schedule.close_cycle();
         let since = schedule.cupti().clone();
         if let Some(ended) = ended {
             // The merged totals end at `ended`; the wall time of the next window starts there.
             window.began = Some(ended);
         }
+        let GpuWindow { gpu, cupti } = of_gpu?;
         Some(WindowCopy {
-            totals,
+            counters: totals.counters,
+            wall_ticks: totals.wall_ticks,
+            gpu,
+            cupti,
             symbols: self.cupti.symbols(LOCK_TIMEOUT)?,
             since,
             settings: window.settings().cloned(),

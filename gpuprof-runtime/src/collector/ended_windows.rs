@@ -4,29 +4,16 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use super::window_totals::{LateTotals, WindowTotals};
+use super::window_totals::{HostSum, HostTotals};
 use crate::driver::Driver;
 use crate::settings::Settings;
-use crate::stats::late_results::LatePolicy;
 use gpuprof_report::profile::CudaError;
 use gpuprof_report::schedule::Phase;
-
-/// What becomes of results that arrive after a reset or the end of a session. A window that counted
-/// nothing leaves the place of the kept one to an earlier one.
-pub(super) fn late_policy(ending: Option<&EndingWindow>) -> LatePolicy {
-    match ending {
-        _ if !cfg!(feature = "metrics") => LatePolicy::Discard,
-        Some(ending) if ending.discarded.is_none() => LatePolicy::KeepCurrent,
-        _ => LatePolicy::KeepPrevious,
-    }
-}
 
 /// The sums of all windows before the current one.
 #[derive(Debug, Default)]
 pub(super) struct EndedWindows {
-    pub(super) totals: WindowTotals,
-    /// The late results that are kept are of one of these windows, and not of the current schedule.
-    pub(super) owns_late: bool,
+    pub(super) totals: HostSum,
     /// Of the last window.
     pub(super) settings: Option<Arc<Settings>>,
     /// When the first window began.
@@ -44,44 +31,22 @@ pub(super) struct EndingWindow {
     pub(super) ran_cupti: bool,
     pub(super) wall_ticks: u64,
     /// The closed cycles of its schedule.
-    pub(super) closed: Option<WindowTotals>,
+    pub(super) closed: Option<HostSum>,
     /// The phase that the schedule discards the totals of.
     pub(super) discarded: Option<Phase>,
 }
 
 impl EndedWindows {
-    /// Adds what a window that ends measured, with what has arrived for the one kept before it.
-    pub(super) fn add(
-        &mut self,
-        ending: Option<EndingWindow>,
-        mut totals: WindowTotals,
-        late: &LateTotals,
-    ) {
-        if !cfg!(feature = "metrics") {
-            return;
-        }
-        if self.owns_late {
-            self.totals.add_late(late);
-        }
-        let was_late_owned = std::mem::replace(&mut self.owns_late, true);
+    /// Adds what a window that ends has counted.
+    pub(super) fn add(&mut self, ending: Option<EndingWindow>, mut totals: HostTotals) {
         let Some(ending) = ending else {
             return;
         };
         totals.wall_ticks = ending.wall_ticks;
-        if let Some(mut closed) = ending.closed {
-            if !was_late_owned {
-                closed.add_late(late);
-            }
+        if let Some(closed) = ending.closed {
             self.totals.merge(&closed);
         }
-        match ending.discarded {
-            None => self.totals.merge(&totals),
-            Some(phase) => {
-                let kept = totals.of_calls_begun_before(phase);
-                self.totals.counters.merge(kept);
-                self.totals.counters.set_open_calls(&totals.counters);
-            }
-        }
+        self.totals.add_window(&totals, ending.discarded);
         self.settings = ending.settings;
         self.began_at.get_or_insert(ending.began_at);
         self.ran_cupti |= ending.ran_cupti;

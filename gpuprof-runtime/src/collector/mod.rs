@@ -29,13 +29,13 @@ use std::time::{Duration, SystemTime};
 use parking_lot::Mutex;
 
 pub(crate) use self::default_stream::{default_stream, has_default_stream, set_default_stream};
-use self::ended_windows::{EndingWindow, late_policy};
+use self::ended_windows::EndingWindow;
 pub(crate) use self::first_stream::{note_stream, set_on_first_stream};
 use self::schedule_position::SchedulePosition;
 use self::step_clock::StepClock;
 use self::threads::Threads;
 use self::window::{Window, WindowState};
-use self::window_totals::{LateTotals, WindowTotals};
+use self::window_totals::HostTotals;
 use crate::clock;
 use crate::cupti;
 use crate::gpu::Timing;
@@ -44,7 +44,8 @@ use crate::os::{fork, own_work};
 use crate::recorder::Recorder;
 use crate::settings::{Mode, Settings};
 use crate::site::{Entry, Site, SiteFlags};
-use crate::stats::late_results::LatePolicy;
+use crate::stats::by_window::Begins;
+use crate::stats::gpu_totals::GpuTotals;
 use crate::stats::path_ids::CallPaths;
 use crate::stats::thread_counters::ThreadCounters;
 use crate::stats::window_epoch;
@@ -86,6 +87,13 @@ pub(crate) struct Collector {
     pub(crate) calls_after_thread_exit: AtomicU64,
 }
 
+/// What a window's GPU work was, from event pairs and from records.
+#[derive(Debug)]
+struct GpuWindow {
+    gpu: GpuTotals,
+    cupti: cupti::WindowTables,
+}
+
 impl Collector {
     fn new() -> Self {
         let recorder = Arc::new(Recorder::new());
@@ -110,10 +118,6 @@ impl Collector {
     /// Opens a window: from now on everything is counted from zero, under `settings`.
     pub(crate) fn start(&self, settings: Arc<Settings>) {
         let mut window = self.window.lock();
-        let sampling = &self.gpu.sampling;
-        let next_epoch = window_epoch::current().wrapping_add(1);
-        let now_ns = clock::rough_ns(clock::now());
-        sampling.begin(settings.sampling(), cupti::is_running(), next_epoch, now_ns);
         let ending = window.ending();
         window.schedule = settings.schedule.map(SchedulePosition::new);
         match settings.recorded_events() {
@@ -123,7 +127,12 @@ impl Collector {
         let has_records = settings.asks_for_cupti() && cupti::records_memory();
         let is_on = settings.memory && settings.mode == Mode::On;
         self.gpu.pools.watch(is_on && !has_records);
+        let sampling = settings.sampling();
         window.state = WindowState::Open(settings);
+        let first = window_epoch::next(window.counts());
+        let now_ns = clock::rough_ns(clock::now());
+        let asks = cupti::is_running();
+        self.gpu.sampling.begin(sampling, asks, first, now_ns);
         self.begin_window(&mut window, ending);
         self.apply_flags(&window);
     }
@@ -138,8 +147,8 @@ impl Collector {
         window.began = None;
         window.steps = StepClock::default();
         window.schedule = None;
-        let (totals, late) = self.next_window(&window, late_policy(ending.as_ref()));
-        window.ended.add(ending, totals, &late);
+        let (totals, _) = self.next_window(&window, Begins::Session);
+        window.ended.add(ending, totals);
         self.apply_flags(&window);
     }
 
@@ -187,10 +196,10 @@ impl Collector {
     fn begin_window(&self, window: &mut Window, ending: Option<EndingWindow>) {
         // What is skipped while the first window opens counts in it.
         let has_ended = ending.is_some();
-        let (totals, late) = self.next_window(window, late_policy(ending.as_ref()));
+        let (totals, _) = self.next_window(window, Begins::Session);
         self.threads.begin_rows();
         let ended = &mut window.ended;
-        ended.add(ending, totals, &late);
+        ended.add(ending, totals);
         ended.add_cleared_errors(|| self.gpu.clear_failure_counts());
         ended.add_dropped(self.calls_after_thread_exit.swap(0, Relaxed));
         if has_ended {
@@ -207,29 +216,28 @@ impl Collector {
         }
     }
 
-    /// Begins the next window. Returns the totals of the one that ends, and what has arrived for
-    /// the window kept before it.
-    fn next_window(&self, window: &Window, policy: LatePolicy) -> (WindowTotals, LateTotals) {
-        // Before the epoch moves: a call that ends in between counts in the new window, and only
+    /// Begins the next window. Returns what the one that ends has counted, and what its GPU work
+    /// was, if it is a part of the session that goes on.
+    fn next_window(&self, window: &Window, begins: Begins) -> (HostTotals, Option<GpuWindow>) {
+        // Before the number moves: a call that ends in between counts in the new window, and only
         // its sample is late, which shows as untimed. In the other order it would have a GPU time
         // and no call.
         let (counters, crossed) = self.threads.next_window();
-        // Before the epoch moves: until then, no call of the new window is recorded.
+        // Before the number moves: until then, no call of the new window is recorded.
         window_epoch::set_began(if window.measures() { clock::now() } else { 0 });
-        let (gpu, late_gpu) = self.gpu.next_window(policy);
-        let (cupti, late_cupti) = self.cupti.next_window(window_epoch::current(), policy);
-        let totals = WindowTotals {
+        let number = window_epoch::next(window.counts());
+        let gpu = self.gpu.begin_window(number, begins);
+        let cupti = self.cupti.begin_window(number, begins);
+        let host = HostTotals {
             counters,
             crossed,
-            gpu,
-            cupti,
             wall_ticks: window.wall_ticks(),
         };
-        let late = LateTotals {
-            gpu: late_gpu,
-            cupti: late_cupti,
-        };
-        (totals, late)
+        let of_gpu = gpu.map(|gpu| GpuWindow {
+            gpu,
+            cupti: cupti.unwrap_or_default(),
+        });
+        (host, of_gpu)
     }
 
     /// The settings of the open window. `None`: there is none, or the lock could not be taken

@@ -1,6 +1,6 @@
 //! Where a window is in its schedule, and what its cycles have measured.
 
-use super::window_totals::WindowTotals;
+use super::window_totals::HostSum;
 use crate::clock;
 use crate::cupti;
 use gpuprof_report::profile::ScheduleSteps;
@@ -12,8 +12,8 @@ pub(super) struct SchedulePosition {
     schedule: Schedule,
     /// Steps made so far.
     made: u64,
-    /// What the closed cycles measured.
-    closed: WindowTotals,
+    /// What the closed cycles counted.
+    closed: HostSum,
     /// Active steps and cycles in `closed`.
     closed_steps: u64,
     closed_cycles: u64,
@@ -31,7 +31,7 @@ impl SchedulePosition {
         Self {
             schedule,
             made: 0,
-            closed: WindowTotals::default(),
+            closed: HostSum::default(),
             closed_steps: 0,
             closed_cycles: 0,
             open_steps: 0,
@@ -55,12 +55,17 @@ impl SchedulePosition {
         self.ended.is_some() || self.position().phase == Phase::Active
     }
 
-    /// What the closed cycles measured.
-    pub(super) fn closed(&self) -> &WindowTotals {
+    /// What the closed cycles counted.
+    pub(super) fn closed(&self) -> &HostSum {
         &self.closed
     }
 
-    pub(super) fn closed_mut(&mut self) -> &mut WindowTotals {
+    /// The phase in which the current totals are discarded. `None`: they count.
+    pub(super) fn discards(&self) -> Option<Phase> {
+        (!self.counts()).then(|| self.position().phase)
+    }
+
+    pub(super) fn closed_mut(&mut self) -> &mut HostSum {
         &mut self.closed
     }
 

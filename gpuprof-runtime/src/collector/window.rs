@@ -12,6 +12,7 @@ use crate::cupti;
 use crate::settings::CuptiMode;
 use crate::settings::{Mode, Settings};
 use crate::site::SiteFlags;
+use gpuprof_report::schedule::Phase;
 
 /// What is being measured, and since when.
 #[derive(Debug)]
@@ -64,6 +65,12 @@ impl Window {
             .is_some_and(|settings| settings.mode == Mode::On)
     }
 
+    /// Whether what begins now counts: it is measured, and in no step that the schedule discards.
+    pub(super) fn counts(&self) -> bool {
+        let is_active = |schedule: &SchedulePosition| schedule.position().phase == Phase::Active;
+        self.measures() && self.schedule.as_ref().is_none_or(is_active)
+    }
+
     /// What the spans of the window's sites do now.
     pub(super) fn flags(&self) -> SiteFlags {
         if self
@@ -90,13 +97,12 @@ impl Window {
         if !cfg!(feature = "metrics") || !self.measures() {
             return None;
         }
-        let discarded = self.schedule.as_ref().filter(|schedule| !schedule.counts());
         Some(EndingWindow {
             settings: self.settings().cloned(),
             began_at: self.began_at,
             ran_cupti: self.runs_cupti(),
             wall_ticks: self.wall_ticks(),
-            discarded: discarded.map(|schedule| schedule.position().phase),
+            discarded: self.schedule.as_ref().and_then(SchedulePosition::discards),
             closed: (self.schedule.as_mut()).map(|schedule| std::mem::take(schedule.closed_mut())),
         })
     }

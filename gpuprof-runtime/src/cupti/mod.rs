@@ -8,6 +8,7 @@ mod collect;
 mod launch_lines;
 
 pub(crate) use {
+    attribution::correlator::Attributed,
     attribution::kernel_names::{KernelNames, full_name},
     attribution::memory_profile::{self, MemoryBySite},
     attribution::recorded_activities::RecordedNames,

@@ -13,7 +13,8 @@ use rustc_hash::FxHashMap;
 
 use crate::driver::handles::MemPool;
 use crate::driver::table::{Driver, Failed};
-use crate::stats::late_results::{LatePolicy, Windowed};
+use crate::stats::by_window::{Begins, ByWindow, Since, WindowSum};
+use crate::stats::gpu_totals::add_pool_memory;
 use gpuprof_report::profile::PoolMemory;
 
 /// How long a call waits for another thread, which holds the lock for nanoseconds. In a forked
@@ -23,6 +24,14 @@ const LOCK_LIMIT: Duration = Duration::from_millis(1);
 /// By call path.
 pub(crate) type PoolTotals = FxHashMap<u32, PoolMemory>;
 
+impl WindowSum for PoolTotals {
+    fn merge(&mut self, other: &Self) {
+        for (path, more) in other {
+            add_pool_memory(self.entry(*path).or_default(), more);
+        }
+    }
+}
+
 /// What is known of the pools.
 #[derive(Debug, Default)]
 pub(crate) struct Pools {
@@ -31,7 +40,7 @@ pub(crate) struct Pools {
     /// resolver has answered.
     requested: AtomicU64,
     answered: AtomicU64,
-    totals: Mutex<Windowed<PoolTotals>>,
+    totals: Mutex<ByWindow<PoolTotals>>,
     known: Mutex<BTreeMap<u32, KnownPool>>,
 }
 
@@ -73,12 +82,12 @@ impl Pools {
         self.is_watched.load(Relaxed)
     }
 
-    pub(super) fn totals(&self, limit: Duration) -> Option<(PoolTotals, PoolTotals)> {
-        Some(self.totals.try_lock_for(limit)?.clone().into_totals())
+    pub(super) fn totals_since(&self, since: Since, limit: Duration) -> Option<PoolTotals> {
+        Some(self.totals.try_lock_for(limit)?.copy(since).into_sum())
     }
 
-    pub(super) fn next_window(&self, epoch: u32, policy: LatePolicy) -> (PoolTotals, PoolTotals) {
-        self.totals.lock().next_window(epoch, policy)
+    pub(super) fn begin_window(&self, window: u32, begins: Begins) -> Option<PoolTotals> {
+        self.totals.lock().begin(window, begins)
     }
 
     /// The pool of a device; `None` if it has none, or the lock is held.

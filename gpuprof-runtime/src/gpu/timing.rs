@@ -14,11 +14,12 @@ use crate::gpu::events::event_overhead::Probes;
 use crate::gpu::events::handshake::SleepFlag;
 use crate::gpu::events::pools::Contexts;
 use crate::gpu::events::thread_stream::{Message, ThreadStream};
-use crate::gpu::pool_memory::{PoolTotals, Pools};
+use crate::gpu::pool_memory::Pools;
 use crate::recorder::Recorder;
 use crate::stats::adaptive_sampling::SamplingRates;
+use crate::stats::by_window::{Begins, ByWindow, Since};
 use crate::stats::gpu_totals::GpuTotals;
-use crate::stats::late_results::{LatePolicy, Windowed};
+use crate::stats::window_epoch;
 use gpuprof_report::profile::Device;
 use gpuprof_report::sorting::sort_by_key;
 
@@ -43,7 +44,7 @@ pub(crate) struct Timing {
     /// New streams that the resolver has taken.
     pub(super) met_streams: AtomicU32,
     /// Apart from what spans read: the resolver takes it for each span.
-    totals: CachePadded<Mutex<Windowed<GpuTotals>>>,
+    totals: CachePadded<Mutex<ByWindow<GpuTotals>>>,
     pub(super) devices: Mutex<Vec<Device>>,
     pub(crate) sampling: SamplingRates,
     pub(super) resolver: OnceLock<Option<thread::Thread>>,
@@ -67,9 +68,7 @@ impl Timing {
             streams: Mutex::new(Vec::new()),
             next_stream: AtomicU32::new(0),
             met_streams: AtomicU32::new(0),
-            totals: CachePadded::new(Mutex::new(Windowed::new(
-                crate::stats::window_epoch::current(),
-            ))),
+            totals: CachePadded::default(),
             devices: Mutex::new(Vec::new()),
             sampling: SamplingRates::new(),
             resolver: OnceLock::new(),
@@ -82,7 +81,7 @@ impl Timing {
         }
     }
 
-    pub(super) fn totals(&self) -> &Mutex<Windowed<GpuTotals>> {
+    pub(super) fn totals(&self) -> &Mutex<ByWindow<GpuTotals>> {
         &self.totals
     }
 
@@ -112,22 +111,25 @@ impl Timing {
         self.met_streams.load(Relaxed) != self.next_stream.load(Relaxed)
     }
 
-    /// What is resolved of the current window, and late of the one kept; `None` when the lock is
-    /// not to be had within `limit`.
-    pub(crate) fn stats(&self, limit: Duration) -> Option<(GpuTotals, GpuTotals)> {
-        let pools = self.pools.totals(limit)?;
-        let totals = self.totals().try_lock_for(limit)?.clone().into_totals();
-        Some(with_pools(totals, pools))
+    /// What is resolved so far; `None` when the lock is not to be had within `limit`.
+    pub(crate) fn totals_since(&self, since: Since, limit: Duration) -> Option<GpuTotals> {
+        let pool_memory = self.pools.totals_since(since, limit)?;
+        let totals = self.totals().try_lock_for(limit)?.copy(since);
+        let mut totals = totals.into_sum();
+        totals.pool_memory = pool_memory;
+        Some(totals)
     }
 
-    /// Begins the next window. Returns the GPU totals of the window that ends, and what has arrived
-    /// for the window kept before it.
-    pub(crate) fn next_window(&self, policy: LatePolicy) -> (GpuTotals, GpuTotals) {
-        // The epoch moves under the resolver's lock, so that no result of the new window is lost.
+    /// Begins the window of this number. Returns the totals of the one that ends, as
+    /// [`ByWindow::begin`].
+    pub(crate) fn begin_window(&self, window: u32, begins: Begins) -> Option<GpuTotals> {
+        // The number moves under the resolver's lock, so that no result of the new window is lost.
         let mut totals = self.totals().lock();
-        let epoch = crate::stats::window_epoch::begin_next();
-        let pools = self.pools.next_window(epoch, policy);
-        with_pools(totals.next_window(epoch, policy), pools)
+        window_epoch::begin(window);
+        let pool_memory = self.pools.begin_window(window, begins);
+        let mut ended = totals.begin(window, begins)?;
+        ended.pool_memory = pool_memory.unwrap_or_default();
+        Some(ended)
     }
 
     /// Clears the counts of failed driver calls, except of failures whose effect lasts.
@@ -147,13 +149,4 @@ impl Timing {
     pub(crate) fn floor_ns(&self, limit: Duration) -> Option<u64> {
         self.contexts.floor_ns(limit)
     }
-}
-
-/// The totals of a window and late ones, each with what was read of the pools.
-fn with_pools(
-    (mut current, mut late): (GpuTotals, GpuTotals),
-    (pools, late_pools): (PoolTotals, PoolTotals),
-) -> (GpuTotals, GpuTotals) {
-    (current.pool_memory, late.pool_memory) = (pools, late_pools);
-    (current, late)
 }

@@ -3,6 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use super::busy_union::{BusyUnion, SpanPlace};
+use super::by_window::WindowSum;
 use super::cluster_sums::{CallOfCluster, ClusterSums};
 use super::durations::Durations;
 use super::ended_call::StatedWork;
@@ -271,8 +272,14 @@ impl GpuTotals {
         }
     }
 
-    /// Adds the totals of another window.
-    pub(crate) fn merge(&mut self, other: &Self) {
+    /// Counts a call whose time could not be read.
+    pub(crate) fn fail(&mut self, path: u32, device: u32) {
+        self.nodes.entry((path, device)).or_default().failed += 1;
+    }
+}
+
+impl WindowSum for GpuTotals {
+    fn merge(&mut self, other: &Self) {
         for (path, more) in &other.pool_memory {
             add_pool_memory(self.pool_memory.entry(*path).or_default(), more);
         }
@@ -289,10 +296,5 @@ impl GpuTotals {
             self.placed.entry(*device).or_default().merge(more);
         }
         self.clusters.merge(&other.clusters);
-    }
-
-    /// Counts a call whose time could not be read.
-    pub(crate) fn fail(&mut self, path: u32, device: u32) {
-        self.nodes.entry((path, device)).or_default().failed += 1;
     }
 }

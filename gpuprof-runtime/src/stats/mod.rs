@@ -4,6 +4,7 @@
 pub(crate) mod adaptive_sampling;
 pub(crate) mod build_profile;
 pub(crate) mod busy_union;
+pub(crate) mod by_window;
 mod call_tree_node;
 mod cluster_sums;
 mod concurrent_histogram;
@@ -18,7 +19,6 @@ pub(crate) mod gpu_totals;
 mod host_path_totals;
 pub(crate) mod host_totals;
 mod label_stats;
-pub(crate) mod late_results;
 #[cfg(all(test, loom))]
 mod loom_tests;
 pub(crate) mod memory_limit;

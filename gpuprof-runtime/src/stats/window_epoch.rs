@@ -2,7 +2,8 @@
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-/// The number of the current window. Every reset and every session increments it.
+/// The number of the current window; 1 before the first. Every reset, every session and every part
+/// of a schedule has the next even number if it counts, and the next odd one if it is discarded.
 static CURRENT: AtomicU32 = AtomicU32::new(1);
 
 /// When the current window began, in clock ticks; 0 if nothing is measured. A call that began
@@ -26,9 +27,31 @@ pub(crate) fn current() -> u32 {
     CURRENT.load(Ordering::Acquire)
 }
 
-/// Begins the next window and returns its number.
-pub(crate) fn begin_next() -> u32 {
-    CURRENT.fetch_add(1, Ordering::AcqRel).wrapping_add(1)
+/// The number of the window after this one.
+pub(crate) fn next(counts: bool) -> u32 {
+    let next = current().wrapping_add(1);
+    if self::counts(next) == counts {
+        next
+    } else {
+        next.wrapping_add(1)
+    }
+}
+
+/// Begins the window of this number, the [`next`].
+pub(crate) fn begin(window: u32) {
+    CURRENT.store(window, Ordering::Release);
+}
+
+/// Whether what was measured in a window counts.
+#[inline]
+pub(super) fn counts(window: u32) -> bool {
+    window.is_multiple_of(2)
+}
+
+/// Whether one window began before another. Numbers start again after 2³².
+#[inline]
+pub(super) fn is_before(window: u32, other: u32) -> bool {
+    window.wrapping_sub(other).cast_signed() < 0
 }
 
 /// The thread that records a call, and the window it records in. A counter whose last record has

@@ -24,7 +24,7 @@ use super::window_history::{RecordedWindows, WindowHistory, site_of_call};
 use super::window_tables::WindowTables;
 use crate::cupti::collect::record::{Activity, ApiEvent, CapturedCall, NodeEvent};
 use crate::recorder::Recorder;
-use crate::stats::late_results::LatePolicy;
+use crate::stats::by_window::{Begins, Since};
 use crate::stats::profiled_call::EndedCall;
 
 #[derive(Debug, Default)]
@@ -43,9 +43,7 @@ pub(crate) struct Correlator {
 
 /// Everything that was attributed so far.
 pub(crate) struct Attributed {
-    pub(crate) current: WindowTables,
-    /// Late records of an earlier window that still counts.
-    pub(crate) late: WindowTables,
+    pub(crate) tables: WindowTables,
     pub(crate) symbols: SymbolTable,
 }
 
@@ -102,7 +100,9 @@ impl Correlator {
     pub(crate) fn add_node_event(&mut self, event: NodeEvent) {
         self.graphs.add_node_event(event);
         let forgotten = self.graphs.take_forgotten();
-        self.recorded.current_tables().forgotten_captures += forgotten;
+        if let Some(tables) = self.recorded.current_tables() {
+            tables.forgotten_captures += forgotten;
+        }
     }
 
     pub(crate) fn add_captured_call(&mut self, call: CapturedCall) {
@@ -151,7 +151,7 @@ impl Correlator {
             self.recorded.calls.stop_awaiting(call.id);
         }
         if was_counted && let Some(tables) = self.tables_at(launched_at) {
-            tables.finished_late += 1;
+            tables.unfinished = tables.unfinished.saturating_sub(1);
         }
     }
 
@@ -246,7 +246,9 @@ impl Correlator {
 
     /// Counts ended calls that did not fit in the queue.
     pub(crate) fn add_dropped_calls(&mut self, calls: u64) {
-        self.recorded.current_tables().dropped_calls += calls;
+        if let Some(tables) = self.recorded.current_tables() {
+            tables.dropped_calls += calls;
+        }
     }
 
     /// Forgets a CUDA call, after recording what is known of it.
@@ -311,10 +313,6 @@ impl Correlator {
             self.record_graph_latency(correlation);
             self.finish_replay(correlation);
         }
-        // These arrived before the previous window ended; after one more window, theirs accepts no
-        // late records.
-        let older = self.orphans.take_older();
-        self.record_unattributed(older);
     }
 
     fn enforce_limits(&mut self) {
@@ -338,29 +336,25 @@ impl Correlator {
         (known.is_awaited() && !is_captured()).then_some(known.launched_at)
     }
 
-    /// Ends the current window and starts window `epoch`. Returns two sets of tables: those of the
-    /// window that ended, and the late records of the window kept before it, if `policy` counts
-    /// them.
-    pub(crate) fn next_window(
-        &mut self,
-        epoch: u32,
-        policy: LatePolicy,
-    ) -> (WindowTables, WindowTables) {
+    /// Begins a window. Returns the tables of the one that ends, as [`ByWindow::begin`].
+    ///
+    /// [`ByWindow::begin`]: crate::stats::by_window::ByWindow::begin
+    pub(crate) fn begin_window(&mut self, window: u32, begins: Begins) -> Option<WindowTables> {
         self.count_all_memory();
-        if matches!(policy, LatePolicy::KeepCurrent) {
+        if self.recorded.keeps_current(begins) {
             self.record_all();
         }
         let mut samples = std::mem::take(&mut self.samples);
         let mut recorded = std::mem::take(&mut self.recorded);
         self.join_samples(&mut samples, &mut recorded);
         (self.samples, self.recorded) = (samples, recorded);
-        self.recorded.next_window(epoch, policy)
+        self.recorded.begin_window(window, begins)
     }
 
     /// Returns a copy of all totals that treats every call as complete; the live state still
     /// accepts records.
-    pub(crate) fn attributed(&self) -> Attributed {
-        let (mut recorded, mut symbols) = (self.recorded.clone(), self.symbols.clone());
+    pub(crate) fn attributed(&self, since: Since) -> Attributed {
+        let (mut recorded, mut symbols) = (self.recorded.copy(since), self.symbols.clone());
         self.join_samples(&mut self.samples.clone(), &mut recorded);
         recorded.close_all();
         for known in self.calls.values() {
@@ -380,10 +374,8 @@ impl Correlator {
                 recorded.add(epoch, Cause::UNATTRIBUTED, activity, symbol);
             }
         }
-        let (current, late) = recorded.into_tables();
         Attributed {
-            current,
-            late,
+            tables: recorded.into_sum(),
             symbols,
         }
     }

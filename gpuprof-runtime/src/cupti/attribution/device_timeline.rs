@@ -16,13 +16,15 @@ pub(crate) struct DeviceTimeline {
     times: DeviceTimes,
     /// The time of activities that came when their time was swept already.
     late_ns: u64,
+    /// The window has ended: what ran beside an activity that comes now is unknown.
+    is_finished: bool,
 }
 
 impl DeviceTimeline {
     /// Adds an activity. Returns what had to be finished to make room.
     #[must_use]
     pub(crate) fn add(&mut self, activity: TimedActivity) -> Vec<RowTime> {
-        if activity.start < self.sweep.now() {
+        if self.is_finished || activity.start < self.sweep.now() {
             self.late_ns += activity.end - activity.start;
             return Vec::new();
         }
@@ -34,9 +36,10 @@ impl DeviceTimeline {
         }
     }
 
-    /// Finishes all activities so far, after which none may be added.
+    /// Finishes all activities so far: those that are added from now on are late.
     #[must_use]
     pub(crate) fn finish(&mut self) -> Vec<RowTime> {
+        self.is_finished = true;
         let mut finished = self.sweep_earliest(self.pending.len());
         let sweep = std::mem::take(&mut self.sweep);
         let times = sweep.finish(|row_time| finished.push(row_time));
@@ -44,15 +47,9 @@ impl DeviceTimeline {
         finished
     }
 
-    /// The same for activities that arrived after their window ended: what ran beside them is
-    /// unknown.
-    pub(crate) fn finish_late(&mut self) {
-        let _ = self.finish();
-        self.late_ns += std::mem::take(&mut self.times).busy_ns();
-    }
-
-    /// Adds a finished timeline of another window.
+    /// Adds a finished timeline of another window to a finished one.
     pub(crate) fn merge(&mut self, other: &Self) {
+        self.is_finished = true;
         self.times.merge(&other.times);
         self.late_ns += other.late_ns;
     }

@@ -90,6 +90,7 @@ mod tests {
     use crate::cupti::attribution::row_totals::KernelTotals;
     use crate::cupti::attribution::window_tables::WindowTables;
     use crate::cupti::collect::record::{ActivitySpan, KernelRecord};
+    use crate::stats::by_window::WindowSum;
 
     /// Adds a kernel of 10 ns.
     fn add(tables: &mut WindowTables, path: u32) {

@@ -8,7 +8,7 @@ mod call_activity;
 mod capture_intervals;
 mod captured_calls;
 mod correlated_call;
-mod correlator;
+pub(crate) mod correlator;
 mod cuda_calls;
 mod device_samples;
 mod device_sweep;

@@ -45,7 +45,7 @@ impl Orphans {
     }
 
     /// Removes the activities that were there at the previous call.
-    pub(crate) fn take_older(&mut self) -> impl Iterator<Item = Activity> + use<> {
+    fn take_older(&mut self) -> impl Iterator<Item = Activity> + use<> {
         self.newer_count = 0;
         self.newer_since = None;
         let newer = std::mem::take(&mut self.newer);

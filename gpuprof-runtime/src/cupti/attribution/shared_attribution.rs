@@ -21,7 +21,7 @@ use crate::cupti::collect::reader_queue::BoundedQueue;
 use crate::cupti::collect::record::{Activity, ApiEvent, CapturedCall, MemoryRecord, NodeEvent};
 use crate::cupti::collect::{graph_nodes, lifecycle};
 use crate::recorder::Recorder;
-use crate::stats::late_results::LatePolicy;
+use crate::stats::by_window::{Begins, Since};
 use crate::stats::profiled_call::CallPosition;
 use crate::stats::profiled_call::EndedCall;
 
@@ -85,28 +85,24 @@ impl Attribution {
         })
     }
 
-    /// Ends the current window and starts window `epoch`. Returns two sets of tables: those of the
-    /// window that ended, and the late records of the window kept before it, if `policy` counts
-    /// them.
-    pub(crate) fn next_window(
-        &self,
-        epoch: u32,
-        policy: LatePolicy,
-    ) -> (WindowTables, WindowTables) {
+    /// Begins a window. Returns the tables of the one that ends, as [`ByWindow::begin`].
+    ///
+    /// [`ByWindow::begin`]: crate::stats::by_window::ByWindow::begin
+    pub(crate) fn begin_window(&self, window: u32, begins: Begins) -> Option<WindowTables> {
         let Some(mut correlator) = self.correlator.try_lock_for(LOCK_TIMEOUT) else {
             self.count_missed();
-            return (WindowTables::default(), WindowTables::default());
+            return None;
         };
         self.take_ended_calls(&mut correlator);
-        correlator.next_window(epoch, policy)
+        correlator.begin_window(window, begins)
     }
 
     /// What was attributed so far; `None` if the lock was held for longer than `limit`.
-    pub(crate) fn attributed(&self, limit: Duration) -> Option<Attributed> {
+    pub(crate) fn attributed(&self, since: Since, limit: Duration) -> Option<Attributed> {
         let mut correlator = self.correlator.try_lock_for(limit)?;
         self.take_ended_calls(&mut correlator);
         correlator.count_all_memory();
-        Some(correlator.attributed())
+        Some(correlator.attributed(since))
     }
 
     /// The live memory of the process; `None` if the lock was held for longer than `limit`.
@@ -182,7 +178,7 @@ impl Sink for &'static Attribution {
 mod tests {
     use std::time::Duration;
 
-    use super::{Attribution, LatePolicy};
+    use super::{Attribution, Begins, Since};
     use crate::cupti::collect::reader_queue::CAPACITY;
     use crate::stats::profiled_call::EndedCall;
 
@@ -207,10 +203,14 @@ mod tests {
         for call in 1..=CAPACITY as u64 + 7 {
             attribution.end_call(ended(call << 20));
         }
-        let (finished, _) = attribution.next_window(1, LatePolicy::KeepCurrent);
+        let finished = attribution
+            .begin_window(2, Begins::Part)
+            .expect("it counts");
         let calls: u64 = finished.calls.values().map(|totals| totals.calls).sum();
         assert_eq!((calls, finished.dropped_calls), (CAPACITY as u64, 7));
-        let (finished, _) = attribution.next_window(2, LatePolicy::KeepCurrent);
+        let finished = attribution
+            .begin_window(4, Begins::Part)
+            .expect("it counts");
         assert_eq!(finished.dropped_calls, 0);
     }
 
@@ -219,13 +219,17 @@ mod tests {
         let attribution = Attribution::default();
         assert_eq!(attribution.note(), None);
         let held = attribution.correlator.lock();
-        let _ = attribution.next_window(1, LatePolicy::KeepCurrent);
+        let _ = attribution.begin_window(2, Begins::Part);
         drop(held);
         let note = attribution.note().expect("a change was missed");
         assert!(
             note.contains("locked for 1s") && note.contains("(1x)"),
             "{note}"
         );
-        assert!(attribution.attributed(Duration::ZERO).is_some());
+        assert!(
+            attribution
+                .attributed(Since::Session, Duration::ZERO)
+                .is_some()
+        );
     }
 }

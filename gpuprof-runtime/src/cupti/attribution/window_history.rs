@@ -9,7 +9,7 @@ use super::open_calls::{Added, ClosedCall, OpenCalls};
 use super::row_keys::KernelKey;
 use super::window_tables::WindowTables;
 use crate::cupti::collect::record::Activity;
-use crate::stats::late_results::{LatePolicy, Windowed};
+use crate::stats::by_window::{Begins, ByWindow, Since};
 use crate::stats::profiled_call::{EndedCall, site_of};
 
 /// Which window was open when.
@@ -39,21 +39,27 @@ impl WindowHistory {
     }
 }
 
-/// The tables of the current window and of an earlier one that still counts, and the open calls.
-#[derive(Clone, Debug, Default)]
+/// The tables by window, and the open calls.
+#[derive(Debug, Default)]
 pub(crate) struct RecordedWindows {
-    tables: Windowed<WindowTables>,
+    tables: ByWindow<WindowTables>,
     pub(crate) calls: OpenCalls,
 }
 
 impl RecordedWindows {
-    /// The tables of a window; `None` if its late records are discarded.
+    /// The tables of a window; `None` if its records are discarded.
     pub(crate) fn tables(&mut self, epoch: u32) -> Option<&mut WindowTables> {
         self.tables.get_mut(epoch)
     }
 
-    pub(crate) fn current_tables(&mut self) -> &mut WindowTables {
+    /// Those of the current window; `None` if it is discarded.
+    pub(crate) fn current_tables(&mut self) -> Option<&mut WindowTables> {
         self.tables.current_mut()
+    }
+
+    /// Whether records of the current window count once `begins` has begun.
+    pub(crate) fn keeps_current(&self, begins: Begins) -> bool {
+        self.tables.keeps_current(begins)
     }
 
     fn close_oldest(&mut self) -> bool {
@@ -121,19 +127,15 @@ impl RecordedWindows {
         while self.calls.is_full() && self.close_oldest() {}
         self.calls.compact();
         let forgotten = self.calls.take_forgotten();
-        self.current_tables().records_without_call += forgotten;
+        if let Some(tables) = self.current_tables() {
+            tables.records_without_call += forgotten;
+        }
     }
 
-    /// Ends the current window and starts window `epoch`. Returns two sets of tables: those of the
-    /// window that ended, and the late records of the window kept before it, if `policy` counts
-    /// them.
-    pub(crate) fn next_window(
-        &mut self,
-        epoch: u32,
-        policy: LatePolicy,
-    ) -> (WindowTables, WindowTables) {
+    /// Begins a window. Returns the tables of the one that ends, as [`ByWindow::begin`].
+    pub(crate) fn begin_window(&mut self, window: u32, begins: Begins) -> Option<WindowTables> {
         self.close_all();
-        finish(self.tables.next_window(epoch, policy))
+        self.tables.begin(window, begins)
     }
 
     /// Closes every call that has ended.
@@ -141,18 +143,19 @@ impl RecordedWindows {
         while self.close_oldest() {}
     }
 
-    /// What the current window measured, and the late records of an earlier one that still counts.
-    pub(crate) fn into_tables(mut self) -> (WindowTables, WindowTables) {
-        self.close_all();
-        finish(self.tables.into_totals())
+    /// A copy with what counts in a sum.
+    pub(crate) fn copy(&self, since: Since) -> Self {
+        Self {
+            tables: self.tables.copy(since),
+            calls: self.calls.clone(),
+        }
     }
-}
 
-fn finish(tables: (WindowTables, WindowTables)) -> (WindowTables, WindowTables) {
-    let (mut current, mut late) = tables;
-    current.finish_timelines();
-    late.finish_late_timelines();
-    (current, late)
+    /// What all windows measured.
+    pub(crate) fn into_sum(mut self) -> WindowTables {
+        self.close_all();
+        self.tables.into_sum()
+    }
 }
 
 /// The site of a call; `None` for CUDA calls outside any.

@@ -26,6 +26,7 @@ use crate::cupti::collect::record::{
     ActivitySpan, ApiFunction, ApiRecord, CopyKind, CopyRecord, KernelRecord, MemorySpace,
 };
 use crate::cupti::launch_lines::stack_totals::StackTotals;
+use crate::stats::by_window::WindowSum;
 use crate::stats::profiled_call::EndedCall;
 
 #[derive(Clone, Debug, Default)]
@@ -50,9 +51,6 @@ pub(crate) struct WindowTables {
     pub(crate) device_samples: FxHashMap<u32, DeviceSamples>,
     /// CUDA calls whose activities have not arrived.
     pub(crate) unfinished: u64,
-    /// CUDA calls that were counted as unfinished when their window ended, and whose activities
-    /// have arrived since.
-    pub(crate) finished_late: u64,
     pub(crate) late_records: u64,
     /// Activities that are missing from busy times because their call was forgotten.
     pub(crate) records_without_call: u64,
@@ -172,19 +170,6 @@ impl WindowTables {
         }
     }
 
-    /// Finishes the timelines of all devices.
-    pub(crate) fn finish_timelines(&mut self) {
-        let timelines = self.timelines.values_mut();
-        let finished: Vec<RowTime> = timelines.flat_map(DeviceTimeline::finish).collect();
-        self.add_row_times(finished);
-    }
-
-    /// The same for records that arrived after their window ended.
-    pub(crate) fn finish_late_timelines(&mut self) {
-        let timelines = self.timelines.values_mut();
-        timelines.for_each(DeviceTimeline::finish_late);
-    }
-
     /// How a device spent its time; `None` if too many of its records came late. Exposed times of
     /// copies and concurrent times of kernels are complete where this is.
     pub(crate) fn device_times(&self, device: u32) -> Option<DeviceTimes> {
@@ -280,9 +265,17 @@ impl WindowTables {
             Added::Missing => self.records_without_call += activities,
         }
     }
+}
 
-    /// Adds `other`, whose timelines are [finished](Self::finish_timelines).
-    pub(crate) fn merge(&mut self, other: &Self) {
+impl WindowSum for WindowTables {
+    /// Finishes the timelines of all devices.
+    fn end(&mut self) {
+        let timelines = self.timelines.values_mut();
+        let finished: Vec<RowTime> = timelines.flat_map(DeviceTimeline::finish).collect();
+        self.add_row_times(finished);
+    }
+
+    fn merge(&mut self, other: &Self) {
         for (device, timeline) in &other.timelines {
             self.timelines.entry(*device).or_default().merge(timeline);
         }
@@ -300,7 +293,7 @@ impl WindowTables {
         for (path, totals) in &other.calls {
             self.calls.entry(*path).or_default().merge(totals);
         }
-        self.unfinished = (self.unfinished + other.unfinished).saturating_sub(other.finished_late);
+        self.unfinished += other.unfinished;
         self.late_records += other.late_records;
         self.records_without_call += other.records_without_call;
         self.dropped_calls += other.dropped_calls;

@@ -52,9 +52,10 @@ impl Correlator {
         let dropped_ns = self.samples.enforce_limits(device, |joined| {
             add_joined(windows, recorded, device, joined)
         });
-        if dropped_ns > 0 {
-            let tables = &mut self.recorded.current_tables().device_samples;
-            tables.entry(device).or_default().late_ns += dropped_ns;
+        if dropped_ns > 0
+            && let Some(tables) = self.recorded.current_tables()
+        {
+            tables.device_samples.entry(device).or_default().late_ns += dropped_ns;
         }
     }
 
