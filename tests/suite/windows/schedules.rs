@@ -200,7 +200,6 @@ fn a_pause_gives_late_gpu_times_a_chance() {
 
 fn a_gpu_that_is_several_cycles_behind_loses_no_time() {
     let w = world();
-    let ready = cycles();
     let session = scheduled(Schedule {
         warmup: 1,
         ..Schedule::default()
@@ -213,13 +212,6 @@ fn a_gpu_that_is_several_cycles_behind_loses_no_time() {
     // Steps 2, 4, 6, 8 and 10: each kernel runs right after the one before it.
     assert_eq!(cpu_times(&profile, "train"), (5, 3_000, 3_000));
     assert_eq!(gpu_times(&profile, "train"), (5, 30_000, 30_000));
-    let untimed = &function(&profile, "train").untimed;
-    assert_eq!(untimed.unfinished, 0);
-    // Each was handed over before its own time had come.
-    let ready = ready.lock().expect("lock");
-    let unfinished = ready.iter().map(|of| function(of, "train"));
-    let unfinished = unfinished.map(|train| (train.calls, train.untimed.unfinished));
-    assert_eq!(unfinished.collect::<Vec<_>>(), [(1, 1); 5]);
 }
 
 fn a_reset_forgets_what_was_measured_and_the_schedule_goes_on() {
