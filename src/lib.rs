@@ -140,8 +140,7 @@
 //! - `GPUPROF_STACKS`: report from which source lines kernels are launched, above all those outside
 //!   any profiled function; switches GPUPROF_CUPTI on. Takes off or on; default: `off`.
 //! - `GPUPROF_MEMORY`: record which function allocates and frees device and pinned memory, the
-//!   peak, and what is live at exit; with GPUPROF_CUPTI=on each allocation. Takes off or on;
-//!   default: `off`.
+//!   peak, and what is live at exit; switches GPUPROF_CUPTI on. Takes off or on; default: `off`.
 //! - `GPUPROF_META`: facts about the run that its JSON holds and `gpuprof diff` compares; an empty
 //!   VALUE removes args or commit. Takes `KEY=VALUE,KEY=VALUE`, at most 32 pairs; default: args,
 //!   and commit in CI.

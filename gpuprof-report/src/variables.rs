@@ -193,7 +193,7 @@ pub const VARIABLES: [Variable; 19] = [
         default: "off",
         accepts: "off or on",
         meaning: "record which function allocates and frees device and pinned memory, the peak, \
-                  and what is live at exit; with GPUPROF_CUPTI=on each allocation",
+                  and what is live at exit; switches GPUPROF_CUPTI on",
         builder: Some("memory"),
     },
     Variable {

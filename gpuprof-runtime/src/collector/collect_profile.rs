@@ -35,6 +35,10 @@ const COUNTERS_WITHOUT_CUPTI: &str = "hardware counters are not sampled (GPUPROF
 const STACKS_WITHOUT_CUPTI: &str = "the source lines of launches are not recorded \
     (GPUPROF_STACKS): GPUPROF_CUPTI is off, whose callbacks say when something is launched";
 
+/// The note of a run that asks for memory, and not to start CUPTI.
+const MEMORY_WITHOUT_CUPTI: &str = "allocations are not recorded (GPUPROF_MEMORY): GPUPROF_CUPTI \
+    is off, whose records have them";
+
 /// The note of a build that cannot look at stacks.
 const STACKS_WITHOUT_FEATURE: &str = "the source lines of launches are not recorded \
     (GPUPROF_STACKS): gpuprof is built without its feature cupti";
@@ -202,6 +206,9 @@ impl Collector {
                 .diagnostics
                 .notes
                 .push(COUNTERS_WITHOUT_CUPTI.into());
+        }
+        if settings.is_some_and(|settings| settings.memory && !settings.asks_for_cupti()) {
+            profile.diagnostics.notes.push(MEMORY_WITHOUT_CUPTI.into());
         }
         if settings.is_some_and(|settings| settings.stacks) {
             let is_built = cfg!(feature = "cupti");

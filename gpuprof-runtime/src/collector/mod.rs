@@ -42,7 +42,7 @@ use crate::gpu::Timing;
 use crate::nvml;
 use crate::os::{fork, own_work};
 use crate::recorder::Recorder;
-use crate::settings::{Mode, Settings};
+use crate::settings::Settings;
 use crate::site::{Entry, Site, SiteFlags};
 use crate::stats::by_window::Begins;
 use crate::stats::gpu_totals::GpuTotals;
@@ -124,9 +124,6 @@ impl Collector {
             Some(limit) => self.recorder.start(limit),
             None => self.recorder.stop(),
         }
-        let has_records = settings.asks_for_cupti() && cupti::records_memory();
-        let is_on = settings.memory && settings.mode == Mode::On;
-        self.gpu.pools.watch(is_on && !has_records);
         let sampling = settings.sampling();
         window.state = WindowState::Open(settings);
         let first = window_epoch::next(window.counts());
@@ -142,7 +139,6 @@ impl Collector {
         let mut window = self.window.lock();
         let ending = window.ending();
         window.state = WindowState::Closed;
-        self.gpu.pools.watch(false);
         self.recorder.stop();
         window.began = None;
         window.steps = StepClock::default();
@@ -297,7 +293,6 @@ impl Collector {
 
     /// Waits until the GPU times of all ended calls are read, at most `limit`.
     pub(crate) fn wait(&self, limit: Duration) {
-        let settings = self.settings(limit);
-        self.gpu.wait(limit, settings.is_some_and(|of| of.memory));
+        self.gpu.wait(limit);
     }
 }

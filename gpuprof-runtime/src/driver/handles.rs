@@ -23,8 +23,6 @@ handle! {
     Stream;
     /// `CUevent`.
     Event;
-    /// `CUmemoryPool`.
-    MemPool;
 }
 
 impl Stream {

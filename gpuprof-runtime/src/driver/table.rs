@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, Ordering::Relaxed};
 use libloading::os::unix::{Library, RTLD_LAZY, RTLD_LOCAL, Symbol};
 use parking_lot::Mutex;
 
-use crate::driver::handles::{Context, Device, Event, MemPool, Stream};
+use crate::driver::handles::{Context, Device, Event, Stream};
 
 /// `CUresult`: 0 is success.
 type Status = c_int;
@@ -160,12 +160,6 @@ driver_table! {
         out: *mut [u8; 16], device: Device
     );
     device_total_mem = "cuDeviceTotalMem_v2": fn(out: *mut usize, device: Device);
-    device_get_default_mem_pool = "cuDeviceGetDefaultMemPool": fn(
-        out: *mut MemPool, device: Device
-    );
-    mem_pool_get_attribute = "cuMemPoolGetAttribute": fn(
-        pool: MemPool, attribute: c_int, value: *mut u64
-    );
     driver_get_version = "cuDriverGetVersion": fn(out: *mut c_int);
     get_error_name = "cuGetErrorName": fn(status: Status, out: *mut *const c_char);
 }

@@ -4,7 +4,6 @@ pub mod bench_support;
 mod events;
 #[cfg(all(test, loom))]
 mod loom_tests;
-pub(crate) mod pool_memory;
 mod resolver;
 mod stream;
 mod thread;

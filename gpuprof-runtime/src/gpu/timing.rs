@@ -14,7 +14,6 @@ use crate::gpu::events::event_overhead::Probes;
 use crate::gpu::events::handshake::SleepFlag;
 use crate::gpu::events::pools::Contexts;
 use crate::gpu::events::thread_stream::{Message, ThreadStream};
-use crate::gpu::pool_memory::Pools;
 use crate::recorder::Recorder;
 use crate::stats::adaptive_sampling::SamplingRates;
 use crate::stats::by_window::{Begins, ByWindow, Since};
@@ -56,7 +55,6 @@ pub(crate) struct Timing {
     /// Event overheads being measured.
     pub(super) probes: Probes,
     pub(super) recorder: Arc<Recorder>,
-    pub(crate) pools: Pools,
 }
 
 impl Timing {
@@ -77,7 +75,6 @@ impl Timing {
             refused: AtomicBool::new(false),
             probes: Probes::new(),
             recorder,
-            pools: Pools::default(),
         }
     }
 
@@ -113,11 +110,8 @@ impl Timing {
 
     /// What is resolved so far; `None` when the lock is not to be had within `limit`.
     pub(crate) fn totals_since(&self, since: Since, limit: Duration) -> Option<GpuTotals> {
-        let pool_memory = self.pools.totals_since(since, limit)?;
         let totals = self.totals().try_lock_for(limit)?.copy(since);
-        let mut totals = totals.into_sum();
-        totals.pool_memory = pool_memory;
-        Some(totals)
+        Some(totals.into_sum())
     }
 
     /// Begins the window of this number. Returns the totals of the one that ends, as
@@ -126,10 +120,7 @@ impl Timing {
         // The number moves under the resolver's lock, so that no result of the new window is lost.
         let mut totals = self.totals().lock();
         window_epoch::begin(window);
-        let pool_memory = self.pools.begin_window(window, begins);
-        let mut ended = totals.begin(window, begins)?;
-        ended.pool_memory = pool_memory.unwrap_or_default();
-        Some(ended)
+        totals.begin(window, begins)
     }
 
     /// Clears the counts of failed driver calls, except of failures whose effect lasts.

@@ -154,10 +154,10 @@ impl SessionBuilder {
     }
 
     /// Whether the profile says which functions allocate and free device and pinned memory, the
-    /// most that was live at once, and what is live; default false. With [`cupti`](Self::cupti) it
-    /// has each allocation, otherwise the counters of the stream-ordered pool. CUPTI's memory
-    /// records begin with the first session that asks for them and go on for the rest of the
-    /// process, because memory outlives a session.
+    /// most that was live at once, and what is live; default false. It switches
+    /// [`cupti`](Self::cupti) on, unless that is stated. CUPTI's memory records begin with the
+    /// first session that asks for them and go on for the rest of the process, because memory
+    /// outlives a session.
     pub fn memory(mut self, on: bool) -> Self {
         self.settings.memory = on;
         self

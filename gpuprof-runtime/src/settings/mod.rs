@@ -91,7 +91,7 @@ impl Settings {
     pub(crate) fn asks_for_cupti(&self) -> bool {
         match self.cupti {
             Some(mode) => mode != CuptiMode::Off,
-            None => self.counters || self.stacks,
+            None => self.counters || self.stacks || self.memory,
         }
     }
 

@@ -7,7 +7,7 @@ use super::call_tree_node::CallTreeNode;
 use super::cluster_sums::Group;
 use super::durations::{Durations, Ns};
 use super::ended_call::{StatedWork, UntimedReason};
-use super::gpu_totals::{GpuPathTotals, add_pool_memory};
+use super::gpu_totals::GpuPathTotals;
 use super::host_path_totals::HostPathTotals;
 use super::path_estimate::{PathEstimate, SampleCounts};
 use super::path_ids::ROOT;
@@ -15,7 +15,7 @@ use super::profile_inputs::{CuptiActivity, ProfileInputs};
 use crate::site::Site;
 use gpuprof_report::histogram::Histogram;
 use gpuprof_report::profile::{
-    Estimate, Function, GpuActivity, GpuSpanStats, PoolMemory, SpanStats, UntimedReasons,
+    Estimate, Function, GpuActivity, GpuSpanStats, SpanStats, UntimedReasons,
 };
 
 /// A function that was never called.
@@ -116,19 +116,7 @@ pub(super) fn function(
         .as_ref()
         .and_then(|all| all.memory.get(&Some(id)));
     function.memory = memory.cloned().unwrap_or_default();
-    function.pool_memory = pool_memory(inputs, id);
     function
-}
-
-/// What a function's calls changed in the stream-ordered pools, over all its paths.
-fn pool_memory(inputs: &ProfileInputs<'_>, site: u32) -> Option<PoolMemory> {
-    let pools = inputs.gpu.pool_memory.iter();
-    let is_of_site =
-        |path: &u32| (inputs.paths.get(*path as usize)).is_some_and(|p| p.site == site);
-    let of_site = pools.filter(|(path, _)| is_of_site(path));
-    let mut sum = None;
-    of_site.for_each(|(_, more)| add_pool_memory(sum.get_or_insert_default(), more));
-    sum
 }
 
 /// A function's activity by CUPTI's records. Idle time is the part of the GPU span that it leaves.

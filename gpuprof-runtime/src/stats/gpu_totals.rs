@@ -9,7 +9,6 @@ use super::durations::Durations;
 use super::ended_call::StatedWork;
 use super::path_ids::ROOT;
 use super::sampling_decisions::SamplingDraw;
-use gpuprof_report::profile::PoolMemory;
 use gpuprof_report::sparse_histogram::SparseHistogram;
 
 /// A sum over timed calls, and over the calls that sampling left out as the timed ones represent
@@ -128,14 +127,6 @@ impl SummedTime {
     }
 }
 
-/// Adds what calls changed in the pools.
-pub(crate) fn add_pool_memory(sum: &mut PoolMemory, more: &PoolMemory) {
-    sum.calls += more.calls;
-    sum.grown_bytes += more.grown_bytes;
-    sum.shrunk_bytes += more.shrunk_bytes;
-    sum.peak_growth_bytes += more.peak_growth_bytes;
-}
-
 /// By (path, device).
 pub(crate) type SummedTimes = FxHashMap<(u32, u32), SummedTime>;
 
@@ -203,8 +194,6 @@ pub(crate) struct GpuTotals {
     pub(crate) placed: FxHashMap<u32, BusyUnion>,
     /// For the confidence intervals of sampled totals.
     pub(crate) clusters: ClusterSums,
-    /// By path: what its calls changed in the stream-ordered pools.
-    pub(crate) pool_memory: FxHashMap<u32, PoolMemory>,
 }
 
 impl GpuTotals {
@@ -280,9 +269,6 @@ impl GpuTotals {
 
 impl WindowSum for GpuTotals {
     fn merge(&mut self, other: &Self) {
-        for (path, more) in &other.pool_memory {
-            add_pool_memory(self.pool_memory.entry(*path).or_default(), more);
-        }
         for (key, more) in &other.nodes {
             self.nodes.entry(*key).or_default().merge(more);
         }

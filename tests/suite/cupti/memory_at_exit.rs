@@ -1,11 +1,10 @@
 //! Promise: memory that lives to the end of the process is live at exit, and without CUPTI the
-//! counters of the pool are read, also in the report at exit.
+//! report says that it has no memory.
 
 use std::process::ExitCode;
 use std::sync::{Arc, OnceLock};
 
 use cudarc::driver::{CudaSlice, CudaStream};
-use gpuprof::profile::MemorySource;
 use gpuprof::{Profile, gpu_profile};
 use support::cupti_from_environment::CUPTI_CONFIGURATION;
 use support::program::{Ended, Program};
@@ -17,8 +16,9 @@ pub(crate) const MODULE: Module = Module::new(
     module_path!(),
     &[tests![
         memory_in_statics_is_live_at_exit,
-        without_cupti_the_pool_is_read_and_the_report_says_so,
-        another_profiler_leaves_the_counters_of_the_pool,
+        memory_alone_switches_cupti_on,
+        without_cupti_the_report_says_what_is_missing,
+        another_profiler_leaves_no_memory_and_a_reason,
     ]],
 )
 .with_program(program);
@@ -70,33 +70,26 @@ fn memory_in_statics_is_live_at_exit() {
     assert!(!table.contains("leak"), "{table}");
 }
 
-#[track_caller]
-fn assert_by_counters(profile: &Profile) {
-    let source = profile.memory.as_ref().map(|memory| memory.source);
-    assert_eq!(source, Some(MemorySource::PoolCounters));
-    let pool = function(profile, "fills_static").pool_memory;
-    assert_eq!(
-        pool.map(|pool| (pool.calls, pool.grown_bytes)),
-        Some((1, 4_096))
-    );
-    let table = profile.to_string();
-    // Advice only if it is not on.
-    let advises = table.contains("GPUPROF_CUPTI=on records each allocation");
-    let is_on = profile.diagnostics.cupti_unavailable().is_some();
-    assert_ne!(advises, is_on, "{table}");
-}
-
-fn without_cupti_the_pool_is_read_and_the_report_says_so() {
+fn memory_alone_switches_cupti_on() {
     let (_, profile) = ended(&[]);
-    assert_by_counters(&profile);
-    assert_eq!(profile.cupti, None);
+    assert_eq!(
+        function(&profile, "fills_static").memory[0].live_bytes,
+        4_096
+    );
 }
 
-fn another_profiler_leaves_the_counters_of_the_pool() {
+fn without_cupti_the_report_says_what_is_missing() {
+    let (ended, profile) = ended(&[("GPUPROF_CUPTI", "off")]);
+    assert_eq!((&profile.memory, &profile.cupti), (&None, &None));
+    let missing = "allocations are not recorded (GPUPROF_MEMORY): GPUPROF_CUPTI is off";
+    assert!(ended.stderr.contains(missing), "{}", ended.stderr);
+}
+
+fn another_profiler_leaves_no_memory_and_a_reason() {
     // CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED.
     let refused = "fail cuptiSubscribe 1 1 39";
-    let (_, profile) = ended(&[("GPUPROF_CUPTI", "on"), (CUPTI_CONFIGURATION, refused)]);
-    assert_by_counters(&profile);
+    let (_, profile) = ended(&[(CUPTI_CONFIGURATION, refused)]);
+    assert_eq!(profile.memory, None);
     let notes = profile.diagnostics.notes.join("\n");
     assert!(notes.contains("kernels are not recorded"), "{notes}");
 }

@@ -4,7 +4,6 @@ mod busy_devices;
 mod event_pairs;
 mod labels;
 mod nesting;
-mod pool_memory;
 mod random_programs;
 mod recursion;
 mod statistics;
@@ -18,7 +17,6 @@ fn main() -> ExitCode {
         event_pairs::MODULE,
         labels::MODULE,
         nesting::MODULE,
-        pool_memory::MODULE,
         random_programs::MODULE,
         recursion::MODULE,
         statistics::MODULE,

@@ -24,9 +24,7 @@ impl Timing {
     }
 
     /// Waits until everything submitted so far is resolved, at most `limit`.
-    ///
-    /// `with_pools`: and until the states of the pools are known.
-    pub(crate) fn wait(&self, limit: Duration, with_pools: bool) {
+    pub(crate) fn wait(&self, limit: Duration) {
         if !matches!(self.resolver.get(), Some(Some(_))) {
             return;
         }
@@ -37,16 +35,13 @@ impl Timing {
         let Some(targets) = self.in_flight(limit) else {
             return;
         };
-        let pools = with_pools.then(|| self.pools.request());
         let mut pause = Duration::from_micros(20);
         self.hurry.store(true, Relaxed);
         loop {
             let waited = began.elapsed();
             let spans_done = targets.iter().all(Target::is_reached) || waited >= limit;
             let floors_done = !self.probing() || waited >= floor_limit;
-            let are_pools_known = pools.is_none_or(|request| self.pools.has_answered(request));
-            let pools_done = are_pools_known || waited >= floor_limit;
-            if (spans_done && floors_done && pools_done) || self.cannot_read() {
+            if (spans_done && floors_done) || self.cannot_read() {
                 break;
             }
             self.wake();

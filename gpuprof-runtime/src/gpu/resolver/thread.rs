@@ -140,11 +140,6 @@ impl Resolver {
         let now_ns = clock::rough_ns(clock::now());
         self.timing.sampling.relax(now_ns);
         self.tell();
-        if self.timing.pools.is_asked() {
-            let devices = self.contexts.iter().map(|context| context.device);
-            let devices: Vec<u32> = devices.collect();
-            self.timing.pools.answer(self.driver, &devices);
-        }
         let is_idle = !self.has_pending_calls();
         self.overheads
             .begin_due(&self.timing.probes, self.driver, is_idle);
@@ -173,7 +168,6 @@ impl Resolver {
     fn sleep_until_woken(&self) {
         let has_work = || {
             let has_new = !self.timing.new_streams.is_empty() || self.timing.probes.has_new();
-            let has_new = has_new || self.timing.pools.is_asked();
             has_new || self.streams.values().any(Timeline::has_news)
         };
         self.timing

@@ -7,7 +7,6 @@ use smallvec::SmallVec;
 use crate::driver::handles::Stream;
 use crate::gpu::events::span::SpanKey;
 use crate::gpu::events::thread_stream::ThreadStream;
-use crate::gpu::pool_memory::PoolUse;
 use crate::gpu::thread::frame_stack::FrameToken;
 use crate::gpu::thread::span_streams::{SpanStream, SpanStreams};
 use crate::stats::ended_call::{GpuOutcome, UntimedReason};
@@ -34,8 +33,6 @@ pub(crate) struct OpenSpan {
     pub(super) inherited_at: Option<u64>,
     /// The host time from then to its end event.
     pub(super) host_ticks: Option<u64>,
-    /// How much of its device's pool was in use at its start, if that is watched.
-    pub(super) pool: Option<PoolUse>,
     /// It ends in another window than it began in: it has its share of the stream's time, and is
     /// booked in no window.
     pub(super) is_crossed: bool,
@@ -81,7 +78,6 @@ impl OpenSpan {
             thread: None,
             inherited_at: None,
             host_ticks: None,
-            pool: None,
             is_crossed: false,
             is_async: false,
             paused: None,
@@ -95,7 +91,6 @@ impl OpenSpan {
         self.state = State::None;
         self.decision = None;
         (self.inherited_at, self.host_ticks) = (None, None);
-        self.pool = None;
         self.is_crossed = false;
         self.is_async = false;
         self.thread = None;

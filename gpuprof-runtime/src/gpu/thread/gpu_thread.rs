@@ -70,11 +70,6 @@ impl GpuThread {
         self.costs.count(ticks.min(clock::long_ticks()), is_unusual);
     }
 
-    /// Whether no open call has decided whether to be timed.
-    pub(super) fn is_outermost(&self) -> bool {
-        self.decision_around().is_none()
-    }
-
     /// On the innermost open call that sampling has decided on. `None`: there is none.
     #[inline]
     pub(crate) fn decision_around(&self) -> Option<Decision> {

@@ -8,7 +8,6 @@ pub(in crate::gpu) mod gpu_thread;
 pub(in crate::gpu) mod inherit;
 pub(in crate::gpu) mod local_streams;
 pub(in crate::gpu) mod parameter_search;
-pub(in crate::gpu) mod pool_readings;
 pub(in crate::gpu) mod recent_costs;
 pub(in crate::gpu) mod resolve;
 pub(in crate::gpu) mod span_streams;

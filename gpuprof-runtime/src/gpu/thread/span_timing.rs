@@ -122,9 +122,6 @@ impl Timing {
                 open.thread = Some(thread.id);
                 thread.costs.doing = Doing::Recording;
                 self.spend(thread, open);
-                if self.pools.is_watched() {
-                    self.read_pool_at_start(thread, open);
-                }
             }
             Err(_) => open.end_async(),
         }
@@ -161,9 +158,6 @@ impl Timing {
         match record_end(thread, &mut open, epoch) {
             Ok(()) => {
                 thread.costs.doing = Doing::Recording;
-                if open.pool.is_some() && !open.is_crossed {
-                    self.read_pool_at_end(&mut open);
-                }
                 Ok(open)
             }
             Err(outcome) => {

@@ -51,13 +51,8 @@ pub(crate) struct Undisturbed {
 
 impl Undisturbed {
     pub(crate) fn new() -> Self {
-        let ended = Program::new("faults")
-            .env("GPUPROF_MEMORY", "on")
-            .env("GPUPROF", "off")
-            .run();
-        let (with, profile) = Program::new("faults")
-            .env("GPUPROF_MEMORY", "on")
-            .profiled_in_full();
+        let ended = Program::new("faults").env("GPUPROF", "off").run();
+        let (with, profile) = Program::new("faults").profiled_in_full();
         assert_same(&with, &ended).expect("nothing fails");
         reported_times::checked(&with, &profile).expect("nothing fails");
         reported_times::whole(&profile).expect("nothing fails");
@@ -132,7 +127,6 @@ impl Case {
             return Seen::NotReached;
         }
         let (ended, profile) = Program::new("faults")
-            .env("GPUPROF_MEMORY", "on")
             .env(FAIL, self.order())
             .profiled_in_full();
         let verdict = assert_same(&ended, &undisturbed.ended).and_then(|()| {
@@ -206,10 +200,7 @@ fn every_function_has_a_stand_in(ended: &Ended) {
     let without: Vec<&str> = lines.filter(|line| line.starts_with(NO_STAND_IN)).collect();
     assert!(without.is_empty(), "{without:?}");
     let popping_fails = format!("{POPS}:1:{}:1", u64::MAX);
-    let ended = Program::new("faults")
-        .env("GPUPROF_MEMORY", "on")
-        .env(FAIL, popping_fails)
-        .run();
+    let ended = Program::new("faults").env(FAIL, popping_fails).run();
     let mut calls = called(&ended).into_iter();
     let last = calls.find(|(symbol, ..)| symbol == LAST_RESORT);
     assert!(last.is_some_and(|(_, calls, _)| calls > 0), "{LAST_RESORT}");

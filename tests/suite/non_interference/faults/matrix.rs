@@ -84,9 +84,7 @@ fn the_program_calls_and_captures_and_fails_as_it_should() {
     ] {
         assert!(told.contains(wanted), "{wanted}: {told}");
     }
-    let (_, profile) = Program::new("faults")
-        .env("GPUPROF_MEMORY", "on")
-        .profiled();
+    let (_, profile) = Program::new("faults").profiled();
     for name in ["add", "twice"] {
         assert!(
             function(&profile, name).expect("listed").captured_calls > 0,

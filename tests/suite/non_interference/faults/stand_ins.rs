@@ -183,8 +183,6 @@ stand_ins! {
     cuDeviceGetName(out: *mut c_char, len: c_int, device: c_int);
     cuDeviceGetUuid_v2(out: *mut c_void, device: c_int);
     cuDeviceTotalMem_v2(out: *mut usize, device: c_int);
-    cuDeviceGetDefaultMemPool(out: *mut Handle, device: c_int);
-    cuMemPoolGetAttribute(pool: Handle, attribute: c_int, value: *mut u64);
     cuDriverGetVersion(out: *mut c_int);
     cuGetErrorName(status: c_int, out: *mut *const c_char);
 }

@@ -1,4 +1,4 @@
-//! Allocations and frees of known sizes: by CUPTI's records, and by the counters of the pool.
+//! Allocations and frees of known sizes, by CUPTI's records.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -121,18 +121,11 @@ fn map_and_unmap() -> Result<(), DriverError> {
 }
 
 pub(super) fn run(run_mode: &RunMode) -> Result<Vec<Row>, String> {
-    let records: Printed = run_with(
-        NAME,
-        run_mode,
-        &[("GPUPROF_CUPTI", "on"), ("GPUPROF_MEMORY", "on")],
-    )?;
-    let mut rows = match refusal(&records.profile) {
+    let records: Printed = run_with(NAME, run_mode, &[("GPUPROF_MEMORY", "on")])?;
+    Ok(match refusal(&records.profile) {
         Some(why) => vec![Row::unavailable("allocations inside functions", why)],
         None => by_records(&records),
-    };
-    let counters: Printed = run_with(NAME, run_mode, &[("GPUPROF_MEMORY", "on")])?;
-    rows.extend(by_counters(&counters.profile));
-    Ok(rows)
+    })
 }
 
 fn by_records(printed: &Printed) -> Vec<Row> {
@@ -217,29 +210,4 @@ fn peak_row(profile: &Profile, least: u64) -> Row {
         format!("at least {least} B in grows the pool"),
         peak >= least && name.as_deref() == Some("grows the pool"),
     )
-}
-
-/// The pool hands out whole blocks, so that its figures may be larger.
-fn by_counters(profile: &Profile) -> Vec<Row> {
-    const BLOCK: u64 = 2 << 20;
-    let pool = |name: &str| function(profile, name).and_then(|of| of.pool_memory);
-    let (grown, shrunk) = (pool("grows the pool"), pool("frees"));
-    let row = |what: &str, found: Option<u64>| {
-        Row::judged(
-            what,
-            found.map_or("not asked".into(), |bytes| format!("{bytes} B")),
-            format!("{POOLED} B, and at most one block of 2 MiB more"),
-            found.is_some_and(|bytes| (POOLED..=POOLED + BLOCK).contains(&bytes)),
-        )
-    };
-    vec![
-        row(
-            "the pool's growth in `grows the pool`, without CUPTI",
-            grown.map(|pool| pool.grown_bytes),
-        ),
-        row(
-            "what `frees` gave back to the pool, without CUPTI",
-            shrunk.map(|pool| pool.shrunk_bytes),
-        ),
-    ]
 }

@@ -29,18 +29,16 @@ enum Method {
     Stacks,
     Counters,
     Memory,
-    PoolMemory,
     Nsys,
 }
 
-const METHODS: [(Method, &str); 8] = [
+const METHODS: [(Method, &str); 7] = [
     (Method::Off, "off"),
     (Method::On, "on"),
     (Method::Cupti, "on, with CUPTI"),
     (Method::Stacks, "on, with CUPTI and stacks"),
     (Method::Counters, "on, with CUPTI and hardware counters"),
     (Method::Memory, "on, with CUPTI and memory"),
-    (Method::PoolMemory, "on, with memory"),
     (Method::Nsys, "off, under nsys -t cuda"),
 ];
 
@@ -171,7 +169,6 @@ fn set(mut command: Command, method: Method, nsys: Option<&Path>) -> Command {
             .env("GPUPROF_CUPTI", "on")
             .env("GPUPROF_MEMORY", "on")
             .env_remove("GPUPROF_SAMPLE"),
-        (Method::PoolMemory, _) => command.env("GPUPROF_MEMORY", "on"),
         (Method::On, _) => &mut command,
         (Method::Off | Method::Nsys, _) => command.env("GPUPROF", "off"),
     };
