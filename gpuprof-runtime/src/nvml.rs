@@ -16,41 +16,46 @@ pub use self::query::Clocks;
 #[cfg(not(feature = "cupti"))]
 use self::unsupported::Clocks;
 
-/// `None` before the first [`poll`], then the result of opening NVML.
-static CLOCKS: Mutex<Option<Option<Clocks>>> = Mutex::new(None);
+/// What NVML has reported of the devices in the polls of a window.
+///
+/// `None` before the first poll, then the result of opening NVML.
+#[derive(Debug, Default)]
+pub(crate) struct PolledClocks(Mutex<Option<Option<Clocks>>>);
 
-/// Queries the present state of `devices`. The first call opens NVML, which takes milliseconds, so
-/// this is not for a thread of the program.
-pub(crate) fn poll(devices: &[Device]) {
-    let mut clocks = CLOCKS.lock();
-    if let Some(clocks) = clocks.get_or_insert_with(Clocks::open) {
-        clocks.record_throttled(devices);
-    }
-}
-
-/// The devices that were throttled in any poll of this window. Empty if another thread polls for
-/// longer than `limit`.
-pub(crate) fn throttled(limit: Duration) -> Vec<Throttle> {
-    let clocks = CLOCKS.try_lock_for(limit);
-    let open = clocks.as_ref().and_then(|clocks| clocks.as_ref()?.as_ref());
-    open.map_or_else(Vec::new, Clocks::throttled)
-}
-
-/// Fills in the PCIe links of devices that a poll has seen. Omitted if another thread polls for
-/// longer than `limit`.
-pub(crate) fn add_links(devices: &mut [Device], limit: Duration) {
-    let clocks = CLOCKS.try_lock_for(limit);
-    if let Some(open) = clocks.as_ref().and_then(|clocks| clocks.as_ref()?.as_ref()) {
-        for device in devices {
-            device.peak_link_bytes_per_s = open.link_bytes_per_s(device);
+impl PolledClocks {
+    /// Queries the present state of `devices`. The first call opens NVML, which takes milliseconds,
+    /// so this is not for a thread of the program.
+    pub(crate) fn poll(&self, devices: &[Device]) {
+        let mut clocks = self.0.lock();
+        if let Some(clocks) = clocks.get_or_insert_with(Clocks::open) {
+            clocks.record_throttled(devices);
         }
     }
-}
 
-/// Starts a new window. A poll that is running now may still add to it.
-pub(crate) fn reset() {
-    if let Some(Some(Some(clocks))) = CLOCKS.try_lock().as_deref_mut() {
-        clocks.reset();
+    /// The devices that were throttled in any poll of this window. Empty if another thread polls
+    /// for longer than `limit`.
+    pub(crate) fn throttled(&self, limit: Duration) -> Vec<Throttle> {
+        let clocks = self.0.try_lock_for(limit);
+        let open = clocks.as_ref().and_then(|clocks| clocks.as_ref()?.as_ref());
+        open.map_or_else(Vec::new, Clocks::throttled)
+    }
+
+    /// Fills in the PCIe links of devices that a poll has seen. Omitted if another thread polls for
+    /// longer than `limit`.
+    pub(crate) fn add_links(&self, devices: &mut [Device], limit: Duration) {
+        let clocks = self.0.try_lock_for(limit);
+        if let Some(open) = clocks.as_ref().and_then(|clocks| clocks.as_ref()?.as_ref()) {
+            for device in devices {
+                device.peak_link_bytes_per_s = open.link_bytes_per_s(device);
+            }
+        }
+    }
+
+    /// Starts a new window. A poll that is running now may still add to it.
+    pub(crate) fn reset(&self) {
+        if let Some(Some(Some(clocks))) = self.0.try_lock().as_deref_mut() {
+            clocks.reset();
+        }
     }
 }
 

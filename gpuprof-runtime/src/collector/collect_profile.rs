@@ -15,7 +15,6 @@ use super::window_totals::{HostSum, HostTotals};
 use crate::clock;
 use crate::cupti;
 use crate::driver::{self, Driver};
-use crate::nvml;
 use crate::os::own_work;
 use crate::settings::{CuptiMode, Mode, Sampling, Settings};
 use crate::site::Entry;
@@ -237,8 +236,8 @@ impl Collector {
             }
         }
         if profile.cupti.is_some() {
-            profile.throttled = nvml::throttled(limit);
-            nvml::add_links(&mut profile.devices, limit);
+            profile.throttled = self.clocks.throttled(limit);
+            self.clocks.add_links(&mut profile.devices, limit);
         }
         profile.diagnostics.notes.extend(note.map(str::to_owned));
         profile.findings = findings::findings(&profile);

@@ -39,7 +39,7 @@ use self::window_totals::HostTotals;
 use crate::clock;
 use crate::cupti;
 use crate::gpu::Timing;
-use crate::nvml;
+use crate::nvml::PolledClocks;
 use crate::os::{fork, own_work};
 use crate::recorder::Recorder;
 use crate::settings::Settings;
@@ -83,6 +83,8 @@ pub(crate) struct Collector {
     pub(crate) cupti: cupti::Attribution,
     /// Of the time line.
     pub(crate) recorder: Arc<Recorder>,
+    /// What NVML has reported in the polls of this window.
+    pub(crate) clocks: PolledClocks,
     /// Calls on threads that had already detached from their counters.
     pub(crate) calls_after_thread_exit: AtomicU64,
 }
@@ -106,6 +108,7 @@ impl Collector {
             gpu: Timing::new(Arc::clone(&recorder), cupti::pm_sampling::start_device),
             cupti: cupti::Attribution::new(Arc::clone(&recorder)),
             recorder,
+            clocks: PolledClocks::default(),
             calls_after_thread_exit: AtomicU64::new(0),
         }
     }
@@ -201,7 +204,7 @@ impl Collector {
         if has_ended {
             ended.add_dropped(own_work::take_skipped());
         }
-        nvml::reset();
+        self.clocks.reset();
         // A program that is not measured is spared the clock's calibration.
         window.began = window.measures().then(clock::now);
         window.steps = StepClock::new(window.began);

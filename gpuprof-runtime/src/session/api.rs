@@ -11,7 +11,6 @@ use super::waits::{self, LOCK_LIMIT};
 use super::{checkpoint, exit, live, signals};
 use crate::collector::{self, collector};
 use crate::cupti;
-use crate::nvml;
 use crate::os::own_work::OwnWork;
 use crate::os::{fd, fork, user};
 use crate::settings::{self, CuptiMode, Mode, Settings};
@@ -135,5 +134,8 @@ pub fn step() {
 
 /// Called periodically on the thread that reads CUPTI's records; polls GPU clocks through NVML.
 fn poll_clocks() {
-    nvml::poll(&collector().gpu.devices(Duration::ZERO));
+    let collector = collector();
+    collector
+        .clocks
+        .poll(&collector.gpu.devices(Duration::ZERO));
 }
