@@ -6,7 +6,6 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, SystemTime};
 
 use super::Collector;
-use super::default_stream;
 use super::ended_windows;
 use super::schedule_position::SchedulePosition;
 use super::step_clock::StepClock;
@@ -246,7 +245,7 @@ impl Collector {
 
     fn add_gpu_diagnostics(&self, profile: &mut Profile, limit: Duration) {
         profile.diagnostics.no_cuda = !driver::is_initialized();
-        profile.diagnostics.notes.extend(default_stream::note());
+        profile.diagnostics.notes.extend(self.default_stream.note());
         let Some(driver) = Driver::met() else {
             return;
         };

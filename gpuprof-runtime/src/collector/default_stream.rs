@@ -10,29 +10,16 @@ use crate::gpu::StreamRef;
 /// Whether there is one. Every span without a stream asks.
 static IS_SET: AtomicBool = AtomicBool::new(false);
 
-static STREAM: RwLock<DefaultStream> = RwLock::new(DefaultStream::None);
+#[derive(Debug, Default)]
+pub(crate) struct DefaultStream(RwLock<Choice>);
 
-#[derive(Debug)]
-enum DefaultStream {
+#[derive(Debug, Default)]
+enum Choice {
+    #[default]
     None,
     Held(StreamRef<'static>),
     /// It was given without its `Arc`, and could be destroyed at any time.
     Refused,
-}
-
-/// Replaces the default stream, and with `None` unsets it.
-pub(crate) fn set_default_stream(stream: Option<&StreamRef<'_>>) {
-    let stream = match stream.map(StreamRef::held) {
-        None => DefaultStream::None,
-        Some(None) => DefaultStream::Refused,
-        Some(Some(stream)) => DefaultStream::Held(stream),
-    };
-    let mut current = STREAM.write();
-    IS_SET.store(matches!(stream, DefaultStream::Held(_)), Relaxed);
-    let before = std::mem::replace(&mut *current, stream);
-    drop(current);
-    // Without the lock: the last owner of a stream calls the driver.
-    drop(before);
 }
 
 /// Whether a span without a stream takes the default one.
@@ -41,19 +28,36 @@ pub(crate) fn has_default_stream() -> bool {
     IS_SET.load(Relaxed)
 }
 
-/// The default stream, if there is one.
-pub(crate) fn default_stream() -> Option<StreamRef<'static>> {
-    match &*STREAM.read() {
-        DefaultStream::Held(stream) => Some(stream.clone()),
-        DefaultStream::None | DefaultStream::Refused => None,
+impl DefaultStream {
+    /// Replaces the default stream, and with `None` unsets it.
+    pub(crate) fn set(&self, stream: Option<&StreamRef<'_>>) {
+        let choice = match stream.map(StreamRef::held) {
+            None => Choice::None,
+            Some(None) => Choice::Refused,
+            Some(Some(stream)) => Choice::Held(stream),
+        };
+        let mut current = self.0.write();
+        IS_SET.store(matches!(choice, Choice::Held(_)), Relaxed);
+        let before = std::mem::replace(&mut *current, choice);
+        drop(current);
+        // Without the lock: the last owner of a stream calls the driver.
+        drop(before);
     }
-}
 
-/// The note about a default stream that cannot be held.
-pub(super) fn note() -> Option<String> {
-    matches!(*STREAM.read(), DefaultStream::Refused).then(|| {
-        "no default stream: set_default_stream was given a `&CudaStream`, which gpuprof cannot \
-         hold; pass the `Arc<CudaStream>`"
-            .to_owned()
-    })
+    /// The default stream, if there is one.
+    pub(crate) fn stream(&self) -> Option<StreamRef<'static>> {
+        match &*self.0.read() {
+            Choice::Held(stream) => Some(stream.clone()),
+            Choice::None | Choice::Refused => None,
+        }
+    }
+
+    /// The note about a default stream that cannot be held.
+    pub(super) fn note(&self) -> Option<String> {
+        matches!(*self.0.read(), Choice::Refused).then(|| {
+            "no default stream: set_default_stream was given a `&CudaStream`, which gpuprof cannot \
+             hold; pass the `Arc<CudaStream>`"
+                .to_owned()
+        })
+    }
 }

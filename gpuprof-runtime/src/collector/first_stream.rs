@@ -2,19 +2,32 @@
 
 use std::sync::{Once, OnceLock};
 
-static ON_FIRST_STREAM: OnceLock<fn()> = OnceLock::new();
-
-/// Sets what is called once, when the first span with a stream begins: CUDA is initialized by then.
-pub(crate) fn set_on_first_stream(call: fn()) {
-    ON_FIRST_STREAM.get_or_init(|| call);
+#[derive(Debug)]
+pub(crate) struct FirstStream {
+    call: OnceLock<fn()>,
+    has_begun: Once,
 }
 
-/// A span with a stream begins.
-pub(crate) fn note_stream() {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
-        if let Some(call) = ON_FIRST_STREAM.get() {
-            call();
+impl FirstStream {
+    pub(super) const fn new() -> Self {
+        Self {
+            call: OnceLock::new(),
+            has_begun: Once::new(),
         }
-    });
+    }
+
+    /// Sets what is called once, when the first span with a stream begins: CUDA is initialized by
+    /// then.
+    pub(crate) fn set_call(&self, call: fn()) {
+        self.call.get_or_init(|| call);
+    }
+
+    /// A span with a stream begins.
+    pub(crate) fn begin_span(&self) {
+        self.has_begun.call_once(|| {
+            if let Some(call) = self.call.get() {
+                call();
+            }
+        });
+    }
 }

@@ -28,9 +28,10 @@ use std::time::{Duration, SystemTime};
 
 use parking_lot::Mutex;
 
-pub(crate) use self::default_stream::{default_stream, has_default_stream, set_default_stream};
+use self::default_stream::DefaultStream;
+pub(crate) use self::default_stream::has_default_stream;
 use self::ended_windows::EndingWindow;
-pub(crate) use self::first_stream::{note_stream, set_on_first_stream};
+use self::first_stream::FirstStream;
 use self::schedule_position::SchedulePosition;
 use self::step_clock::StepClock;
 use self::threads::Threads;
@@ -50,19 +51,11 @@ use crate::stats::path_ids::CallPaths;
 use crate::stats::thread_counters::ThreadCounters;
 use crate::stats::window_epoch;
 
-/// What the spans of the window's sites do now, as [`SiteFlags`].
-static FLAGS: AtomicU8 = AtomicU8::new(0);
-
 /// How long a thread that ends waits for the lock to return its counters. The lock is held for
 /// microseconds.
 const DETACH_TIMEOUT: Duration = Duration::from_secs(5);
 
 static COLLECTOR: LazyLock<Collector> = LazyLock::new(Collector::new);
-
-/// Whether GPU times are measured now.
-pub(crate) fn times_gpu() -> bool {
-    SiteFlags::from_bits(FLAGS.load(Relaxed)).contains(SiteFlags::TIME_GPU)
-}
 
 /// The collector of the process.
 pub(crate) fn collector() -> &'static Collector {
@@ -79,6 +72,10 @@ pub(crate) struct Collector {
     /// The settings of the open window, in a lock of their own: a first call must not wait for a
     /// thread that copies counters under the window's lock.
     applied: Mutex<Option<Arc<Settings>>>,
+    /// What the spans of the window's sites do now, as [`SiteFlags`].
+    flags: AtomicU8,
+    pub(crate) default_stream: DefaultStream,
+    pub(crate) first_stream: FirstStream,
     pub(crate) gpu: Timing,
     pub(crate) cupti: cupti::Attribution,
     /// Of the time line.
@@ -105,6 +102,9 @@ impl Collector {
             threads: Threads::default(),
             window: Mutex::new(Window::new()),
             applied: Mutex::new(None),
+            flags: AtomicU8::new(0),
+            default_stream: DefaultStream::default(),
+            first_stream: FirstStream::new(),
             gpu: Timing::new(Arc::clone(&recorder), cupti::pm_sampling::start_device),
             cupti: cupti::Attribution::new(Arc::clone(&recorder)),
             recorder,
@@ -178,7 +178,7 @@ impl Collector {
         if flags.contains(SiteFlags::MEASURE) && self.recorder.is_on() {
             flags = flags.union(SiteFlags::RECORD);
         }
-        FLAGS.store(flags.bits(), Relaxed);
+        self.flags.store(flags.bits(), Relaxed);
         for entry in inventory::iter::<Entry> {
             entry.0.reconsider();
         }
@@ -250,6 +250,15 @@ impl Collector {
         self.window.is_locked()
     }
 
+    fn flags(&self) -> SiteFlags {
+        SiteFlags::from_bits(self.flags.load(Relaxed))
+    }
+
+    /// Whether GPU times are measured now.
+    pub(crate) fn times_gpu(&self) -> bool {
+        self.flags().contains(SiteFlags::TIME_GPU)
+    }
+
     /// Decides whether the spans of `site` do anything, and stores the answer in it.
     pub(crate) fn decide(&self, site: &'static Site) -> bool {
         // Held until the answer is stored, which must not be stored after a site is asked to decide
@@ -258,7 +267,7 @@ impl Collector {
         let measures = |settings: &Arc<Settings>| settings.measures(site.name());
         if applied.as_ref().is_some_and(measures) {
             self.register_site(site);
-            site.set_flags(SiteFlags::from_bits(FLAGS.load(Relaxed)))
+            site.set_flags(self.flags())
         } else {
             site.set_flags(SiteFlags::NONE)
         }

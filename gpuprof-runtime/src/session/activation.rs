@@ -2,7 +2,7 @@
 //! window.
 
 use super::api::start_from_environment;
-use crate::collector::{self, collector};
+use crate::collector::collector;
 use crate::gpu::HasStream;
 use crate::os::fork;
 use crate::os::own_work::{self, OwnWork};
@@ -85,6 +85,7 @@ pub fn set_default_stream<S: HasStream>(stream: S) {
     let _own = OwnWork::begin();
     start_from_environment();
     if !fork::is_child() {
-        collector::set_default_stream(stream.stream_ref().as_ref());
+        let default_stream = &collector().default_stream;
+        default_stream.set(stream.stream_ref().as_ref());
     }
 }

@@ -9,7 +9,7 @@ use super::metrics;
 use super::profile_callback;
 use super::waits::{self, LOCK_LIMIT};
 use super::{checkpoint, exit, live, signals};
-use crate::collector::{self, collector};
+use crate::collector::collector;
 use crate::cupti;
 use crate::os::own_work::OwnWork;
 use crate::os::{fd, fork, user};
@@ -62,7 +62,7 @@ pub(super) fn start(settings: Arc<Settings>) {
         overhead::calibrate();
         if settings.asks_for_cupti() {
             if cupti::start(&collector().cupti, poll_clocks) {
-                exit::register_after_cupti();
+                exit::register_handler();
             }
             cupti::record_optional(settings.cupti == Some(CuptiMode::Full), settings.memory);
             if settings.counters {
@@ -75,7 +75,8 @@ pub(super) fn start(settings: Arc<Settings>) {
     }
     let is_on = settings.mode == Mode::On && settings.asks_for_cupti();
     cupti::record_stacks(is_on && settings.stacks);
-    collector::set_on_first_stream(exit::register_after_cuda);
+    let first_stream = &collector().first_stream;
+    first_stream.set_call(exit::register_handler);
     collector().start(settings);
     exit::register();
 }

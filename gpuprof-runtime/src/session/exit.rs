@@ -7,7 +7,6 @@
 //! milliseconds at most, and that no code of the program runs under, are waited for.
 
 use std::panic;
-use std::sync::Once;
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -47,8 +46,8 @@ const SCRAPE_LIMIT: Duration = Duration::from_secs(1);
 /// Characters of a filter that a message shows.
 const MAX_PATTERN: usize = 60;
 
-/// Id of the process that registered the handler. A forked child has a different id and writes no
-/// report.
+/// Id of the process that registered the handler, 0 before. A forked child has a different id and
+/// writes no report.
 static OWNER: AtomicU32 = AtomicU32::new(0);
 
 /// Progress of the reports: one of the three below.
@@ -59,27 +58,16 @@ const WRITTEN: u8 = 2;
 
 /// Registers the handler, once.
 pub(super) fn register() {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
-        OWNER.store(std::process::id(), Ordering::Relaxed);
+    let process = std::process::id();
+    let first = OWNER.compare_exchange(0, process, Ordering::Relaxed, Ordering::Relaxed);
+    if first.is_ok() {
         register_handler();
-    });
+    }
 }
 
-/// Registers the handler again after CUDA is initialized: `atexit` handlers run in reverse order,
-/// so this one runs before the driver's.
-pub(super) fn register_after_cuda() {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(register_handler);
-}
-
-/// Registers the handler again after libcupti has registered its own: this one must run before
-/// them.
-pub(super) fn register_after_cupti() {
-    register_handler();
-}
-
-fn register_handler() {
+/// Registers the handler, also again: `atexit` handlers run in reverse order, and this one must run
+/// before those that the driver registers when CUDA is initialized, and libcupti when it starts.
+pub(super) fn register_handler() {
     // SAFETY: the handler is a plain function of the right type that lives as long as the program.
     let status = unsafe { libc::atexit(handler) };
     if status != 0 {

@@ -2,7 +2,7 @@
 
 use super::deferred_streams::push;
 use super::thread_state::{ThreadState, with_thread};
-use crate::collector;
+use crate::collector::collector;
 use crate::gpu::StreamRef;
 use crate::gpu::frame_stack::FrameToken;
 
@@ -25,7 +25,7 @@ impl DefaultStream {
     pub(crate) fn set(stream: StreamRef<'_>) -> Self {
         let stream = stream.outliving_call();
         let kind = with_thread(|thread| {
-            if collector::times_gpu() {
+            if collector().times_gpu() {
                 // Its first stream is to know them.
                 thread.counters();
                 Kind::Set(thread.with_gpu(|gpu| push(gpu, &stream)).flatten())

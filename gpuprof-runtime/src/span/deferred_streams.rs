@@ -2,7 +2,7 @@
 //! not measured makes no driver call for them: they are set when the thread's first GPU span
 //! begins, which is inside of them.
 
-use crate::collector::{self, collector};
+use crate::collector::collector;
 use crate::gpu::frame_stack::FrameToken;
 use crate::gpu::{GpuThread, StreamRef};
 
@@ -44,7 +44,7 @@ impl DeferredStreams {
     /// Sets those that are not set yet, if GPU times are measured now.
     #[cold]
     pub(super) fn set(&mut self, gpu: &mut GpuThread) {
-        if !collector::times_gpu() {
+        if !collector().times_gpu() {
             return;
         }
         let set = self.list.len().saturating_sub(self.waiting);

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use super::thread_state::{NodeError, ThreadState};
 use crate::clock;
-use crate::collector::{self, collector};
+use crate::collector::collector;
 use crate::cupti;
 use crate::gpu::frame_stack::Frame;
 use crate::gpu::{CallStreams, GpuThread, OpenSpan, Place, Timing};
@@ -104,7 +104,7 @@ pub(super) fn begin_gpu_timing(
     let streams = match streams {
         // Neither a span nor a `with_stream` is around the call.
         CallStreams::Inherit if !gpu.has_open() => {
-            timing.hold_default(gpu, &collector::default_stream()?)
+            timing.hold_default(gpu, &collector().default_stream.stream()?)
         }
         streams => streams,
     };
@@ -112,7 +112,7 @@ pub(super) fn begin_gpu_timing(
     // Only once a stream exists: before that CUDA may not be initialized, and the driver would
     // register its exit handler after ours.
     if open.is_some() {
-        collector::note_stream();
+        collector().first_stream.begin_span();
     }
     open
 }
