@@ -1,15 +1,16 @@
 //! Copies what a profile is made from, under the locks of the window, the resolver and CUPTI, and
 //! makes the profile of the copy without these: a first call or a step does not wait for it.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use super::Collector;
 use super::ended_windows;
 use super::schedule_position::SchedulePosition;
+#[cfg(feature = "metrics")]
 use super::step_clock::StepClock;
 use super::window::Window;
+use super::window_copy::WindowCopy;
 use super::window_totals::{HostSum, HostTotals};
 use crate::clock;
 use crate::cupti;
@@ -23,7 +24,7 @@ use crate::stats::gpu_totals::GpuTotals;
 use crate::stats::host_totals::Totals;
 use crate::stats::profile_inputs::ProfileInputs;
 use gpuprof_report::findings;
-use gpuprof_report::profile::{Profile, ScheduleSteps};
+use gpuprof_report::profile::Profile;
 
 /// The note of a run that asks for counters, and not to start CUPTI.
 const COUNTERS_WITHOUT_CUPTI: &str = "hardware counters are not sampled (GPUPROF_COUNTERS): \
@@ -44,25 +45,6 @@ const STACKS_WITHOUT_FEATURE: &str = "the source lines of launches are not recor
 /// The note for a program in which the CUDA driver shut down before the report was made.
 const DRIVER_ENDED: &str =
     "the CUDA driver shut down before the program ended: from then on nothing was timed on the GPU";
-
-/// What a profile is made from.
-#[derive(Debug)]
-pub(crate) struct WindowCopy {
-    pub(super) counters: Totals,
-    pub(super) wall_ticks: u64,
-    pub(super) gpu: GpuTotals,
-    pub(super) cupti: cupti::WindowTables,
-    pub(super) symbols: cupti::SymbolTable,
-    /// CUPTI's counts when the totals began; the profile reports the difference.
-    pub(super) since: cupti::CollectionCounts,
-    /// `None`: no window is open.
-    pub(super) settings: Option<Arc<Settings>>,
-    pub(super) began_at: SystemTime,
-    pub(super) steps: StepClock,
-    pub(super) schedule: Option<ScheduleSteps>,
-    pub(super) runs_cupti: bool,
-    pub(super) note: Option<&'static str>,
-}
 
 impl Collector {
     /// The profile of the open window so far. `None`: a lock could not be taken within `limit`.

@@ -8,9 +8,9 @@
 
 use std::time::Duration;
 
-use super::collect_profile::WindowCopy;
 use super::step_clock::StepClock;
 use super::window::Window;
+use super::window_copy::WindowCopy;
 use super::{Collector, GpuWindow};
 use crate::clock;
 use crate::cupti;

@@ -4,7 +4,7 @@
 //! A span comes here only when it meets something for the first time.
 
 mod build_trace;
-pub(crate) mod collect_profile;
+mod collect_profile;
 mod cycles;
 mod default_stream;
 mod ended_windows;
@@ -15,11 +15,13 @@ mod live_rows;
 mod memory_profile;
 mod memory_tracks;
 mod schedule_position;
+pub(crate) mod session_state;
 mod step_clock;
 mod threads;
 mod trace_clocks;
 mod trace_names;
 mod window;
+pub(crate) mod window_copy;
 mod window_totals;
 
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
@@ -33,6 +35,7 @@ pub(crate) use self::default_stream::has_default_stream;
 use self::ended_windows::EndingWindow;
 use self::first_stream::FirstStream;
 use self::schedule_position::SchedulePosition;
+use self::session_state::SessionState;
 use self::step_clock::StepClock;
 use self::threads::Threads;
 use self::window::{Window, WindowState};
@@ -63,7 +66,6 @@ pub(crate) fn collector() -> &'static Collector {
 }
 
 /// See the module.
-#[derive(Debug)]
 pub(crate) struct Collector {
     sites: Mutex<Vec<&'static Site>>,
     pub(crate) paths: Mutex<CallPaths>,
@@ -82,6 +84,7 @@ pub(crate) struct Collector {
     pub(crate) recorder: Arc<Recorder>,
     /// What NVML has reported in the polls of this window.
     pub(crate) clocks: PolledClocks,
+    pub(crate) session: SessionState,
     /// Calls on threads that had already detached from their counters.
     pub(crate) calls_after_thread_exit: AtomicU64,
 }
@@ -109,6 +112,7 @@ impl Collector {
             cupti: cupti::Attribution::new(Arc::clone(&recorder)),
             recorder,
             clocks: PolledClocks::default(),
+            session: SessionState::default(),
             calls_after_thread_exit: AtomicU64::new(0),
         }
     }

@@ -1,15 +1,15 @@
 //! CPU time of the answers to viewers, which is part of the profile too.
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 
-static SPENT_NS: AtomicU64 = AtomicU64::new(0);
+use crate::collector::collector;
 
 /// Adds that of an answer, ns.
 pub(super) fn add(cpu_ns: u64) {
-    SPENT_NS.fetch_add(cpu_ns, Relaxed);
+    collector().session.answers_ns.fetch_add(cpu_ns, Relaxed);
 }
 
 /// All of it since the start of the process, ns.
 pub(super) fn spent_ns() -> u64 {
-    SPENT_NS.load(Relaxed)
+    collector().session.answers_ns.load(Relaxed)
 }

@@ -4,22 +4,20 @@
 //! A checkpoint holds what has finished by then; it does not wait for the GPU.
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use parking_lot::Mutex;
-
 use super::waits::LOCK_LIMIT;
 use super::{open_windows, write_outputs};
+use crate::collector::collector;
+use crate::collector::session_state::Checkpoints;
 use crate::os::{self, atomic_file, fd};
 use crate::settings::{Mode, Output, Settings};
 
-/// Held while files are rewritten, and from the end of the process on: a checkpoint must not
-/// replace the final report.
-static WRITING: Mutex<()> = Mutex::new(());
-/// A file was rewritten: the end of the process must replace it, even by an empty report.
-static HAS_WRITTEN: AtomicBool = AtomicBool::new(false);
+fn checkpoints() -> &'static Checkpoints {
+    &collector().session.checkpoints
+}
 
 /// Starts the thread if the settings ask for it and there is a file to rewrite.
 pub(super) fn start(settings: &Settings) {
@@ -47,10 +45,11 @@ pub(super) fn start(settings: &Settings) {
 /// Waits at most `limit` for a file that is being rewritten, and lets none be rewritten for the
 /// rest of the process. Returns whether one ever was.
 pub(super) fn stop(limit: Duration) -> bool {
-    if let Some(held) = WRITING.try_lock_for(limit) {
+    let checkpoints = checkpoints();
+    if let Some(held) = checkpoints.writing.try_lock_for(limit) {
         std::mem::forget(held);
     }
-    HAS_WRITTEN.load(Ordering::Acquire)
+    checkpoints.has_written.load(Ordering::Acquire)
 }
 
 fn run(interval: Duration) {
@@ -62,7 +61,7 @@ fn run(interval: Duration) {
         // by a quarter for a machine that wakes threads late. A pause of at least that time leaves
         // the process room for its own work.
         thread::sleep((interval - interval / 4).saturating_sub(took * 2).max(took));
-        let Some(_held) = WRITING.try_lock() else {
+        let Some(_held) = checkpoints().writing.try_lock() else {
             return;
         };
         let began = Instant::now();
@@ -79,15 +78,16 @@ fn run(interval: Duration) {
 /// Rewrites the files once. Returns a line for the user if one cannot be written.
 fn rewrite() -> Option<String> {
     let (settings, profile) = open_windows::of_environment(LOCK_LIMIT)?;
+    let has_written = &checkpoints().has_written;
     // As at exit, an empty report is only written to replace an older one.
-    if !write_outputs::has_content(&profile) && !HAS_WRITTEN.load(Ordering::Acquire) {
+    if !write_outputs::has_content(&profile) && !has_written.load(Ordering::Acquire) {
         return None;
     }
     let text = write_outputs::json(&profile);
     let mut problem = None;
     for path in paths(&settings) {
         match atomic_file::write(&path, &text) {
-            Ok(()) => HAS_WRITTEN.store(true, Ordering::Release),
+            Ok(()) => has_written.store(true, Ordering::Release),
             Err(error) => {
                 let path = write_outputs::shown(&path);
                 problem = Some(format!(

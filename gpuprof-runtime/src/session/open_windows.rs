@@ -11,22 +11,15 @@ use super::current_profile;
 use super::profile_callback;
 use super::waits::{self, LOCK_LIMIT};
 use crate::collector::collector;
+use crate::collector::session_state::Sessions;
 use crate::cupti;
 use crate::os::fd;
 use crate::settings::Settings;
 use gpuprof_report::profile::Profile;
 
-/// What outlives single windows.
-struct Windows {
-    has_session: bool,
-    /// What the environment's window had measured when the first session began; reported at exit.
-    environment: Option<(Arc<Settings>, Profile)>,
+fn sessions() -> &'static Mutex<Sessions> {
+    &collector().session.sessions
 }
-
-static WINDOWS: Mutex<Windows> = Mutex::new(Windows {
-    has_session: false,
-    environment: None,
-});
 
 /// Another session is open.
 pub(super) struct SessionOpen;
@@ -35,19 +28,19 @@ pub(super) struct SessionOpen;
 pub(super) fn begin_session(start: impl FnOnce()) -> Result<(), SessionOpen> {
     if let Some(settings) = collector()
         .settings(LOCK_LIMIT)
-        .filter(|_| !WINDOWS.lock().has_session)
+        .filter(|_| !sessions().lock().is_open)
     {
         waits::wait(settings.exit_wait);
     }
-    let mut windows = WINDOWS.lock();
-    if windows.has_session {
+    let mut sessions = sessions().lock();
+    if sessions.is_open {
         return Err(SessionOpen);
     }
     if let Some(settings) = collector().settings(LOCK_LIMIT) {
-        windows.environment =
+        sessions.environment =
             current_profile::current(LOCK_LIMIT).map(|profile| (settings, profile));
     }
-    windows.has_session = true;
+    sessions.is_open = true;
     start();
     Ok(())
 }
@@ -60,7 +53,7 @@ pub(super) fn end_session() {
     collector().close_cycle(LOCK_LIMIT, profile_callback::queue);
     collector().stop();
     cupti::record_stacks(false);
-    WINDOWS.lock().has_session = false;
+    sessions().lock().is_open = false;
     if thread::panicking() {
         // A second panic would end the process.
         let _ = panic::catch_unwind(profile_callback::deliver);
@@ -73,8 +66,8 @@ pub(super) fn end_session() {
 /// `None` if a lock was not free within `limit`.
 pub(super) fn of_environment(limit: Duration) -> Option<(Arc<Settings>, Profile)> {
     // Held while the profile is made: it must not become that of a session which begins meanwhile.
-    let windows = WINDOWS.try_lock_for(limit)?;
-    if let Some(environment) = &windows.environment {
+    let sessions = sessions().try_lock_for(limit)?;
+    if let Some(environment) = &sessions.environment {
         return Some(environment.clone());
     }
     Some((
@@ -85,9 +78,9 @@ pub(super) fn of_environment(limit: Duration) -> Option<(Arc<Settings>, Profile)
 
 /// What is reported when the process ends, in order: settings and profile of each window.
 pub(super) fn at_exit(limit: Duration) -> Vec<(Arc<Settings>, Profile)> {
-    let windows = WINDOWS.try_lock_for(limit);
-    let mut is_lost = windows.is_none();
-    let environment = windows.and_then(|mut windows| windows.environment.take());
+    let sessions = sessions().try_lock_for(limit);
+    let mut is_lost = sessions.is_none();
+    let environment = sessions.and_then(|mut sessions| sessions.environment.take());
     let settings = collector().settings(limit);
     is_lost |= settings.is_none() && collector().is_held();
     let (began, exit_wait) = (Instant::now(), settings.as_ref().map(|s| s.exit_wait));

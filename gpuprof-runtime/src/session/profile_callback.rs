@@ -1,38 +1,27 @@
 //! Delivers each schedule cycle's profile to the user's callback, in order and exactly once.
 
 use std::cell::Cell;
-use std::collections::VecDeque;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use parking_lot::Mutex;
+use parking_lot::MutexGuard;
 
 use super::current_profile;
 use super::waits::LOCK_LIMIT;
-use crate::collector::collect_profile::WindowCopy;
 use crate::collector::collector;
-use crate::os::{fork, own_work};
+use crate::collector::session_state::{Callback, Delivery};
+use crate::collector::window_copy::WindowCopy;
+use crate::os::fork;
+use crate::os::own_work::{self, OwnWork};
 use gpuprof_report::profile::Profile;
-
-static DELIVERY: Mutex<Delivery> = Mutex::new(Delivery {
-    callback: None,
-    queue: VecDeque::new(),
-    is_running: false,
-});
 
 thread_local! {
     static RUNS_HERE: Cell<bool> = const { Cell::new(false) };
 }
 
-struct Delivery {
-    /// `None` also while it runs.
-    callback: Option<Callback>,
-    /// What the profiles are made from that it has not been called with yet.
-    queue: VecDeque<WindowCopy>,
-    is_running: bool,
+fn delivery() -> MutexGuard<'static, Delivery> {
+    collector().session.delivery.lock()
 }
-
-type Callback = Box<dyn FnMut(Profile) + Send>;
 
 /// Calls `f` with the profile of each cycle of a [`Schedule`](crate::Schedule).
 ///
@@ -52,14 +41,22 @@ type Callback = Box<dyn FnMut(Profile) + Send>;
 /// gpuprof::on_profile_ready(|profile| eprintln!("{profile}"));
 /// ```
 pub fn on_profile_ready(f: impl FnMut(Profile) + Send + 'static) {
-    if !fork::is_child() {
-        DELIVERY.lock().callback = Some(Box::new(f));
+    if fork::is_child() {
+        return;
     }
+    let callback = Box::new(f);
+    let before = {
+        // This may be the first use of the collector.
+        let _own = OwnWork::begin();
+        delivery().callback.replace(callback)
+    };
+    // Without the lock, as it may be the last owner of anything of the program.
+    drop(before);
 }
 
 /// Has [`deliver`] make a cycle's profile and call the callback with it, if there is one.
 pub(super) fn queue(cycle: WindowCopy) {
-    let mut delivery = DELIVERY.lock();
+    let mut delivery = delivery();
     if !RUNS_HERE.get() && (delivery.callback.is_some() || delivery.is_running) {
         delivery.queue.push_back(cycle);
     }
@@ -81,7 +78,7 @@ pub(super) fn deliver() {
 /// profiles that are still queued would be lost.
 pub(super) fn wait(limit: Duration) {
     let began = Instant::now();
-    while !RUNS_HERE.get() && DELIVERY.lock().is_running && began.elapsed() < limit {
+    while !RUNS_HERE.get() && delivery().is_running && began.elapsed() < limit {
         thread::sleep(Duration::from_millis(1));
     }
 }
@@ -94,7 +91,7 @@ struct CallbackInFlight {
 impl CallbackInFlight {
     /// The callback and the cycle to call it with. `None` if none is queued, or if it runs already.
     fn next() -> Option<(Self, WindowCopy)> {
-        let mut delivery = DELIVERY.lock();
+        let mut delivery = delivery();
         if delivery.is_running {
             return None;
         }
@@ -113,7 +110,7 @@ impl Drop for CallbackInFlight {
     fn drop(&mut self) {
         let callback = std::mem::replace(&mut self.callback, Box::new(drop));
         RUNS_HERE.set(false);
-        let mut delivery = DELIVERY.lock();
+        let mut delivery = delivery();
         delivery.is_running = false;
         // The callback may have been replaced while it ran.
         delivery.callback.get_or_insert(callback);

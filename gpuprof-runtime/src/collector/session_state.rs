@@ -1,0 +1,48 @@
+//! What outlives single windows: plain data, which only the files of `session` read and change.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+
+use parking_lot::Mutex;
+
+use super::window_copy::WindowCopy;
+use crate::settings::Settings;
+use gpuprof_report::profile::Profile;
+
+#[derive(Default)]
+pub(crate) struct SessionState {
+    pub(crate) sessions: Mutex<Sessions>,
+    pub(crate) delivery: Mutex<Delivery>,
+    pub(crate) checkpoints: Checkpoints,
+    /// CPU time of the answers to viewers, ns.
+    pub(crate) answers_ns: AtomicU64,
+}
+
+#[derive(Default)]
+pub(crate) struct Sessions {
+    pub(crate) is_open: bool,
+    /// What the environment's window had measured when the first session began; reported at exit.
+    pub(crate) environment: Option<(Arc<Settings>, Profile)>,
+}
+
+/// The cycles of a schedule that go to the user's callback.
+#[derive(Default)]
+pub(crate) struct Delivery {
+    /// `None` also while it runs.
+    pub(crate) callback: Option<Callback>,
+    /// What the profiles are made from that it has not been called with yet.
+    pub(crate) queue: VecDeque<WindowCopy>,
+    pub(crate) is_running: bool,
+}
+
+pub(crate) type Callback = Box<dyn FnMut(Profile) + Send>;
+
+#[derive(Default)]
+pub(crate) struct Checkpoints {
+    /// Held while files are rewritten, and from the end of the process on: a checkpoint must not
+    /// replace the final report.
+    pub(crate) writing: Mutex<()>,
+    /// A file was rewritten: the end of the process must replace it, even by an empty report.
+    pub(crate) has_written: AtomicBool,
+}

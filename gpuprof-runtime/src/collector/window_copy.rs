@@ -1,0 +1,30 @@
+//! What a profile is made from, copied under the locks of the window, the resolver and CUPTI.
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use super::step_clock::StepClock;
+use crate::cupti;
+use crate::settings::Settings;
+use crate::stats::gpu_totals::GpuTotals;
+use crate::stats::host_totals::Totals;
+use gpuprof_report::profile::ScheduleSteps;
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct WindowCopy {
+    pub(super) counters: Totals,
+    pub(super) wall_ticks: u64,
+    pub(super) gpu: GpuTotals,
+    pub(super) cupti: cupti::WindowTables,
+    pub(super) symbols: cupti::SymbolTable,
+    /// CUPTI's counts when the totals began; the profile reports the difference.
+    pub(super) since: cupti::CollectionCounts,
+    /// `None`: no window is open.
+    pub(super) settings: Option<Arc<Settings>>,
+    pub(super) began_at: SystemTime,
+    pub(super) steps: StepClock,
+    pub(super) schedule: Option<ScheduleSteps>,
+    pub(super) runs_cupti: bool,
+    pub(super) note: Option<&'static str>,
+}
