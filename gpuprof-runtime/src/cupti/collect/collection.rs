@@ -1,7 +1,6 @@
 //! The collection of CUPTI's records in this process: starts at most once, when the first window
 //! asks for it, drains the records, and gives counts and notes.
 
-use std::sync::OnceLock;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
@@ -17,7 +16,8 @@ use super::kernel_symbol::STACK_BYTES;
 use super::library::{CallError, CuptiLibrary};
 use super::lifecycle::{self, Subscription};
 use super::optional_calls::{MemoryRecords, OptionalCalls};
-use super::reader::{DrainRequests, Reader, RecordCounters, Sink};
+use super::reader::{Reader, Sink};
+use super::reader_progress::ReaderProgress;
 use super::record::ApiFunction;
 use super::unavailable_reason::Unavailable;
 use super::{buffers, callbacks};
@@ -35,11 +35,6 @@ const KINDS: [u32; 4] = [
 /// The note of a libcupti that does not report graph nodes.
 const NO_GRAPH_NODES: &str = "this libcupti does not report the nodes of CUDA graphs: kernels of \
     replayed graphs are attributed to the function that launches the graph";
-
-/// Set by the first start, whose outcome is final.
-static STARTED: OnceLock<Result<(), Unavailable>> = OnceLock::new();
-static REQUESTS: OnceLock<DrainRequests> = OnceLock::new();
-static COUNTERS: OnceLock<RecordCounters> = OnceLock::new();
 
 /// What was collected since the process began.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -70,14 +65,7 @@ impl CollectionCounts {
 
 /// Starts CUPTI. If that fails, [`notes`] says why. Returns whether this call has started it.
 pub(crate) fn start(sink: Box<dyn Sink>, poll_clocks: fn()) -> bool {
-    let mut has_started = false;
-    STARTED.get_or_init(|| {
-        let subscription = subscribe(sink, poll_clocks)?;
-        lifecycle::set_running(subscription);
-        has_started = true;
-        Ok(())
-    });
-    has_started
+    lifecycle::start(|| subscribe(sink, poll_clocks))
 }
 
 /// Records the optional CUDA calls too, or no longer; with `memory`, also allocations and frees,
@@ -101,7 +89,7 @@ pub(crate) fn records_memory() -> bool {
 /// whether it was. Does not wait for GPU work.
 pub(crate) fn drain(limit: Duration) -> bool {
     lifecycle::subscription().is_none_or(|subscription| {
-        let requests = REQUESTS.get_or_init(DrainRequests::default);
+        let requests = &subscription.progress.requests;
         requests.drain(&subscription.reader, limit, false)
     })
 }
@@ -111,15 +99,17 @@ pub(crate) fn drain(limit: Duration) -> bool {
 pub(crate) fn drain_last(limit: Duration) {
     if let Some(subscription) = lifecycle::subscription() {
         lifecycle::set_shutting_down();
-        let requests = REQUESTS.get_or_init(DrainRequests::default);
+        let requests = &subscription.progress.requests;
         requests.drain(&subscription.reader, limit, true);
     }
 }
 
 /// What was collected since the process began; `None` if CUPTI does not run.
 pub(crate) fn counts() -> Option<CollectionCounts> {
-    let library = lifecycle::subscription()?.library;
-    let counters = COUNTERS.get_or_init(RecordCounters::default);
+    let Subscription {
+        library, progress, ..
+    } = lifecycle::subscription()?;
+    let counters = &progress.counters;
     Some(CollectionCounts {
         version: library.version,
         library: library.name.clone(),
@@ -131,7 +121,7 @@ pub(crate) fn counts() -> Option<CollectionCounts> {
 
 /// Why CUPTI is unavailable, or which calls have failed since it started: one line each.
 pub(crate) fn notes() -> Vec<String> {
-    if let Some(Err(unavailable)) = STARTED.get() {
+    if let Some(unavailable) = lifecycle::unavailable() {
         return vec![unavailable.to_string()];
     }
     let Some(subscription) = lifecycle::subscription() else {
@@ -194,9 +184,8 @@ fn subscribe(sink: Box<dyn Sink>, poll_clocks: fn()) -> Result<Subscription, Una
         undo(KINDS.get(..enabled).unwrap_or_default());
         return Err(library.unavailable(error));
     }
-    let requests = REQUESTS.get_or_init(DrainRequests::default);
-    let counters = COUNTERS.get_or_init(RecordCounters::default);
-    let reader = Reader::new(library, clock, requests, counters, sink, poll_clocks);
+    let progress: &'static ReaderProgress = Box::leak(Box::default());
+    let reader = Reader::new(library, clock, progress, sink, poll_clocks);
     let run = move || reader.run();
     let thread = match os::thread_signals::spawn_with_stack("gpuprof-cupti", STACK_BYTES, run) {
         Ok(thread) => thread,
@@ -211,6 +200,7 @@ fn subscribe(sink: Box<dyn Sink>, poll_clocks: fn()) -> Result<Subscription, Una
         library,
         clock,
         reader,
+        progress,
         reports_graph_nodes,
         optional_calls: Mutex::new(OptionalCalls::new(subscriber)),
     })

@@ -12,29 +12,43 @@ use parking_lot::Mutex;
 use super::callback_clock::{CallbackClock, Stamp};
 use super::library::CuptiLibrary;
 use super::optional_calls::OptionalCalls;
+use super::reader_progress::ReaderProgress;
+use super::unavailable_reason::Unavailable;
 
 /// CUPTI was started, and this is not a forked child.
 static RUNNING: AtomicBool = AtomicBool::new(false);
 /// The last read has begun: libcupti may be shutting down, so only that read still calls it.
 static SHUTTING_DOWN: AtomicBool = AtomicBool::new(false);
-static SUBSCRIPTION: OnceLock<Subscription> = OnceLock::new();
+/// Set by the first start, whose outcome is final.
+static SUBSCRIPTION: OnceLock<Result<Subscription, Unavailable>> = OnceLock::new();
 
 /// A subscribed libcupti and the thread that reads its records.
 pub(crate) struct Subscription {
     pub(crate) library: &'static CuptiLibrary,
     pub(crate) clock: &'static CallbackClock,
     pub(crate) reader: Thread,
+    pub(crate) progress: &'static ReaderProgress,
     /// Whether callbacks report the nodes of graphs.
     pub(crate) reports_graph_nodes: bool,
     pub(crate) optional_calls: Mutex<OptionalCalls>,
 }
 
-/// Publishes a subscription, once per process.
-pub(crate) fn set_running(subscription: Subscription) {
-    if SUBSCRIPTION.set(subscription).is_ok() {
+/// Starts CUPTI by `subscribe`, once per process. Returns whether this call has started it.
+pub(crate) fn start(subscribe: impl FnOnce() -> Result<Subscription, Unavailable>) -> bool {
+    let mut has_started = false;
+    SUBSCRIPTION.get_or_init(|| {
+        let subscription = subscribe()?;
         stop_in_forked_children();
         RUNNING.store(true, Relaxed);
-    }
+        has_started = true;
+        Ok(subscription)
+    });
+    has_started
+}
+
+/// Why CUPTI could not be started, if it was to be.
+pub(crate) fn unavailable() -> Option<&'static Unavailable> {
+    SUBSCRIPTION.get()?.as_ref().err()
 }
 
 /// From now on only the reader calls libcupti.
@@ -50,7 +64,8 @@ pub(crate) fn is_running() -> bool {
 /// The subscription, while CUPTI runs.
 #[inline]
 pub(crate) fn subscription() -> Option<&'static Subscription> {
-    SUBSCRIPTION.get().filter(|_| is_running())
+    let subscription = SUBSCRIPTION.get()?.as_ref().ok();
+    subscription.filter(|_| is_running())
 }
 
 /// The subscription, unless libcupti may be shutting down.

@@ -20,6 +20,7 @@ mod optional_calls;
 mod parse_record;
 pub(crate) mod pm_sampling;
 pub(crate) mod reader;
+pub(crate) mod reader_progress;
 pub(crate) mod reader_queue;
 pub(crate) mod record;
 mod stack_sampling;

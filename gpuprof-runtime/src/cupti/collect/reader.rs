@@ -3,11 +3,9 @@
 //!
 //! Like the resolver, it runs in RELAXED capture mode. No span ever waits for it.
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 use std::thread;
 use std::time::{Duration, Instant};
-
-use parking_lot::{Condvar, Mutex};
 
 use super::bindings::FLUSH_FORCED;
 use super::buffers::{self, BufferPool, FilledBuffer};
@@ -18,6 +16,7 @@ use super::kernel_symbols::KernelSymbols;
 use super::library::CuptiLibrary;
 use super::parse_record::{Parsed, parse};
 use super::pm_sampling::{self, SamplingEvent};
+use super::reader_progress::{ReaderExitGuard, ReaderProgress};
 use super::reader_queue::CALLBACK_EVENTS;
 use super::record::{Activity, ApiEvent, CapturedCall, MemoryRecord, NodeEvent};
 use crate::driver::Driver;
@@ -46,69 +45,10 @@ pub(crate) trait Sink: Send {
     fn on_buffers_read(&mut self);
 }
 
-/// Counts since the process began.
-#[derive(Debug, Default)]
-pub(crate) struct RecordCounters {
-    pub(crate) records: AtomicU64,
-    /// Records with impossible time stamps or with values that CUPTI does not define.
-    pub(crate) invalid: AtomicU64,
-    pub(crate) dropped: AtomicU64,
-}
-
-/// Threads that wait until everything finished was read.
-#[derive(Debug, Default)]
-pub(crate) struct DrainRequests {
-    state: Mutex<RequestState>,
-    served: Condvar,
-}
-
-#[derive(Debug, Default)]
-struct RequestState {
-    requested: u64,
-    served: u64,
-    /// The process ends, so this read is the last one.
-    is_last: bool,
-    reader_exited: bool,
-}
-
-/// Releases all waiting threads when the reader ends, even by a panic.
-struct ReaderExitGuard(&'static DrainRequests);
-
-impl Drop for ReaderExitGuard {
-    fn drop(&mut self) {
-        self.0.state.lock().reader_exited = true;
-        self.0.served.notify_all();
-    }
-}
-
-impl DrainRequests {
-    /// Waits at most `limit` until everything that CUPTI has finished was read; returns whether it
-    /// was.
-    pub(crate) fn drain(&self, reader: &thread::Thread, limit: Duration, is_last: bool) -> bool {
-        let began = Instant::now();
-        let Some(mut state) = self.state.try_lock_for(limit) else {
-            return false;
-        };
-        state.requested += 1;
-        state.is_last |= is_last;
-        let mine = state.requested;
-        reader.unpark();
-        while state.served < mine && !state.reader_exited {
-            let left = limit.saturating_sub(began.elapsed());
-            if left.is_zero() {
-                return false;
-            }
-            self.served.wait_for(&mut state, left);
-        }
-        true
-    }
-}
-
 pub(crate) struct Reader {
     library: &'static CuptiLibrary,
     clock: &'static CallbackClock,
-    requests: &'static DrainRequests,
-    counters: &'static RecordCounters,
+    progress: &'static ReaderProgress,
     sink: Box<dyn Sink>,
     symbols: KernelSymbols,
     rings: CallRings,
@@ -123,8 +63,7 @@ impl Reader {
     pub(crate) fn new(
         library: &'static CuptiLibrary,
         clock: &'static CallbackClock,
-        requests: &'static DrainRequests,
-        counters: &'static RecordCounters,
+        progress: &'static ReaderProgress,
         sink: Box<dyn Sink>,
         poll_clocks: fn(),
     ) -> Self {
@@ -132,8 +71,7 @@ impl Reader {
         Self {
             library,
             clock,
-            requests,
-            counters,
+            progress,
             sink,
             symbols: KernelSymbols::default(),
             rings: CallRings::default(),
@@ -145,7 +83,7 @@ impl Reader {
     }
 
     pub(crate) fn run(mut self) {
-        let _guard = ReaderExitGuard(self.requests);
+        let _guard = ReaderExitGuard(&self.progress.requests);
         buffers::pool().prepare();
         // The driver is unknown until a span has used it; it may not even be loaded.
         while Driver::met().is_none() {
@@ -165,12 +103,10 @@ impl Reader {
     /// read.
     fn serve(&mut self) -> bool {
         self.sleep();
-        let (requested, served, is_last) = {
-            let state = self.requests.state.lock();
-            (state.requested, state.served, state.is_last)
-        };
-        if requested > served || is_last || self.last_flush.elapsed() >= FLUSH_PERIOD {
-            self.flush_and_read(0, requested > served || is_last);
+        let state = self.progress.requests.state();
+        let (has_request, is_last) = (state.is_open(), state.is_last);
+        if has_request || is_last || self.last_flush.elapsed() >= FLUSH_PERIOD {
+            self.flush_and_read(0, has_request || is_last);
         } else {
             if buffers::pool().is_short() {
                 self.flush(0);
@@ -179,7 +115,7 @@ impl Reader {
             self.sink.on_buffers_read();
         }
         let is_due = |last: Instant| last.elapsed() >= CLOCK_POLL_PERIOD;
-        if requested > served || self.last_clock_poll.is_none_or(is_due) {
+        if has_request || self.last_clock_poll.is_none_or(is_due) {
             (self.poll_clocks)();
             self.last_clock_poll = Some(Instant::now());
         }
@@ -189,9 +125,7 @@ impl Reader {
             pm_sampling::stop();
         }
         self.last_read = Instant::now();
-        let mut state = self.requests.state.lock();
-        state.served = requested;
-        self.requests.served.notify_all();
+        self.progress.requests.serve(state.requested);
         is_last
     }
 
@@ -210,8 +144,7 @@ impl Reader {
     }
 
     fn has_request(&self) -> bool {
-        let state = self.requests.state.lock();
-        state.requested > state.served
+        self.progress.requests.state().is_open()
     }
 
     fn flush(&self, flags: u32) {
@@ -231,7 +164,8 @@ impl Reader {
             .library
             .num_dropped(std::ptr::null_mut(), 0, &raw mut dropped);
         if result.is_ok() {
-            self.counters.dropped.fetch_add(dropped as u64, Relaxed);
+            let counters = &self.progress.counters;
+            counters.dropped.fetch_add(dropped as u64, Relaxed);
         }
         let sink = &mut self.sink;
         pm_sampling::poll(all, &mut |device, event| sink.on_sampling(device, event));
@@ -260,11 +194,12 @@ impl Reader {
         let _ = self.clock.set_anchor(self.library);
         let Self {
             clock,
-            counters,
+            progress,
             sink,
             rings,
             ..
         } = self;
+        let counters = &progress.counters;
         let on_call = |sink: &mut dyn Sink, call: ReturnedCall, thread: u32| {
             let event = call.event(thread, clock);
             if event.api.is_plausible() {
@@ -316,49 +251,22 @@ impl Reader {
             // SAFETY: CUPTI's kernel records hold null or the address of a C string that it keeps.
             unsafe { symbols.at(address) }
         });
+        let counters = &self.progress.counters;
         match parsed {
             Parsed::Activity(activity) => {
-                self.counters.records.fetch_add(1, Relaxed);
+                counters.records.fetch_add(1, Relaxed);
                 self.sink.on_activity(activity);
             }
             Parsed::Memory(record) => {
-                self.counters.records.fetch_add(1, Relaxed);
+                counters.records.fetch_add(1, Relaxed);
                 self.sink.on_memory(record);
             }
             // A forced flush returns unfinished records, which are no errors.
             Parsed::Unstamped if is_forced => {}
             Parsed::Unstamped | Parsed::Reversed | Parsed::Undefined => {
-                self.counters.invalid.fetch_add(1, Relaxed);
+                counters.invalid.fetch_add(1, Relaxed);
             }
             Parsed::Skipped => {}
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::thread;
-    use std::time::Duration;
-
-    use super::{DrainRequests, ReaderExitGuard};
-
-    #[test]
-    fn a_waiting_thread_learns_whether_everything_was_read() {
-        let requests: &DrainRequests = Box::leak(Box::default());
-        let drain = |ms| requests.drain(&thread::current(), Duration::from_millis(ms), false);
-        assert!(!drain(5), "nobody reads");
-        thread::scope(|scope| {
-            scope.spawn(|| {
-                while requests.state.lock().requested < 2 {
-                    thread::yield_now();
-                }
-                requests.state.lock().served = 2;
-                requests.served.notify_all();
-            });
-            assert!(drain(20_000));
-        });
-        // A reader that has ended has read everything.
-        drop(ReaderExitGuard(requests));
-        assert!(drain(20_000));
     }
 }
