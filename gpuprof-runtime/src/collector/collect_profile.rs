@@ -205,12 +205,13 @@ impl Collector {
             profile
                 .diagnostics
                 .notes
-                .extend(cupti::pm_sampling::notes());
+                .extend(self.cupti.pm_sampling.notes());
             profile.diagnostics.notes.extend(self.cupti.note());
             profile.cupti = cupti::counts().map(|counts| counts.since(&since));
             if let Some(cupti) = &mut profile.cupti {
                 cupti.all_calls = settings.cupti == Some(CuptiMode::Full);
             }
+            profile.counters = self.cupti.pm_sampling.devices();
             cupti::write_to_profile(&mut profile, &tables, &names, &paths);
             if settings.stacks && profile.cupti.is_some() {
                 cupti::write_launch_lines(&mut profile, &tables.unattributed_stacks);

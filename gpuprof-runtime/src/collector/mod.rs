@@ -65,6 +65,11 @@ pub(crate) fn collector() -> &'static Collector {
     &COLLECTOR
 }
 
+/// Samples the hardware counters of a device that a span has met, if a session has asked for it.
+fn meet_device(ordinal: u32) {
+    collector().cupti.pm_sampling.start_device(ordinal);
+}
+
 /// See the module.
 pub(crate) struct Collector {
     sites: Mutex<Vec<&'static Site>>,
@@ -108,7 +113,7 @@ impl Collector {
             flags: AtomicU8::new(0),
             default_stream: DefaultStream::default(),
             first_stream: FirstStream::new(),
-            gpu: Timing::new(Arc::clone(&recorder), cupti::pm_sampling::start_device),
+            gpu: Timing::new(Arc::clone(&recorder), meet_device),
             cupti: cupti::Attribution::new(Arc::clone(&recorder)),
             recorder,
             clocks: PolledClocks::default(),

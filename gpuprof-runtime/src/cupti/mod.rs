@@ -7,6 +7,8 @@ mod attribution;
 mod collect;
 mod launch_lines;
 
+use std::sync::Arc;
+
 pub(crate) use {
     attribution::correlator::Attributed,
     attribution::kernel_names::{KernelNames, full_name},
@@ -21,7 +23,7 @@ pub(crate) use {
     },
     collect::launch_stacks::set_on as record_stacks,
     collect::lifecycle::{clock_moments, is_running},
-    collect::pm_sampling::{self, metrics::SampledMetric},
+    collect::pm_sampling::metrics::SampledMetric,
     launch_lines::{
         line_cache::end_report as end_launch_lines,
         to_profile::write_to_profile as write_launch_lines,
@@ -50,5 +52,6 @@ pub(crate) fn call_name(is_runtime: bool, cbid: u32) -> String {
 /// about once per second on the reader thread. If CUPTI is unavailable, [`notes`] says why.
 /// Returns whether this call has started it.
 pub(crate) fn start(attribution: &'static Attribution, poll_clocks: fn()) -> bool {
-    collect::collection::start(Box::new(attribution), poll_clocks)
+    let pm_sampling = Arc::clone(&attribution.pm_sampling);
+    collect::collection::start(Box::new(attribution), pm_sampling, poll_clocks)
 }

@@ -66,9 +66,10 @@ pub(super) fn start(settings: Arc<Settings>) {
             }
             cupti::record_optional(settings.cupti == Some(CuptiMode::Full), settings.memory);
             if settings.counters {
-                cupti::pm_sampling::request();
+                let pm_sampling = &collector().cupti.pm_sampling;
+                pm_sampling.request();
                 for device in collector().gpu.devices(LOCK_LIMIT) {
-                    cupti::pm_sampling::start_device(device.ordinal);
+                    pm_sampling.start_device(device.ordinal);
                 }
             }
         }

@@ -22,12 +22,13 @@ use super::sampled_devices::SampledDevices;
 use super::symbol_table::SymbolTable;
 use super::window_history::{RecordedWindows, WindowHistory, site_of_call};
 use super::window_tables::WindowTables;
+use crate::cupti::collect::pm_sampling::PmSampling;
 use crate::cupti::collect::record::{Activity, ApiEvent, CapturedCall, NodeEvent};
 use crate::recorder::Recorder;
 use crate::stats::by_window::{Begins, Since};
 use crate::stats::profiled_call::EndedCall;
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Correlator {
     pub(super) calls: CudaCalls,
     orphans: Orphans,
@@ -48,8 +49,9 @@ pub(crate) struct Attributed {
 }
 
 impl Correlator {
-    pub(crate) fn new(recorder: Arc<Recorder>) -> Self {
+    pub(crate) fn new(recorder: Arc<Recorder>, pm_sampling: Arc<PmSampling>) -> Self {
         Self {
+            samples: SampledDevices::new(pm_sampling),
             time_line: ActivityRecorder::new(recorder),
             ..Self::default()
         }

@@ -3,7 +3,6 @@
 use gpuprof_report::profile::DeviceCounters;
 use rustc_hash::FxHashMap;
 
-use crate::cupti::collect::pm_sampling;
 use crate::cupti::collect::pm_sampling::metrics::{SOURCES, Sample};
 use gpuprof_report::sorting::sort_by_key;
 
@@ -50,12 +49,11 @@ impl DeviceSamples {
     }
 }
 
-/// The sampled devices of a window, by ordinal.
-pub(super) fn to_profile(windows: &FxHashMap<u32, DeviceSamples>) -> Vec<DeviceCounters> {
-    let mut devices = pm_sampling::devices();
-    sort_by_key(&mut devices, |device| device.device);
-    for device in &mut devices {
-        let Some(samples) = windows.get(&device.device) else {
+/// Sorts sampled devices by ordinal, and fills in what follows from their samples in a window.
+pub(super) fn write(devices: &mut [DeviceCounters], all: &FxHashMap<u32, DeviceSamples>) {
+    sort_by_key(devices, |device| device.device);
+    for device in devices {
+        let Some(samples) = all.get(&device.device) else {
             continue;
         };
         device.samples = samples.samples;
@@ -71,5 +69,4 @@ pub(super) fn to_profile(windows: &FxHashMap<u32, DeviceSamples>) -> Vec<DeviceC
         device.overflows = samples.overflows;
         device.late_ns = samples.late_ns;
     }
-    devices
 }

@@ -1,33 +1,45 @@
 //! The samples of all devices, and what they add to the tables of their windows.
 
+use std::sync::Arc;
+
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::sample_join::{JoinedSample, SampleJoin, SampledActivity};
 use super::sample_sums::RowSamples;
 use super::window_history::{RecordedWindows, WindowHistory};
-use crate::cupti::collect::pm_sampling;
+use crate::cupti::collect::pm_sampling::PmSampling;
 use crate::cupti::collect::pm_sampling::metrics::{Integrals, SOURCES, Sample};
 
 /// Samples and activities that are not joined yet, by device.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct SampledDevices(FxHashMap<u32, SampleJoin>);
+#[derive(Clone, Default)]
+pub(crate) struct SampledDevices {
+    joins: FxHashMap<u32, SampleJoin>,
+    pm_sampling: Arc<PmSampling>,
+}
 
 impl SampledDevices {
+    pub(crate) fn new(pm_sampling: Arc<PmSampling>) -> Self {
+        Self {
+            joins: FxHashMap::default(),
+            pm_sampling,
+        }
+    }
+
     /// Adds an activity if its device is sampled. Returns for how long it ran during samples that
     /// were joined before, ns.
     pub(crate) fn add_activity(&mut self, device: u32, activity: SampledActivity) -> u64 {
-        if !pm_sampling::is_sampled(device) && !self.0.contains_key(&device) {
+        if !self.pm_sampling.is_sampled(device) && !self.joins.contains_key(&device) {
             // Its stream is named by no profiled function that was called before.
-            pm_sampling::start_device_later(device);
+            self.pm_sampling.start_device_later(device);
             return 0;
         }
-        self.0.entry(device).or_default().add_activity(activity)
+        self.joins.entry(device).or_default().add_activity(activity)
     }
 
     /// Adds a sample. Returns the time without samples before it, ns.
     pub(crate) fn add_sample(&mut self, device: u32, sample: Sample) -> u64 {
-        self.0.entry(device).or_default().add_sample(sample)
+        self.joins.entry(device).or_default().add_sample(sample)
     }
 
     /// Joins the earlier half of a device's samples if there are too many of them, or too many
@@ -37,13 +49,13 @@ impl SampledDevices {
         device: u32,
         each: impl FnMut(JoinedSample<'_>),
     ) -> u64 {
-        let join = self.0.get_mut(&device);
+        let join = self.joins.get_mut(&device);
         join.map_or(0, |join| join.enforce_limits(each))
     }
 
     /// Joins all samples so far.
     pub(crate) fn join_all(&mut self, mut each: impl FnMut(u32, JoinedSample<'_>)) {
-        for (device, join) in &mut self.0 {
+        for (device, join) in &mut self.joins {
             join.join_all(|joined| each(*device, joined));
         }
     }

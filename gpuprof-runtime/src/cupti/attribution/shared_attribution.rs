@@ -15,7 +15,7 @@ use super::live_memory::LiveMemorySummary;
 use super::recorded_activities::RecordedNames;
 use super::symbol_table::SymbolTable;
 use super::window_tables::WindowTables;
-use crate::cupti::collect::pm_sampling::SamplingEvent;
+use crate::cupti::collect::pm_sampling::{PmSampling, SamplingEvent};
 use crate::cupti::collect::reader::Sink;
 use crate::cupti::collect::reader_queue::BoundedQueue;
 use crate::cupti::collect::record::{Activity, ApiEvent, CapturedCall, MemoryRecord, NodeEvent};
@@ -32,8 +32,9 @@ const LOCK_TIMEOUT: Duration = Duration::from_secs(1);
 /// Ended calls that the reader processes before it releases the lock.
 const ENDED_CALLS_PER_LOCK: usize = 4_096;
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Attribution {
+    pub(crate) pm_sampling: Arc<PmSampling>,
     correlator: Mutex<Correlator>,
     ended_calls: BoundedQueue<EndedCall>,
     /// Window changes that were omitted because the lock was held all the time.
@@ -42,8 +43,11 @@ pub(crate) struct Attribution {
 
 impl Attribution {
     pub(crate) fn new(recorder: Arc<Recorder>) -> Self {
+        let pm_sampling = Arc::new(PmSampling::default());
+        let correlator = Correlator::new(recorder, Arc::clone(&pm_sampling));
         Self {
-            correlator: Mutex::new(Correlator::new(recorder)),
+            pm_sampling,
+            correlator: Mutex::new(correlator),
             ..Self::default()
         }
     }

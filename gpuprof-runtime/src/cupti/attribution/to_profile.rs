@@ -131,8 +131,8 @@ fn activity_by_site(
     sites
 }
 
-/// Fills in the activities of the whole program and of the call tree, and the occupancy of all
-/// kernels.
+/// Fills in the activities of the whole program and of the call tree, the occupancy of all
+/// kernels, and the samples of the devices in `profile.counters`.
 pub(crate) fn write_to_profile(
     profile: &mut Profile,
     tables: &WindowTables,
@@ -153,7 +153,7 @@ pub(crate) fn write_to_profile(
     let (copy_rows, copies): (Vec<CopyRow>, _) = copies.into_iter().unzip();
     (profile.kernels, profile.copies) = (kernels, copies);
     busy_rows::write(profile, tables);
-    profile.counters = device_samples::to_profile(&tables.device_samples);
+    device_samples::write(&mut profile.counters, &tables.device_samples);
     tree_rows::write_activities(profile, tables, paths, (&kernel_rows, &copy_rows));
     let api = tables.api.iter();
     profile.api = api_rows(api.map(|((_, function), totals)| (*function, totals)));

@@ -1,6 +1,7 @@
 //! The collection of CUPTI's records in this process: starts at most once, when the first window
 //! asks for it, drains the records, and gives counts and notes.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
@@ -16,6 +17,7 @@ use super::kernel_symbol::STACK_BYTES;
 use super::library::{CallError, CuptiLibrary};
 use super::lifecycle::{self, Subscription};
 use super::optional_calls::{MemoryRecords, OptionalCalls};
+use super::pm_sampling::PmSampling;
 use super::reader::{Reader, Sink};
 use super::reader_progress::ReaderProgress;
 use super::record::ApiFunction;
@@ -64,8 +66,8 @@ impl CollectionCounts {
 }
 
 /// Starts CUPTI. If that fails, [`notes`] says why. Returns whether this call has started it.
-pub(crate) fn start(sink: Box<dyn Sink>, poll_clocks: fn()) -> bool {
-    lifecycle::start(|| subscribe(sink, poll_clocks))
+pub(crate) fn start(sink: Box<dyn Sink>, pm_sampling: Arc<PmSampling>, poll_clocks: fn()) -> bool {
+    lifecycle::start(|| subscribe(sink, pm_sampling, poll_clocks))
 }
 
 /// Records the optional CUDA calls too, or no longer; with `memory`, also allocations and frees,
@@ -156,7 +158,11 @@ pub(crate) fn function_name(function: ApiFunction) -> Option<String> {
     Some(subscription.library.function_name(function))
 }
 
-fn subscribe(sink: Box<dyn Sink>, poll_clocks: fn()) -> Result<Subscription, Unavailable> {
+fn subscribe(
+    sink: Box<dyn Sink>,
+    pm_sampling: Arc<PmSampling>,
+    poll_clocks: fn(),
+) -> Result<Subscription, Unavailable> {
     let library: &'static CuptiLibrary = Box::leak(Box::new(CuptiLibrary::open()?));
     let pool = buffers::pool();
     let mut subscriber = std::ptr::null_mut();
@@ -185,7 +191,7 @@ fn subscribe(sink: Box<dyn Sink>, poll_clocks: fn()) -> Result<Subscription, Una
         return Err(library.unavailable(error));
     }
     let progress: &'static ReaderProgress = Box::leak(Box::default());
-    let reader = Reader::new(library, clock, progress, sink, poll_clocks);
+    let reader = Reader::new(library, clock, progress, sink, pm_sampling, poll_clocks);
     let run = move || reader.run();
     let thread = match os::thread_signals::spawn_with_stack("gpuprof-cupti", STACK_BYTES, run) {
         Ok(thread) => thread,

@@ -3,6 +3,7 @@
 //!
 //! Like the resolver, it runs in RELAXED capture mode. No span ever waits for it.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -15,7 +16,7 @@ use super::callback_events::{CallbackEvent, ReturnedCall};
 use super::kernel_symbols::KernelSymbols;
 use super::library::CuptiLibrary;
 use super::parse_record::{Parsed, parse};
-use super::pm_sampling::{self, SamplingEvent};
+use super::pm_sampling::{PmSampling, SamplingEvent};
 use super::reader_progress::{ReaderExitGuard, ReaderProgress};
 use super::reader_queue::CALLBACK_EVENTS;
 use super::record::{Activity, ApiEvent, CapturedCall, MemoryRecord, NodeEvent};
@@ -50,6 +51,7 @@ pub(crate) struct Reader {
     clock: &'static CallbackClock,
     progress: &'static ReaderProgress,
     sink: Box<dyn Sink>,
+    pm_sampling: Arc<PmSampling>,
     symbols: KernelSymbols,
     rings: CallRings,
     /// Takes a while, but here it delays only threads that wait for a report.
@@ -65,6 +67,7 @@ impl Reader {
         clock: &'static CallbackClock,
         progress: &'static ReaderProgress,
         sink: Box<dyn Sink>,
+        pm_sampling: Arc<PmSampling>,
         poll_clocks: fn(),
     ) -> Self {
         let now = Instant::now();
@@ -73,6 +76,7 @@ impl Reader {
             clock,
             progress,
             sink,
+            pm_sampling,
             symbols: KernelSymbols::default(),
             rings: CallRings::default(),
             poll_clocks,
@@ -122,7 +126,7 @@ impl Reader {
         if is_last {
             // Also buffers with unfinished records, because their finished ones would be lost.
             self.flush_and_read(FLUSH_FORCED, true);
-            pm_sampling::stop();
+            self.pm_sampling.stop();
         }
         self.last_read = Instant::now();
         self.progress.requests.serve(state.requested);
@@ -168,7 +172,8 @@ impl Reader {
             counters.dropped.fetch_add(dropped as u64, Relaxed);
         }
         let sink = &mut self.sink;
-        pm_sampling::poll(all, &mut |device, event| sink.on_sampling(device, event));
+        self.pm_sampling
+            .poll(all, &mut |device, event| sink.on_sampling(device, event));
         self.sink.on_buffers_read();
     }
 

@@ -13,8 +13,8 @@ mod results;
 mod samplers;
 mod unavailable;
 
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -23,8 +23,8 @@ use parking_lot::Mutex;
 
 use self::device_sampler::DeviceSampler;
 use self::library::SamplingLibrary;
-use self::results::{RESULTS, bit};
-pub(crate) use self::results::{SamplingEvent, is_sampled};
+pub(crate) use self::results::SamplingEvent;
+use self::results::{Results, bit};
 use self::samplers::Samplers;
 use self::unavailable::Unavailable;
 use super::library::CuptiLibrary;
@@ -39,74 +39,145 @@ const DECODE_PERIOD: Duration = Duration::from_millis(100);
 /// program for what is known: in a forked child the locks may be held forever.
 const LOCK_TIMEOUT: Duration = Duration::from_millis(100);
 
-/// A session has asked for samples.
-static REQUESTED: AtomicBool = AtomicBool::new(false);
-/// The devices on which sampling was started, or was to be: one bit each.
-static MET: AtomicU64 = AtomicU64::new(0);
-static LIBRARY: OnceLock<Result<SamplingLibrary, Unavailable>> = OnceLock::new();
-/// Held during calls of CUPTI, which take up to half a second.
-static SAMPLERS: Mutex<Samplers> = Mutex::new(Samplers::NONE);
-
-/// From now on every device that is met is sampled.
-pub(crate) fn request() {
-    REQUESTED.store(true, Relaxed);
+/// Sampling on all devices of the process.
+#[derive(Default)]
+pub(crate) struct PmSampling {
+    /// A session has asked for samples.
+    is_requested: AtomicBool,
+    /// The devices on which sampling was started, or was to be: one bit each.
+    met: AtomicU64,
+    library: OnceLock<Result<&'static SamplingLibrary, Unavailable>>,
+    /// Held during calls of CUPTI, which take up to half a second.
+    samplers: Mutex<Samplers>,
+    results: Results,
 }
 
-/// Starts sampling on a device on which CUDA is initialized, unless it was started before or nobody
-/// asked for it. Takes some hundred ms.
-pub(crate) fn start_device(ordinal: u32) {
-    if is_first(ordinal) {
-        start(ordinal);
+impl PmSampling {
+    /// From now on every device that is met is sampled.
+    pub(crate) fn request(&self) {
+        self.is_requested.store(true, Relaxed);
     }
-}
 
-/// The same in a thread of its own.
-pub(crate) fn start_device_later(ordinal: u32) {
-    if is_first(ordinal) {
-        // Without the thread nothing is sampled.
-        let _ = thread_signals::spawn("gpuprof-counters", move || relaxed(|| start(ordinal)));
+    /// Starts sampling on a device on which CUDA is initialized, unless it was started before or
+    /// nobody asked for it. Takes some hundred ms.
+    pub(crate) fn start_device(self: &Arc<Self>, ordinal: u32) {
+        if self.is_first(ordinal) {
+            self.start(ordinal);
+        }
     }
-}
 
-/// Whether sampling is to be started on a device.
-fn is_first(ordinal: u32) -> bool {
-    REQUESTED.load(Relaxed)
-        && bit(ordinal).is_some_and(|bit| {
-            MET.load(Relaxed) & bit == 0 && MET.fetch_or(bit, Relaxed) & bit == 0
-        })
-}
-
-fn start(ordinal: u32) {
-    let began = Instant::now();
-    let Some(time) = lifecycle::now() else {
-        return;
-    };
-    let mut samplers = SAMPLERS.lock();
-    // Whoever ends sampling waits for the lock.
-    let Some(cupti) = lifecycle::callable_library() else {
-        return;
-    };
-    let mut facts = DeviceCounters::default();
-    facts.device = ordinal;
-    let started = sampler(cupti, ordinal).map(|sampler| {
-        facts.chip.clone_from(&sampler.chip);
-        (facts.metrics, facts.omitted) = sampler.metrics();
-        samplers.add(ordinal, sampler);
-        let ns = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        SamplingEvent::Started { time, ns }
-    });
-    let is_sampled = started.is_ok();
-    RESULTS.lock().start(facts, started);
-    if is_sampled && !samplers.has_thread {
-        // Without the thread the reader decodes, less often.
-        let decoding = || relaxed(|| while decode() {});
-        samplers.has_thread = thread_signals::spawn("gpuprof-counters", decoding).is_ok();
+    /// The same in a thread of its own.
+    pub(crate) fn start_device_later(self: &Arc<Self>, ordinal: u32) {
+        if self.is_first(ordinal) {
+            let sampling = Arc::clone(self);
+            let start = move || relaxed(|| sampling.start(ordinal));
+            // Without the thread nothing is sampled.
+            let _ = thread_signals::spawn("gpuprof-counters", start);
+        }
     }
-}
 
-fn sampler(cupti: &CuptiLibrary, ordinal: u32) -> Result<DeviceSampler, Unavailable> {
-    let library = LIBRARY.get_or_init(|| SamplingLibrary::open(cupti));
-    DeviceSampler::start(library.as_ref().map_err(Unavailable::clone)?, ordinal)
+    /// Whether sampling is to be started on a device.
+    fn is_first(&self, ordinal: u32) -> bool {
+        let met = &self.met;
+        self.is_requested.load(Relaxed)
+            && bit(ordinal).is_some_and(|bit| {
+                met.load(Relaxed) & bit == 0 && met.fetch_or(bit, Relaxed) & bit == 0
+            })
+    }
+
+    fn start(self: &Arc<Self>, ordinal: u32) {
+        let began = Instant::now();
+        let Some(time) = lifecycle::now() else {
+            return;
+        };
+        let mut samplers = self.samplers.lock();
+        // Whoever ends sampling waits for the lock.
+        let Some(cupti) = lifecycle::callable_library() else {
+            return;
+        };
+        let mut facts = DeviceCounters::default();
+        facts.device = ordinal;
+        let started = self.sampler(cupti, ordinal).map(|sampler| {
+            facts.chip.clone_from(&sampler.chip);
+            (facts.metrics, facts.omitted) = sampler.metrics();
+            samplers.add(ordinal, sampler);
+            let ns = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
+            SamplingEvent::Started { time, ns }
+        });
+        let is_sampled = started.is_ok();
+        self.results.start(facts, started);
+        if is_sampled && !samplers.has_thread {
+            let sampling = Arc::clone(self);
+            let decoding = move || relaxed(|| while sampling.decode() {});
+            // Without the thread the reader decodes, less often.
+            samplers.has_thread = thread_signals::spawn("gpuprof-counters", decoding).is_ok();
+        }
+    }
+
+    fn sampler(&self, cupti: &CuptiLibrary, ordinal: u32) -> Result<DeviceSampler, Unavailable> {
+        let open = || SamplingLibrary::open(cupti).map(|library| &*Box::leak(Box::new(library)));
+        let library = self.library.get_or_init(open).clone()?;
+        DeviceSampler::start(library, ordinal)
+    }
+
+    /// Decodes what the devices have stored, and waits for the rest of the period. Returns whether
+    /// there is more to come.
+    fn decode(&self) -> bool {
+        let began = Instant::now();
+        {
+            let mut samplers = self.samplers.lock();
+            // The last samples are decoded by the reader, which knows when CUPTI may be called.
+            let is_callable = lifecycle::callable_library().is_some() && !has_driver_ended();
+            if !is_callable || !samplers.decode(&self.results) {
+                samplers.has_thread = false;
+                return false;
+            }
+        }
+        thread::sleep(DECODE_PERIOD.saturating_sub(began.elapsed()));
+        true
+    }
+
+    /// Gives what happened on the devices to `each`; `all`: also what they have stored.
+    pub(super) fn poll(&self, all: bool, each: &mut dyn FnMut(u32, SamplingEvent)) {
+        if !has_driver_ended()
+            && let Some(mut samplers) = self.samplers.try_lock_for(LOCK_TIMEOUT)
+            && (all || !samplers.has_thread)
+        {
+            samplers.decode(&self.results);
+        }
+        for (device, events) in self.results.take() {
+            events.into_iter().for_each(|event| each(device, event));
+        }
+    }
+
+    /// Ends sampling on all devices.
+    pub(super) fn stop(&self) {
+        self.samplers.lock().stop(has_driver_ended());
+    }
+
+    /// Whether samples come of a device.
+    pub(crate) fn is_sampled(&self, device: u32) -> bool {
+        self.results.is_sampled(device)
+    }
+
+    /// What is known of the sampled devices, without what follows from samples.
+    pub(crate) fn devices(&self) -> Vec<DeviceCounters> {
+        self.results.devices(LOCK_TIMEOUT)
+    }
+
+    /// Why devices are not sampled, or no longer: one line for each reason.
+    pub(crate) fn notes(&self) -> Vec<String> {
+        let Some(subscription) = lifecycle::subscription() else {
+            return Vec::new();
+        };
+        let status_name = |status| subscription.library.status_name(status);
+        let lines = self.results.unavailable(LOCK_TIMEOUT).into_iter();
+        let mut lines: Vec<String> = lines
+            .map(|(reason, sampled_for)| reason.line(sampled_for, status_name))
+            .collect();
+        lines.dedup();
+        lines
+    }
 }
 
 /// Runs `f` so that no call of the driver in it can disturb a capture elsewhere, if that is
@@ -118,65 +189,6 @@ fn relaxed(f: impl Fn()) {
     }
 }
 
-/// Decodes what the devices have stored, and waits for the rest of the period. Returns whether
-/// there is more to come.
-fn decode() -> bool {
-    let began = Instant::now();
-    {
-        let mut samplers = SAMPLERS.lock();
-        // The last samples are decoded by the reader, which knows when CUPTI may be called.
-        let is_callable = lifecycle::callable_library().is_some() && !has_driver_ended();
-        if !is_callable || !samplers.decode() {
-            samplers.has_thread = false;
-            return false;
-        }
-    }
-    thread::sleep(DECODE_PERIOD.saturating_sub(began.elapsed()));
-    true
-}
-
 fn has_driver_ended() -> bool {
     Driver::met().is_some_and(Driver::has_ended)
-}
-
-/// Gives what happened on the devices to `each`; `all`: also what they have stored.
-pub(super) fn poll(all: bool, each: &mut dyn FnMut(u32, SamplingEvent)) {
-    if !has_driver_ended()
-        && let Some(mut samplers) = SAMPLERS.try_lock_for(LOCK_TIMEOUT)
-        && (all || !samplers.has_thread)
-    {
-        samplers.decode();
-    }
-    let taken = RESULTS.lock().take();
-    for (device, events) in taken {
-        events.into_iter().for_each(|event| each(device, event));
-    }
-}
-
-/// Ends sampling on all devices.
-pub(super) fn stop() {
-    SAMPLERS.lock().stop(has_driver_ended());
-}
-
-/// What is known of the sampled devices, without what follows from samples.
-pub(crate) fn devices() -> Vec<DeviceCounters> {
-    let results = RESULTS.try_lock_for(LOCK_TIMEOUT);
-    results.map_or_else(Vec::new, |results| results.devices())
-}
-
-/// Why devices are not sampled, or no longer: one line for each reason.
-pub(crate) fn notes() -> Vec<String> {
-    let (Some(subscription), Some(results)) = (
-        lifecycle::subscription(),
-        RESULTS.try_lock_for(LOCK_TIMEOUT),
-    ) else {
-        return Vec::new();
-    };
-    let status_name = |status| subscription.library.status_name(status);
-    let lines = results.unavailable();
-    let mut lines: Vec<String> = lines
-        .map(|(reason, sampled_for)| reason.line(sampled_for, status_name))
-        .collect();
-    lines.dedup();
-    lines
 }

@@ -10,18 +10,9 @@ use parking_lot::Mutex;
 use super::metrics::Sample;
 use super::unavailable::Unavailable;
 
-pub(super) static RESULTS: Mutex<Results> = Mutex::new(Results(Vec::new()));
-/// The devices of which samples come, one bit each.
-static SAMPLED: AtomicU64 = AtomicU64::new(0);
-
 /// The bit of a device. `None` beyond 64, which are more than CUDA shows to a process.
 pub(super) fn bit(device: u32) -> Option<u64> {
     1_u64.checked_shl(device)
-}
-
-/// Whether samples come of a device.
-pub(crate) fn is_sampled(device: u32) -> bool {
-    bit(device).is_some_and(|bit| SAMPLED.load(Relaxed) & bit != 0)
 }
 
 /// What happened on a sampled device.
@@ -39,8 +30,14 @@ pub(crate) enum SamplingEvent {
     },
 }
 
-pub(super) struct Results(Vec<DeviceResults>);
+#[derive(Debug, Default)]
+pub(super) struct Results {
+    devices: Mutex<Vec<DeviceResults>>,
+    /// The devices of which samples come, one bit each.
+    sampled: AtomicU64,
+}
 
+#[derive(Debug)]
 struct DeviceResults {
     /// Without what follows from samples.
     facts: DeviceCounters,
@@ -51,20 +48,22 @@ struct DeviceResults {
 }
 
 impl Results {
+    /// Whether samples come of a device.
+    pub(super) fn is_sampled(&self, device: u32) -> bool {
+        bit(device).is_some_and(|bit| self.sampled.load(Relaxed) & bit != 0)
+    }
+
     /// A device on which sampling was started, or could not be.
-    pub(super) fn start(
-        &mut self,
-        facts: DeviceCounters,
-        started: Result<SamplingEvent, Unavailable>,
-    ) {
+    pub(super) fn start(&self, facts: DeviceCounters, started: Result<SamplingEvent, Unavailable>) {
         let (events, unavailable) = match started {
             Ok(event) => {
-                SAMPLED.fetch_or(bit(facts.device).unwrap_or(0), Relaxed);
+                self.sampled
+                    .fetch_or(bit(facts.device).unwrap_or(0), Relaxed);
                 (vec![event], None)
             }
             Err(unavailable) => (Vec::new(), Some((unavailable, None))),
         };
-        self.0.push(DeviceResults {
+        self.devices.lock().push(DeviceResults {
             facts,
             since: Instant::now(),
             events,
@@ -72,45 +71,53 @@ impl Results {
         });
     }
 
-    fn of(&mut self, device: u32) -> Option<&mut DeviceResults> {
-        self.0.iter_mut().find(|of| of.facts.device == device)
+    fn with<R>(&self, device: u32, f: impl FnOnce(&mut DeviceResults) -> R) -> Option<R> {
+        let mut devices = self.devices.lock();
+        let mut devices = devices.iter_mut();
+        devices.find(|of| of.facts.device == device).map(f)
     }
 
     /// How many events of a device are not read yet.
-    pub(super) fn waiting(&mut self, device: u32) -> usize {
-        self.of(device).map_or(0, |of| of.events.len())
+    pub(super) fn waiting(&self, device: u32) -> usize {
+        self.with(device, |of| of.events.len()).unwrap_or(0)
     }
 
-    pub(super) fn add(&mut self, device: u32, events: impl IntoIterator<Item = SamplingEvent>) {
-        if let Some(of) = self.of(device) {
-            of.events.extend(events);
-        }
+    pub(super) fn add(&self, device: u32, events: impl IntoIterator<Item = SamplingEvent>) {
+        self.with(device, |of| of.events.extend(events));
     }
 
     /// The device is sampled no more.
-    pub(super) fn fail(&mut self, device: u32, unavailable: Unavailable) {
-        SAMPLED.fetch_and(!bit(device).unwrap_or(0), Relaxed);
-        if let Some(of) = self.of(device) {
+    pub(super) fn fail(&self, device: u32, unavailable: Unavailable) {
+        self.sampled.fetch_and(!bit(device).unwrap_or(0), Relaxed);
+        self.with(device, |of| {
             of.unavailable = Some((unavailable, Some(of.since.elapsed())));
-        }
+        });
     }
 
     /// Removes what was not read yet, with the devices.
-    pub(super) fn take(&mut self) -> Vec<(u32, Vec<SamplingEvent>)> {
-        let taken = self.0.iter_mut();
+    pub(super) fn take(&self) -> Vec<(u32, Vec<SamplingEvent>)> {
+        let mut devices = self.devices.lock();
+        let taken = devices.iter_mut();
         let taken = taken.map(|of| (of.facts.device, std::mem::take(&mut of.events)));
         taken.collect()
     }
 
-    /// The devices that are or were sampled.
-    pub(super) fn devices(&self) -> Vec<DeviceCounters> {
-        let sampled = self.0.iter().filter(|of| !of.facts.metrics.is_empty());
+    /// The devices that are or were sampled. Empty if the lock was not free within `limit`.
+    pub(super) fn devices(&self, limit: Duration) -> Vec<DeviceCounters> {
+        let Some(devices) = self.devices.try_lock_for(limit) else {
+            return Vec::new();
+        };
+        let sampled = devices.iter().filter(|of| !of.facts.metrics.is_empty());
         sampled.map(|of| of.facts.clone()).collect()
     }
 
-    /// Why devices are not sampled, or no longer: after how long.
-    pub(super) fn unavailable(&self) -> impl Iterator<Item = (&Unavailable, Option<Duration>)> {
-        let unavailable = self.0.iter().filter_map(|of| of.unavailable.as_ref());
-        unavailable.map(|(reason, sampled_for)| (reason, *sampled_for))
+    /// Why devices are not sampled, or no longer: after how long. Empty if the lock was not free
+    /// within `limit`.
+    pub(super) fn unavailable(&self, limit: Duration) -> Vec<(Unavailable, Option<Duration>)> {
+        let Some(devices) = self.devices.try_lock_for(limit) else {
+            return Vec::new();
+        };
+        let unavailable = devices.iter().filter_map(|of| of.unavailable.clone());
+        unavailable.collect()
     }
 }

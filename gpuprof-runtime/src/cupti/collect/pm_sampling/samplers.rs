@@ -4,13 +4,14 @@
 use std::time::{Duration, Instant};
 
 use super::device_sampler::DeviceSampler;
-use super::results::{RESULTS, SamplingEvent};
+use super::results::{Results, SamplingEvent};
 use super::unavailable::Unavailable;
 use crate::cupti::collect::lifecycle;
 
 /// Decoded samples of a device that wait for the reader. Beyond that the device stores them.
 const MAX_DECODED: usize = 100_000;
 
+#[derive(Default)]
 pub(super) struct Samplers {
     devices: Vec<(u32, DeviceSampler)>,
     pace: Option<Pace>,
@@ -21,52 +22,45 @@ pub(super) struct Samplers {
 }
 
 impl Samplers {
-    pub(super) const NONE: Self = Self {
-        devices: Vec::new(),
-        pace: None,
-        has_thread: false,
-        has_waited: false,
-    };
-
     pub(super) fn add(&mut self, device: u32, sampler: DeviceSampler) {
         self.has_waited = !self.devices.is_empty();
         self.devices.push((device, sampler));
     }
 
     /// Decodes what the devices have stored. Returns whether any is sampled.
-    pub(super) fn decode(&mut self) -> bool {
+    pub(super) fn decode(&mut self, results: &Results) -> bool {
         let now = Instant::now();
         let has_waited = std::mem::take(&mut self.has_waited);
         let mut decoding = Duration::ZERO;
         self.devices.retain_mut(|(device, sampler)| {
-            if RESULTS.lock().waiting(*device) >= MAX_DECODED {
+            if results.waiting(*device) >= MAX_DECODED {
                 return true;
             }
             let mut events = Vec::new();
             let began = Instant::now();
             let decoded = sampler.decode(&mut |sample| events.push(SamplingEvent::Sample(sample)));
             decoding += began.elapsed();
-            RESULTS.lock().add(*device, events);
+            results.add(*device, events);
             match decoded {
                 Ok(is_full) if has_waited || !is_full => true,
-                Ok(_) => widen(*device, sampler),
-                Err(error) => fail(*device, error.into()),
+                Ok(_) => widen(*device, sampler, results),
+                Err(error) => fail(*device, error.into(), results),
             }
         });
         let pace = self.pace.get_or_insert_with(|| Pace::new(now));
         if pace.is_too_slow(now, decoding) {
-            self.widen_narrowest();
+            self.widen_narrowest(results);
         }
         !self.devices.is_empty()
     }
 
     /// Widens the interval of the device with the most samples.
-    fn widen_narrowest(&mut self) {
+    fn widen_narrowest(&mut self, results: &Results) {
         let devices = self.devices.iter().enumerate();
         let narrowest = devices.min_by_key(|(_, (_, sampler))| sampler.interval_ns);
         if let Some(index) = narrowest.map(|(index, _)| index)
             && let Some((device, sampler)) = self.devices.get_mut(index)
-            && !widen(*device, sampler)
+            && !widen(*device, sampler, results)
         {
             self.devices.remove(index);
         }
@@ -82,21 +76,21 @@ impl Samplers {
 }
 
 /// Returns whether the device is sampled still.
-fn widen(device: u32, sampler: &mut DeviceSampler) -> bool {
+fn widen(device: u32, sampler: &mut DeviceSampler, results: &Results) -> bool {
     let now = lifecycle::now();
     match sampler.widen() {
         Ok(()) => {
             let widened = now.map(|time| SamplingEvent::Widened { time });
-            RESULTS.lock().add(device, widened);
+            results.add(device, widened);
             true
         }
-        Err(unavailable) => fail(device, unavailable),
+        Err(unavailable) => fail(device, unavailable, results),
     }
 }
 
 /// The device is sampled no more.
-fn fail(device: u32, unavailable: Unavailable) -> bool {
-    RESULTS.lock().fail(device, unavailable);
+fn fail(device: u32, unavailable: Unavailable, results: &Results) -> bool {
+    results.fail(device, unavailable);
     false
 }
 
