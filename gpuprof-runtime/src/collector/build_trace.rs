@@ -41,7 +41,7 @@ impl Collector {
         let sites = self.sites.try_lock_for(limit)?.clone();
         let mut trace = Trace::default();
         trace.devices = self.gpu.devices(limit);
-        let mut builder = Builder::new(&recorded, &names, &paths, &sites);
+        let mut builder = Builder::new(&recorded, &names, (&paths, &sites), &self.lines);
         builder.list(&recorded, &mut trace);
         trace.base_unix_ns = builder.base_ns;
         trace.end_ns = builder.since_base(builder.host.convert(clock::now()));
@@ -56,7 +56,7 @@ impl Collector {
             let tracks = std::mem::take(&mut builder.memory).into_tracks();
             trace.counters.extend(tracks);
         }
-        cupti::end_launch_lines();
+        self.lines.end_report();
         trace.names = builder.names.into_list();
         trace.cpu_spans.sort_by_key(|span| span.start_ns);
         trace.gpu_spans.sort_by_key(|span| span.start_ns);
@@ -89,8 +89,8 @@ impl<'a> Builder<'a> {
     fn new(
         recorded: &Recorded,
         (symbols, names): &'a (cupti::SymbolTable, cupti::RecordedNames),
-        paths: &'a [CallPath],
-        sites: &'a [&'static Site],
+        (paths, sites): (&'a [CallPath], &'a [&'static Site]),
+        lines: &'a cupti::LineCache,
     ) -> Self {
         let host = HostClock {
             began: recorded.began,
@@ -113,7 +113,7 @@ impl<'a> Builder<'a> {
         let on: Vec<(u64, u64)> = on
             .map(|(on, off)| (host.convert(*on), host.convert(*off)))
             .collect();
-        let mut all = TraceNames::new(paths, sites);
+        let mut all = TraceNames::new(paths, sites, lines);
         let kernels = names.shapes.iter();
         let kernels = kernels
             .map(|shape| all.number(cupti::full_name(symbols, shape.symbol).to_owned()))

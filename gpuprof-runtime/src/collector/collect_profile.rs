@@ -142,7 +142,7 @@ impl Collector {
         let paths = self.paths.try_lock_for(limit)?.list().to_vec();
         let sites = self.sites.try_lock_for(limit)?.clone();
         let entries = inventory::iter::<Entry>.into_iter().map(|entry| entry.0);
-        let names = cupti::KernelNames::new(&tables, &symbols);
+        let names = cupti::KernelNames::new(&tables, &symbols, &self.lines);
         let scale = clock::scale();
         let of_cupti = runs_cupti.then_some(&tables);
         let (memory, memory_by_site) = self.memory(settings, of_cupti, (&paths, &sites), limit)?;
@@ -214,7 +214,8 @@ impl Collector {
             profile.counters = self.cupti.pm_sampling.devices();
             cupti::write_to_profile(&mut profile, &tables, &names, &paths);
             if settings.stacks && profile.cupti.is_some() {
-                cupti::write_launch_lines(&mut profile, &tables.unattributed_stacks);
+                let stacks = &tables.unattributed_stacks;
+                cupti::write_launch_lines(&mut profile, stacks, &self.lines);
             }
         }
         if profile.cupti.is_some() {

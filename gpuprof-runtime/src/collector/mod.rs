@@ -85,6 +85,8 @@ pub(crate) struct Collector {
     pub(crate) first_stream: FirstStream,
     pub(crate) gpu: Timing,
     pub(crate) cupti: cupti::Attribution,
+    /// The source lines of launches that were looked up.
+    lines: cupti::LineCache,
     /// Of the time line.
     pub(crate) recorder: Arc<Recorder>,
     /// What NVML has reported in the polls of this window.
@@ -115,6 +117,7 @@ impl Collector {
             first_stream: FirstStream::new(),
             gpu: Timing::new(Arc::clone(&recorder), meet_device),
             cupti: cupti::Attribution::new(Arc::clone(&recorder)),
+            lines: cupti::LineCache::default(),
             recorder,
             clocks: PolledClocks::default(),
             session: SessionState::default(),

@@ -15,10 +15,15 @@ pub(super) struct TraceNames<'a> {
     of_stacks: FxHashMap<u16, u32>,
     paths: &'a [CallPath],
     sites: &'a [&'static Site],
+    lines: &'a cupti::LineCache,
 }
 
 impl<'a> TraceNames<'a> {
-    pub(super) fn new(paths: &'a [CallPath], sites: &'a [&'static Site]) -> Self {
+    pub(super) fn new(
+        paths: &'a [CallPath],
+        sites: &'a [&'static Site],
+        lines: &'a cupti::LineCache,
+    ) -> Self {
         Self {
             list: Vec::new(),
             numbers: FxHashMap::default(),
@@ -27,6 +32,7 @@ impl<'a> TraceNames<'a> {
             of_stacks: FxHashMap::default(),
             paths,
             sites,
+            lines,
         }
     }
 
@@ -78,7 +84,7 @@ impl<'a> TraceNames<'a> {
         if let Some(&name) = self.of_stacks.get(&stack) {
             return Some(name);
         }
-        let line = cupti::recorded_line(stack)?;
+        let line = self.lines.of_recorded(stack)?;
         let name = self.number(line);
         self.of_stacks.insert(stack, name);
         Some(name)

@@ -24,10 +24,7 @@ pub(crate) use {
     collect::launch_stacks::set_on as record_stacks,
     collect::lifecycle::{clock_moments, is_running},
     collect::pm_sampling::metrics::SampledMetric,
-    launch_lines::{
-        line_cache::end_report as end_launch_lines,
-        to_profile::write_to_profile as write_launch_lines,
-    },
+    launch_lines::{line_cache::LineCache, to_profile::write_to_profile as write_launch_lines},
 };
 
 /// The direction of a recorded copy.
@@ -35,12 +32,6 @@ pub(crate) fn copy_kind(number: u32) -> gpuprof_report::profile::CopyKind {
     let kinds = attribution::recorded_activities::COPY_KINDS;
     let kind = kinds.get(number as usize).copied();
     kind.map_or_else(Default::default, attribution::to_profile::kind_of_copy)
-}
-
-/// The source line of a recorded stack; `None` if none was recorded.
-pub(crate) fn recorded_line(stack: u16) -> Option<String> {
-    let stack = collect::stack_table::StackId::from_number(stack)?;
-    Some(launch_lines::line_cache::line(stack).to_string())
 }
 
 /// The name of a recorded CUDA call.

@@ -1,23 +1,32 @@
-//! What the kernels of a profile are called.
+//! What the kernels of a profile are called, and which lines launch them.
 
 use rustc_hash::FxHashMap;
 
 use super::symbol_table::SymbolTable;
 use super::window_tables::WindowTables;
+use crate::cupti::launch_lines::line_cache::LineCache;
+use crate::cupti::launch_lines::stack_totals::StackTotals;
+use gpuprof_report::profile::LaunchLine;
 use gpuprof_report::sorting::sort_by;
 
 /// The name of all kernels beyond [`MAX_KERNEL_ROWS`](super::limits::MAX_KERNEL_ROWS).
 pub(super) const OTHER_KERNELS: &str = "(other kernels)";
 
-/// The names of a profile's kernels, each of which is the same in all of its rows.
+/// The names of a profile's kernels, each of which is the same in all of its rows, and the lines of
+/// their launches.
 pub(crate) struct KernelNames<'a> {
     symbols: &'a SymbolTable,
+    lines: &'a LineCache,
     /// By the number of the symbol.
     short: FxHashMap<u32, String>,
 }
 
 impl<'a> KernelNames<'a> {
-    pub(crate) fn new(tables: &WindowTables, symbols: &'a SymbolTable) -> Self {
+    pub(crate) fn new(
+        tables: &WindowTables,
+        symbols: &'a SymbolTable,
+        lines: &'a LineCache,
+    ) -> Self {
         let mut numbers: Vec<u32> = tables.kernels.keys().filter_map(|key| key.symbol).collect();
         let symbol = |number: &u32| symbols.symbol(*number).map(|symbol| symbol.as_str());
         // Numbers are given in order of arrival, which is another one in every run.
@@ -28,6 +37,7 @@ impl<'a> KernelNames<'a> {
         let full: Vec<&str> = full.map(|symbol| symbol.full_name()).collect();
         Self {
             symbols,
+            lines,
             short: numbers.into_iter().zip(short_names(&full)).collect(),
         }
     }
@@ -39,6 +49,11 @@ impl<'a> KernelNames<'a> {
 
     pub(super) fn full(&self, number: Option<u32>) -> &str {
         full_name(self.symbols, number)
+    }
+
+    /// The source lines of a row's launches.
+    pub(super) fn launch_lines(&self, stacks: &StackTotals) -> Vec<LaunchLine> {
+        self.lines.of_row(stacks)
     }
 
     pub(super) fn symbol(&self, number: Option<u32>) -> &str {

@@ -11,7 +11,6 @@ use super::kernel_names::KernelNames;
 use super::row_keys::KernelRow;
 use super::row_totals::{KernelTotals, duration_stats, merge_kernel};
 use super::window_tables::WindowTables;
-use crate::cupti::launch_lines::to_profile::lines;
 use gpuprof_report::profile::KernelStats;
 use gpuprof_report::sorting::sort_by_key;
 
@@ -75,7 +74,7 @@ fn kernel_stats(
     kernel.concurrent_ns = tables.device_times(device).map(|_| totals.concurrent_ns);
     kernel.counters = totals.samples.as_ref().and_then(|samples| samples.values());
     if let Some(stacks) = &totals.stacks {
-        kernel.launch_lines = lines(stacks);
+        kernel.launch_lines = names.launch_lines(stacks);
     }
     kernel
 }

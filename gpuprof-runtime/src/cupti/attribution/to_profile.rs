@@ -262,6 +262,7 @@ mod tests {
     use crate::cupti::attribution::symbol_table::SymbolTable;
     use crate::cupti::attribution::window_tables::WindowTables;
     use crate::cupti::collect::record::{Activity, ActivitySpan, KernelRecord};
+    use crate::cupti::launch_lines::line_cache::LineCache;
     use crate::stats::path_ids::ROOT;
 
     fn add(tables: &mut WindowTables, symbols: &mut SymbolTable, path: u32, symbol: &str) {
@@ -286,12 +287,9 @@ mod tests {
     fn profile(tables: &WindowTables, symbols: &SymbolTable) -> Profile {
         let mut profile = Profile::default();
         profile.cupti = Some(Cupti::default());
-        write_to_profile(
-            &mut profile,
-            tables,
-            &KernelNames::new(tables, symbols),
-            &[],
-        );
+        let lines = LineCache::default();
+        let names = KernelNames::new(tables, symbols, &lines);
+        write_to_profile(&mut profile, tables, &names, &[]);
         profile
     }
 
@@ -332,7 +330,8 @@ mod tests {
                 label: LabelNumber::NONE,
                 recursive: false,
             };
-            let names = KernelNames::new(&tables, &symbols);
+            let lines = LineCache::default();
+            let names = KernelNames::new(&tables, &symbols, &lines);
             let paths = [path(0), path(10), path(11)];
             let activity = recorded_activity(&tables, &names, &paths, MemoryBySite::default());
             let name_of = |site| &activity.functions[&site].activity.kernels[0].name;

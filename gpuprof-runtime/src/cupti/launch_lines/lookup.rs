@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use rustc_hash::{FxBuildHasher, FxHashMap};
+use rustc_hash::FxHashMap;
 
 use gpuprof_report::profile::{LaunchLine, REPLACED_FILE, UNKNOWN_FUNCTION};
 
@@ -16,7 +16,7 @@ use crate::driver::Driver;
 use crate::os::modules;
 
 /// The functions at addresses, each looked up once in a process.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Functions(FxHashMap<usize, Arc<[Frame]>>);
 
 /// The look-ups of one report.
@@ -43,10 +43,6 @@ impl LookUps {
 }
 
 impl Functions {
-    pub(super) const fn new() -> Self {
-        Self(FxHashMap::with_hasher(FxBuildHasher))
-    }
-
     /// The line of a stack, whose innermost frame comes first; `None` if the time is over.
     pub(super) fn launch_line(
         &mut self,
@@ -205,7 +201,7 @@ mod tests {
 
     /// The function of a stack's line.
     fn function(addresses: &[usize], look_ups: &mut LookUps) -> Option<String> {
-        let line = Functions::new().launch_line(addresses, look_ups)?;
+        let line = Functions::default().launch_line(addresses, look_ups)?;
         Some(line.function)
     }
 
@@ -260,7 +256,7 @@ mod tests {
 
     #[test]
     fn an_address_is_looked_up_once_and_not_when_the_time_is_over() {
-        let mut functions = Functions::new();
+        let mut functions = Functions::default();
         let mut look_ups = LookUps::new(Duration::ZERO);
         assert_eq!(functions.launch_line(&[here()], &mut look_ups), None);
         look_ups.left = Duration::MAX;

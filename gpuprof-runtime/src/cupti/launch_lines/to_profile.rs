@@ -1,11 +1,10 @@
 //! The lines of a profile's kernels, and of its unattributed activities.
 
-use super::line_cache::{LIMIT, end_report, line};
+use super::line_cache::{LIMIT, LineCache};
 use super::stack_totals::{MAX_ROW_STACKS, StackTotals};
 use crate::cupti::collect::stack_table::MAX_STACKS;
 use gpuprof_report::profile::{
-    LaunchLine, LaunchStacks, NOT_LOOKED_UP, OTHER_STACKS, Profile, REPLACED_FILE,
-    UNKNOWN_FUNCTION, add_lines,
+    LaunchLine, LaunchStacks, NOT_LOOKED_UP, OTHER_STACKS, Profile, REPLACED_FILE, UNKNOWN_FUNCTION,
 };
 
 /// The note of a program in which functions or lines are unknown.
@@ -16,26 +15,19 @@ const NO_DEBUG_INFORMATION: &str = "some launches have no source line: the progr
 const REPLACED: &str = "some launches have no source line: the program's file, or a library's, was \
     deleted or replaced while it ran; build it elsewhere meanwhile";
 
-/// The lines of one row, those with the most GPU time first. Several stacks may have one line.
-pub(crate) fn lines(stacks: &StackTotals) -> Vec<LaunchLine> {
-    let mut lines = Vec::new();
-    for (stack, totals) in stacks.iter() {
-        let mut of_stack = LaunchLine::clone(&line(stack));
-        (of_stack.calls, of_stack.total_ns) = (totals.activities, totals.total_ns);
-        add_lines(&mut lines, &[of_stack]);
-    }
-    lines
-}
-
 /// Fills in what was sampled, given the stacks of unattributed activities. The rows of kernels
 /// have their lines.
-pub(crate) fn write_to_profile(profile: &mut Profile, unattributed: &StackTotals) {
+pub(crate) fn write_to_profile(
+    profile: &mut Profile,
+    unattributed: &StackTotals,
+    lines: &LineCache,
+) {
     let mut stacks = LaunchStacks::default();
     for kernel in &profile.kernels {
         stacks.calls += kernel.times.calls;
         stacks.sampled_calls += kernel.launch_lines.iter().map(|of| of.calls).sum::<u64>();
     }
-    stacks.unattributed = lines(unattributed);
+    stacks.unattributed = lines.of_row(unattributed);
     let of_kernels = profile.kernels.iter().map(|kernel| &kernel.launch_lines);
     let all: Vec<&LaunchLine> = of_kernels.chain([&stacks.unattributed]).flatten().collect();
     let has = |is: &dyn Fn(&LaunchLine) -> bool| all.iter().any(|line| is(line));
@@ -64,12 +56,12 @@ pub(crate) fn write_to_profile(profile: &mut Profile, unattributed: &StackTotals
         .notes
         .extend(notes.into_iter().flatten());
     profile.stacks = Some(stacks);
-    end_report();
+    lines.end_report();
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{StackTotals, write_to_profile};
+    use super::{LineCache, StackTotals, write_to_profile};
     use gpuprof_report::profile::{KernelStats, LaunchLine, Profile};
 
     /// The notes about a kernel with one line, of 3 launches.
@@ -83,7 +75,8 @@ mod tests {
         kernel.launch_lines = vec![line];
         let mut profile = Profile::default();
         profile.kernels = vec![kernel];
-        write_to_profile(&mut profile, &StackTotals::default());
+        let (unattributed, lines) = (StackTotals::default(), LineCache::default());
+        write_to_profile(&mut profile, &unattributed, &lines);
         let stacks = profile.stacks.expect("it was written");
         assert_eq!((stacks.calls, stacks.sampled_calls), (7, 3));
         profile.diagnostics.notes
