@@ -1,6 +1,6 @@
 //! Rules that hold for every source file: imports go one way and never in a circle, unsafe code is
-//! found in few rooms, random numbers are gpuprof's own, files have a readable size, documents are
-//! short, and links of Markdown files lead somewhere.
+//! found in few rooms, state is in the collector, random numbers are gpuprof's own, files have a
+//! readable size, documents are short, and links of Markdown files lead somewhere.
 
 mod documents;
 mod file_sizes;
@@ -9,6 +9,7 @@ mod layers;
 mod markdown_links;
 mod parse_modules;
 mod random_numbers;
+mod statics;
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -98,6 +99,14 @@ fn packages_depend_on_one_another_one_way() {
 #[test]
 fn unsafe_code_is_in_the_listed_rooms() {
     expect_none(&layers::unsafe_code(repository()), "unsafe code");
+}
+
+#[test]
+fn state_is_in_the_collector() {
+    expect_none(
+        &statics::unlisted(repository()),
+        "no static of the runtime without a reason",
+    );
 }
 
 #[test]

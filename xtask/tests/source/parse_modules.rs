@@ -173,7 +173,7 @@ fn is_public(before: &[TokenTree]) -> bool {
     }
 }
 
-fn is_punct(tokens: &[TokenTree], at: usize, wanted: char) -> bool {
+pub(crate) fn is_punct(tokens: &[TokenTree], at: usize, wanted: char) -> bool {
     matches!(tokens.get(at), Some(TokenTree::Punct(punct)) if punct.as_char() == wanted)
 }
 
