@@ -201,10 +201,12 @@ fn the_documented_defaults_are_the_defaults() {
 #[test]
 fn what_needs_records_switches_them_on_unless_they_are_stated_off() {
     let asks = |variables: &[(&str, &str)]| read(variables).0.asks_for_cupti();
-    assert!(asks(&[("GPUPROF_COUNTERS", "on")]) && asks(&[("GPUPROF_STACKS", "on")]));
+    for name in ["GPUPROF_COUNTERS", "GPUPROF_STACKS", "GPUPROF_MEMORY"] {
+        assert!(asks(&[(name, "on")]), "{name}");
+    }
     assert!(!asks(&[
         ("GPUPROF_COUNTERS", "on"),
         ("GPUPROF_CUPTI", "off")
     ]));
-    assert!(!asks(&[("GPUPROF_MEMORY", "on")]) && !asks(&[]));
+    assert!(!asks(&[]));
 }
