@@ -11,7 +11,7 @@ use gpuprof_report::findings::findings;
 use gpuprof_report::html::HtmlOptions;
 use gpuprof_report::profile::{Device, Profile};
 use gpuprof_report::trace::Trace;
-use gpuprof_report::{compare, html, json};
+use gpuprof_report::{html, json};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let folder = std::env::args_os().nth(1).ok_or("usage: pages FOLDER")?;
@@ -49,7 +49,6 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for (name, profile) in made {
         write(&profile, &folder.join(name))?;
     }
-    std::fs::write(folder.join("comparison.html"), comparison())?;
     let profile = profiles::digits();
     write_with(&profile, &profiles::time_line(), &folder.join("time-line"))?;
     let trace = profiles::with_memory_track(profiles::time_line());
@@ -61,24 +60,6 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let trace = profiles::long_time_line();
     write_with(&profile, &trace, &folder.join("long-time-line"))?;
     Ok(())
-}
-
-/// Five runs against five of a program with hostile names, whose runs differ by up to 0.4 % and
-/// whose first kernel became 10 % slower.
-fn comparison() -> String {
-    let run = |number: usize, change: f64| {
-        let mut run = profiles::with_markup(&profiles::digits());
-        for (at, kernel) in run.kernels.iter_mut().enumerate() {
-            let noise = [0.2, -0.4, 0.3, -0.1, 0.0][(number + at * 3) % 5] / 100.0;
-            let change = if at == 0 { change } else { 0.0 };
-            let factor = (1.0 + noise) * (1.0 + change);
-            kernel.times.total_ns = (kernel.times.total_ns as f64 * factor) as u64;
-        }
-        run
-    };
-    let old: Vec<Profile> = (0..5).map(|number| run(number, 0.0)).collect();
-    let new: Vec<Profile> = (0..5).map(|number| run(number + 2, 0.1)).collect();
-    compare::to_html(&compare::compare(&old, &new, &compare::Options::default()))
 }
 
 fn write_with(profile: &Profile, trace: &Trace, path: &Path) -> std::io::Result<()> {

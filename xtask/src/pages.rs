@@ -50,7 +50,7 @@ fn write_pages() -> Result<PathBuf, String> {
         "--example",
         "pages",
         "--features",
-        "html,findings,serde,analysis,plot",
+        "html,findings,serde,plot",
         "--",
     ]);
     workspace::neutral(&mut command);
@@ -89,12 +89,7 @@ fn in_tests(program: &str) -> Command {
 fn test(pages: &Path) -> Result<(), String> {
     let failed = |error: io::Error| format!("cannot run node: {error}");
     let mut child = in_tests("node")
-        .args([
-            "--test",
-            "--test-reporter=tap",
-            "pages.test.js",
-            "compare.test.js",
-        ])
+        .args(["--test", "--test-reporter=tap", "pages.test.js"])
         .env("PAGES", pages)
         .stdout(Stdio::piped())
         .spawn()

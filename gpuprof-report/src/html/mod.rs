@@ -51,10 +51,6 @@ const SCRIPT: &str = concat!(
 const STYLE_HASH: &str = "H5y5pCEufSPlDzKR5UNZTIwW17eZneB3nFEW321CH+o=";
 const SCRIPT_HASH: &str = "e0PcNlU3CuapHLIwLh/XHMkSjTWXI85CA0ScGvRfla0=";
 
-/// The style for other pages, with its hash.
-#[cfg(feature = "analysis")]
-pub(crate) const SHARED_STYLE: (&str, &str) = (STYLE, STYLE_HASH);
-
 /// Rows of the call tree that a reader without scripts gets.
 const TEXT_ROWS: usize = 60;
 

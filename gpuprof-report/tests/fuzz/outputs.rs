@@ -83,7 +83,6 @@ pub(crate) fn two_profiles(input: &[u8], other: &[u8]) {
             compare::to_text(&compared, 30, false),
             compare::to_markdown(&compared),
             compare::to_json(&compared),
-            compare::to_html(&compared),
         ];
         for text in texts {
             assert!(text.len() <= MOST_TIMES * size + MOST_EMPTY);
