@@ -35,9 +35,6 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         ("trouble", profiles::trouble()),
         ("simulated", simulated(profiles::training())),
         ("steps", profiles::with_steps(profiles::training())),
-        ("sweeps", profiles::sweeps(profiles::h200_with_caches())),
-        ("many-sweeps", profiles::many_implementations()),
-        ("hostile-sweeps", profiles::hostile_sweeps()),
         (
             "launch-lines",
             profiles::with_launch_lines(profiles::digits()),

@@ -50,7 +50,7 @@ fn write_pages() -> Result<PathBuf, String> {
         "--example",
         "pages",
         "--features",
-        "html,findings,serde,plot",
+        "html,findings,serde",
         "--",
     ]);
     workspace::neutral(&mut command);

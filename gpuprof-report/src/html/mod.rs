@@ -3,12 +3,9 @@
 //!
 //! The page is fixed markup, style and script (`assets/`); the profile is one JSON block, from
 //! which the script draws. Names reach the page as text alone: the JSON has no character that HTML
-//! would interpret, the script makes text nodes, plots of benchmarks are escaped, and the content
-//! security policy allows no other script and no network. Without scripts the page shows the report
-//! as text.
+//! would interpret, the script makes text nodes, and the content security policy allows no other
+//! script and no network. Without scripts the page shows the report as text.
 
-#[cfg(feature = "plot")]
-mod benchmarks;
 mod counter_rows;
 mod function_records;
 mod json_text;
@@ -93,10 +90,6 @@ pub fn write_with(
             "program" => out.write_all(program(profile).as_bytes())?,
             "title" => out.write_all(title(profile).as_bytes())?,
             "style" => out.write_all(STYLE.as_bytes())?,
-            #[cfg(feature = "plot")]
-            "benchmarks" => out.write_all(benchmarks::section(profile).as_bytes())?,
-            #[cfg(not(feature = "plot"))]
-            "benchmarks" => {}
             "data" => out.write_all(page_data::to_json(profile, options.time_line).as_bytes())?,
             "text" => out.write_all(text(profile).as_bytes())?,
             _ => out.write_all(SCRIPT.as_bytes())?,

@@ -63,33 +63,6 @@ test('the policy names the hashes of the page’s own style and script', () => {
     'put these into gpuprof-report/src/html/mod.rs');
 });
 
-test('each sweep is a plot with its series, in both colour schemes', async () => {
-  for (const colorScheme of ['light', 'dark']) {
-    await withPage('sweeps', async (page) => {
-      const section = page.locator('section', { has: page.locator('#benchmarks-title') });
-      assert.deepEqual(await section.locator('h3').allTextContents(), ['matmul', 'saxpy']);
-      const plot = page.getByRole('img', { name: 'matmul over n, NVIDIA H200' });
-      const series = plot.locator('[data-panel=time] [data-series]');
-      assert.deepEqual(await series.evaluateAll((all) => all.map((g) => g.dataset.series)),
-        ['naive, cold', 'naive, hot', 'tiled, cold', 'tiled, hot']);
-      assert.ok((await plot.boundingBox()).height > 500);
-      // Its own colours are those of a white page.
-      assert.equal(await plot.locator('rect').first().evaluate((rect) =>
-        getComputedStyle(rect).fill), 'rgb(255, 255, 255)');
-    }, { colorScheme });
-  }
-  await withPage('04_train_digits', async (page) =>
-    assert.equal(await page.locator('#benchmarks-title').count(), 0));
-});
-
-test('the names in a plot are text', () =>
-  withPage('hostile-sweeps', async (page) => {
-    assert.equal(await page.evaluate(() => window.broken), undefined);
-    assert.equal(await page.locator('[data-panel=time]').count(), 2);
-    const title = await page.locator('svg[role=img] > title').first().textContent();
-    assert.ok(title.startsWith('</script></title></pre><img src=x onerror='), title);
-  }));
-
 test('the first screen says how busy the GPU was and what to do first', () =>
   withPage('04_train_digits', async (page) => {
     const first = await page.locator('.first').innerText();
