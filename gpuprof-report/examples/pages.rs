@@ -8,9 +8,7 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 
 use gpuprof_report::findings::findings;
-use gpuprof_report::html::HtmlOptions;
 use gpuprof_report::profile::{Device, Profile};
-use gpuprof_report::trace::Trace;
 use gpuprof_report::{html, json};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -46,25 +44,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for (name, profile) in made {
         write(&profile, &folder.join(name))?;
     }
-    let profile = profiles::digits();
-    write_with(&profile, &profiles::time_line(), &folder.join("time-line"))?;
-    let trace = profiles::with_memory_track(profiles::time_line());
-    let profile_of_memory = profiles::with_memory(profiles::digits());
-    write_with(&profile_of_memory, &trace, &folder.join("memory-track"))?;
-    let trace = profiles::with_counter_track(profiles::time_line());
-    let profile_of_counters = profiles::with_counters(profiles::digits());
-    write_with(&profile_of_counters, &trace, &folder.join("counter-track"))?;
-    let trace = profiles::long_time_line();
-    write_with(&profile, &trace, &folder.join("long-time-line"))?;
     Ok(())
-}
-
-fn write_with(profile: &Profile, trace: &Trace, path: &Path) -> std::io::Result<()> {
-    let mut out = BufWriter::new(File::create(path.with_extension("html"))?);
-    let mut options = HtmlOptions::default();
-    options.time_line = Some(trace);
-    html::write_with(profile, &options, &mut out)?;
-    out.flush()
 }
 
 fn write(profile: &Profile, path: &Path) -> std::io::Result<()> {

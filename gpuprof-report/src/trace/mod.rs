@@ -18,18 +18,14 @@ mod events;
 mod format;
 #[cfg(all(test, feature = "trace"))]
 mod hand_made;
-#[cfg(any(feature = "trace", feature = "html"))]
-#[cfg_attr(
-    not(feature = "trace"),
-    expect(dead_code, reason = "the page of a profile needs only a part")
-)]
-pub(crate) mod labels;
+#[cfg(feature = "trace")]
+mod labels;
 #[cfg(feature = "merge-traces")]
 mod merge;
 #[cfg(feature = "trace")]
 mod perfetto;
-#[cfg(any(feature = "trace", feature = "html"))]
-pub(crate) mod rows;
+#[cfg(feature = "trace")]
+mod rows;
 
 use crate::profile::Device;
 
