@@ -20,8 +20,6 @@ mod format;
 mod hand_made;
 #[cfg(feature = "trace")]
 mod labels;
-#[cfg(feature = "merge-traces")]
-mod merge;
 #[cfg(feature = "trace")]
 mod perfetto;
 #[cfg(feature = "trace")]
@@ -35,8 +33,6 @@ pub use self::clock::{ClockMap, Moment};
 pub use self::events::{Activity, ActivityKind, ApiCall, CounterTrack, CpuSpan, Gap, GpuSpan};
 #[cfg(feature = "trace")]
 pub use self::format::{Format, write};
-#[cfg(feature = "merge-traces")]
-pub use self::merge::{MergeError, merge_json, merge_perfetto};
 #[cfg(feature = "trace")]
 pub use self::perfetto::write_perfetto;
 
