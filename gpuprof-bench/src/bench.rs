@@ -138,7 +138,7 @@ impl Bench {
         results
     }
 
-    /// A parameter of a sweep, such as a size, which the results and their plots name.
+    /// A parameter of a sweep, such as a size, which the results name.
     pub fn parameter(mut self, name: &str, value: impl Display) -> Self {
         let value = value.to_string();
         self.name.push_str(&format!(" {name}={value}"));

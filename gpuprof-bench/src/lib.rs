@@ -35,8 +35,6 @@ mod stopping;
 mod table;
 mod variant;
 
-pub use gpuprof_report::plot::{Plot, plots};
-
 pub use agreement::{Agreement, Pair, Tolerance};
 pub use bench::{Bench, bench};
 pub use compare::{Comparing, Comparison, Requirement, Speedup};

@@ -8,10 +8,8 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 
 use gpuprof_report::findings::findings;
-use gpuprof_report::html::HtmlOptions;
 use gpuprof_report::profile::{Device, Profile};
-use gpuprof_report::trace::Trace;
-use gpuprof_report::{compare, html, json};
+use gpuprof_report::{html, json};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let folder = std::env::args_os().nth(1).ok_or("usage: pages FOLDER")?;
@@ -35,9 +33,6 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         ("trouble", profiles::trouble()),
         ("simulated", simulated(profiles::training())),
         ("steps", profiles::with_steps(profiles::training())),
-        ("sweeps", profiles::sweeps(profiles::h200_with_caches())),
-        ("many-sweeps", profiles::many_implementations()),
-        ("hostile-sweeps", profiles::hostile_sweeps()),
         (
             "launch-lines",
             profiles::with_launch_lines(profiles::digits()),
@@ -49,44 +44,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for (name, profile) in made {
         write(&profile, &folder.join(name))?;
     }
-    std::fs::write(folder.join("comparison.html"), comparison())?;
-    let profile = profiles::digits();
-    write_with(&profile, &profiles::time_line(), &folder.join("time-line"))?;
-    let trace = profiles::with_memory_track(profiles::time_line());
-    let profile_of_memory = profiles::with_memory(profiles::digits());
-    write_with(&profile_of_memory, &trace, &folder.join("memory-track"))?;
-    let trace = profiles::with_counter_track(profiles::time_line());
-    let profile_of_counters = profiles::with_counters(profiles::digits());
-    write_with(&profile_of_counters, &trace, &folder.join("counter-track"))?;
-    let trace = profiles::long_time_line();
-    write_with(&profile, &trace, &folder.join("long-time-line"))?;
     Ok(())
-}
-
-/// Five runs against five of a program with hostile names, whose runs differ by up to 0.4 % and
-/// whose first kernel became 10 % slower.
-fn comparison() -> String {
-    let run = |number: usize, change: f64| {
-        let mut run = profiles::with_markup(&profiles::digits());
-        for (at, kernel) in run.kernels.iter_mut().enumerate() {
-            let noise = [0.2, -0.4, 0.3, -0.1, 0.0][(number + at * 3) % 5] / 100.0;
-            let change = if at == 0 { change } else { 0.0 };
-            let factor = (1.0 + noise) * (1.0 + change);
-            kernel.times.total_ns = (kernel.times.total_ns as f64 * factor) as u64;
-        }
-        run
-    };
-    let old: Vec<Profile> = (0..5).map(|number| run(number, 0.0)).collect();
-    let new: Vec<Profile> = (0..5).map(|number| run(number + 2, 0.1)).collect();
-    compare::to_html(&compare::compare(&old, &new, &compare::Options::default()))
-}
-
-fn write_with(profile: &Profile, trace: &Trace, path: &Path) -> std::io::Result<()> {
-    let mut out = BufWriter::new(File::create(path.with_extension("html"))?);
-    let mut options = HtmlOptions::default();
-    options.time_line = Some(trace);
-    html::write_with(profile, &options, &mut out)?;
-    out.flush()
 }
 
 fn write(profile: &Profile, path: &Path) -> std::io::Result<()> {

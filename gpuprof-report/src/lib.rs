@@ -24,7 +24,7 @@ pub mod compare;
 pub mod csv;
 #[cfg(feature = "demangle")]
 pub mod demangle;
-#[cfg(any(feature = "html", feature = "plot"))]
+#[cfg(feature = "html")]
 mod escape;
 #[cfg(feature = "findings")]
 pub mod findings;
@@ -40,8 +40,6 @@ pub mod merge;
 #[cfg(feature = "metrics")]
 pub mod metrics;
 pub mod occupancy;
-#[cfg(feature = "plot")]
-pub mod plot;
 pub mod profile;
 pub mod sanitize;
 pub mod schedule;

@@ -5,26 +5,14 @@ mod profiles;
 
 use std::io::{self, Write};
 
-use gpuprof_report::html::{self, HtmlOptions};
+use gpuprof_report::html;
 use gpuprof_report::profile::{Device, Profile};
-use gpuprof_report::trace::{CpuSpan, Gap, Trace};
-use profiles::{
-    MARKUP, digits, large, long_time_line, options, report, time_line, training, with_markup,
-    with_steps,
-};
+use profiles::{MARKUP, digits, large, options, report, training, with_markup, with_steps};
 use serde_json::{Value, json};
 
 fn page(profile: &Profile) -> String {
     let mut out = Vec::new();
     html::write(profile, &mut out).unwrap();
-    String::from_utf8(out).unwrap()
-}
-
-fn page_with(profile: &Profile, trace: &Trace) -> String {
-    let mut options = HtmlOptions::default();
-    options.time_line = Some(trace);
-    let mut out = Vec::new();
-    html::write_with(profile, &options, &mut out).unwrap();
     String::from_utf8(out).unwrap()
 }
 
@@ -223,123 +211,6 @@ fn steps_are_drawn_if_there_are_any() {
     assert_eq!(steps["series"][0], json!(4_000));
     assert_eq!(steps["series"].as_array().unwrap().len(), 1_000);
     assert_eq!(steps["slowest"].as_array().unwrap().len(), 10);
-}
-
-#[test]
-fn a_time_line_is_drawn_if_it_is_given() {
-    assert_eq!(data(&page(&digits()))["time_line"], Value::Null);
-    let page = page_with(&digits(), &time_line());
-    assert_eq!(page.matches("<script").count(), 2);
-    let line = &data(&page)["time_line"];
-    assert_eq!((&line["events"], &line["shown"]), (&json!(12), &json!(12)));
-    assert_eq!(line["length_ns"], json!(28_000_000));
-    assert_eq!(line["is_full"], json!(false));
-    let text = |at: &Value| line["texts"][at.as_u64().unwrap() as usize].clone();
-    let rows = line["rows"].as_array().unwrap();
-    let names: Vec<_> = (rows.iter())
-        .map(|row| (text(&row["group"]), text(&row["name"])))
-        .collect();
-    let gpu = json!("GPU 0 · NVIDIA H200");
-    assert_eq!(
-        names,
-        [
-            (json!("CPU"), json!("main (101)")),
-            (gpu.clone(), json!("stream 7")),
-            (gpu, json!("stream 7 · spans")),
-        ]
-    );
-    // Start since the one before, duration, depth and kind.
-    let numbers = |event: &Value| event.as_array().unwrap()[..4].to_vec();
-    let thread = rows[0]["events"].as_array().unwrap();
-    assert_eq!(thread.len(), 6);
-    for (event, expected) in thread.iter().zip([
-        [0, 5_000_000, 0, 0],
-        [1_000_000, 1_000_000, 1, 0],
-        [200_000, 10_000, 2, 1],
-        [18_800_000, 5_000_000, 0, 0],
-    ]) {
-        assert_eq!(json!(numbers(event)), json!(expected));
-    }
-    let details = |event: &Value| {
-        let lines = &line["details"][event[5].as_u64().unwrap() as usize];
-        lines
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(text)
-            .collect::<Vec<_>>()
-    };
-    assert_eq!(details(&thread[3])[0], json!("batch = 1"));
-    let [copy, kernel] = [0, 1].map(|at| &rows[1]["events"][at]);
-    assert_eq!(
-        (text(&copy[4]), &copy[6]),
-        (json!("Memcpy HtoD"), &json!(4_000_000))
-    );
-    let softmax = "void softmax(float const*, float const*, float*, int)";
-    assert_eq!((text(&kernel[4]), &kernel[3]), (json!(softmax), &json!(2)));
-    assert_eq!(
-        details(kernel),
-        [
-            json!("grid 8×4×1, block 32×8×1"),
-            json!("40 registers per thread, 2048 B shared memory per block"),
-            json!("launched by digits::epoch"),
-        ]
-    );
-}
-
-#[test]
-fn the_newest_events_are_drawn_and_take_less_than_300_kb() {
-    let without = page(&digits()).len();
-    let trace = long_time_line();
-    let page = page_with(&digits(), &trace);
-    assert!(
-        page.len() - without < 300_000,
-        "{} bytes",
-        page.len() - without
-    );
-    let line = &data(&page)["time_line"];
-    assert_eq!(
-        (&line["events"], &line["shown"]),
-        (&json!(12_000), &json!(5_000))
-    );
-    // The newest 5,000 are the last two events of step 1,166 and all of the 833 after it.
-    let spans = line["rows"][2]["events"].as_array().unwrap();
-    assert_eq!(spans.len(), 834);
-    assert_eq!(line["length_ns"], json!(16_663_000_000_u64));
-    // The first of them began before the time from which on all are there.
-    assert_eq!(spans[0][0], json!(-4_900_000));
-}
-
-#[test]
-fn a_time_line_of_any_kind_is_bounded() {
-    let mut trace = Trace::default();
-    // Each with a thread that is not listed, a long name of its own, and at the same time.
-    for number in 0..20_000 {
-        let mut span = CpuSpan::default();
-        (span.thread, span.name) = (number, number);
-        (span.start_ns, span.end_ns) = (u64::MAX - 1, u64::MAX);
-        span.args = vec![("x".repeat(500), number.to_string()); 40];
-        trace.names.push(format!("{number}{}", "é".repeat(400)));
-        trace.cpu_spans.push(span);
-    }
-    let mut gap = Gap::default();
-    (gap.start_ns, gap.end_ns, gap.events) = (u64::MAX, 0, u64::MAX);
-    trace.gaps.push(gap);
-    let without = page(&digits()).len();
-    let page = page_with(&digits(), &trace);
-    assert!(
-        page.len() - without < 500_000,
-        "{} bytes",
-        page.len() - without
-    );
-    let line = &data(&page)["time_line"];
-    assert_eq!(line["events"], json!(20_001));
-    assert!(line["shown"].as_u64().unwrap() <= 5_000);
-    assert_eq!(line["is_full"], json!(true));
-    assert!(line["rows"].as_array().unwrap().len() <= 200);
-    // Nothing at all.
-    let line = &data(&page_with(&digits(), &Trace::default()))["time_line"];
-    assert_eq!((&line["shown"], &line["rows"]), (&json!(0), &json!([])));
 }
 
 #[test]

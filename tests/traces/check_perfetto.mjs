@@ -100,6 +100,8 @@ function checkHandMade(trace, format) {
     select '${name}', string_value, int_value from args join slice using (arg_set_id)
     where slice.name in ('train', 'matmul') and key glob '*.${name.replace("[", "[[]")}'`)[0]),
     written);
+  check("the process is named by its rank", trace.query(`
+    select name from process where name glob 'digits*'`), [["digits (rank 0 on node7)"]]);
   check("gaps are shown with their number of events", trace.query(`
     select s.ts - trace_start(), s.dur, a.int_value from slice s join args a using (arg_set_id)
     where s.category = 'gpuprof' and a.key glob '*.events' order by 1`), GAPS);
@@ -115,19 +117,6 @@ function checkRecording(trace) {
   ]);
 }
 
-function checkRanks(trace) {
-  checkNoErrors(trace);
-  const later = HAND_MADE.map(([ts, ...rest]) => [ts + 5_000_000, ...rest]);
-  check("both ranks are on one time line", slices(trace), [...HAND_MADE, ...later]);
-  check("no arrow joins two ranks", trace.query(`
-    select b.ts - a.ts from flow f join slice a on f.slice_out = a.id
-    join slice b on f.slice_in = b.id order by 1`).map(([ns]) => ns),
-    [...FLOWS, ...FLOWS].map(([, from, , to]) => to - from).sort((a, b) => a - b));
-  check("each rank is a process of its own", trace.query(`
-    select name, count(distinct pid) from process where name glob 'digits*' group by name order by 1`),
-    [["digits (rank 0 on node7)", 1], ["digits (rank 1 on node7)", 1]]);
-}
-
 async function open(name) {
   file = name;
   return TraceProcessor.open(packages, join(samples, name));
@@ -137,7 +126,6 @@ for (const extension of ["json", "pftrace"]) {
   const handMade = await open(`rank0.${extension}`);
   checkHandMade(handMade, extension);
   if (extension === "pftrace") checkRecording(handMade);
-  checkRanks(await open(`merged.${extension}`));
   const random = await open(`random.${extension}`);
   checkNoErrors(random);
   check("200,000 slices and the arrows of each launch and span", [

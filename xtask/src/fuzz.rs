@@ -1,5 +1,4 @@
-//! `cargo xtask fuzz`: hostile profiles and time lines at length. `cargo xtask test` runs some
-//! hundred of them.
+//! `cargo xtask fuzz`: hostile profiles at length. `cargo xtask test` runs some hundred of them.
 
 use crate::workspace;
 

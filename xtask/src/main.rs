@@ -37,7 +37,7 @@ cargo xtask COMMAND
                         measure what gpuprof adds to a cold build of a cudarc program
   sanitize [loom | thread]
                         check what threads share by loom and ThreadSanitizer (needs a nightly)
-  fuzz [SECONDS]        read hostile profiles and time lines, each test for so long (150)
+  fuzz [SECONDS]        read hostile profiles, each test for so long (150)
   sim -- PROGRAM [ARG]  run a cudarc program on the simulated device
   nsys                  unpack Nsight Systems into the target folder (600 MB; Debian, x86_64)
   nsys test             run every example under it and compare its reports with gpuprof's

@@ -50,7 +50,7 @@ fn write_pages() -> Result<PathBuf, String> {
         "--example",
         "pages",
         "--features",
-        "html,findings,serde,analysis,plot",
+        "html,findings,serde",
         "--",
     ]);
     workspace::neutral(&mut command);
@@ -59,20 +59,16 @@ fn write_pages() -> Result<PathBuf, String> {
     Ok(pages)
 }
 
-/// Has a program write its own page and time line, on the simulated device.
+/// Has a program write its own page, on the simulated device.
 fn write_page_of_program(pages: &Path) -> Result<(), String> {
     let mut command = workspace::cargo(["run", "--quiet", "--package", "gpuprof-examples"]);
-    command.args(["--features", "gpuprof/html,gpuprof/trace"]);
+    command.args(["--features", "gpuprof/html"]);
     command.args(["--example", "01_quickstart"]);
     workspace::neutral(&mut command);
-    let outputs = format!(
-        "html={},trace={}",
-        pages.join("program.html").display(),
-        pages.join("program.json").display()
-    );
+    let output = format!("html={}", pages.join("program.html").display());
     command
         .env("GPUPROF_SIM", "1")
-        .env("GPUPROF_REPORT", outputs);
+        .env("GPUPROF_REPORT", output);
     workspace::succeed(command.stdout(Stdio::null()))
 }
 
@@ -89,12 +85,7 @@ fn in_tests(program: &str) -> Command {
 fn test(pages: &Path) -> Result<(), String> {
     let failed = |error: io::Error| format!("cannot run node: {error}");
     let mut child = in_tests("node")
-        .args([
-            "--test",
-            "--test-reporter=tap",
-            "pages.test.js",
-            "compare.test.js",
-        ])
+        .args(["--test", "--test-reporter=tap", "pages.test.js"])
         .env("PAGES", pages)
         .stdout(Stdio::piped())
         .spawn()

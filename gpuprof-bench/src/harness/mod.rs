@@ -4,7 +4,6 @@ mod baseline;
 mod choose;
 mod folder;
 mod options;
-mod plots;
 mod report;
 mod run;
 

@@ -62,13 +62,9 @@ pub(crate) struct Options {
     /// Write the results as a gpuprof profile too, for `gpuprof diff` and `gpuprof show`
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
-    /// Write the results as a web page too, with the plots
+    /// Write the results as a web page too
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
-    /// Where the plots of sweeps are written, an SVG file each
-    /// [default: target/gpuprof-bench/TARGET]
-    #[arg(long, value_name = "FOLDER")]
-    pub(crate) plots: Option<PathBuf>,
     /// Run each benchmark once, without measuring it (the default unless cargo bench runs it)
     #[arg(long)]
     pub(crate) test: bool,

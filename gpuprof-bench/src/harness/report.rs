@@ -3,9 +3,8 @@
 use gpuprof_report::{html, json};
 
 use super::baseline::{self, Baseline, SLOWER};
-use super::folder::{folder, write};
+use super::folder::write;
 use super::options::{Format, Options};
-use super::plots;
 use crate::measurement::Results;
 use crate::profile::to_profile;
 use crate::table;
@@ -63,7 +62,7 @@ fn explain(baseline: &Baseline, all: &[Results]) {
     }
 }
 
-/// Writes the files that are asked for, and the plots.
+/// Writes the files that are asked for.
 ///
 /// # Errors
 /// A file that cannot be written, and why.
@@ -81,10 +80,6 @@ pub(super) fn keep(options: &Options, all: &[Results]) -> Result<(), String> {
     if let Some(name) = &options.save_baseline {
         let file = baseline::save(name, &profile)?;
         eprintln!("baseline {name}: {}", file.display());
-    }
-    let into = options.plots.clone().map_or_else(folder, Ok)?;
-    for file in plots::save(&profile, &into)? {
-        eprintln!("plot: {}", file.display());
     }
     Ok(())
 }

@@ -77,8 +77,6 @@ enum Format {
     Markdown,
     /// A document of the schema gpuprof.comparison/1
     Json,
-    /// A web page in one file
-    Html,
 }
 
 /// A value of --fail-on.
@@ -132,7 +130,6 @@ pub(crate) fn run(arguments: &Arguments) -> Exit {
         }
         Format::Markdown => compare::to_markdown(&comparison),
         Format::Json => compare::to_json(&comparison),
-        Format::Html => compare::to_html(&comparison),
     };
     match output::write(result.as_bytes(), arguments.output.as_deref()) {
         Exit::Success => answer(arguments, &comparison, &gate),

@@ -1,4 +1,4 @@
-//! `gpuprof merge`: the profiles, or the time lines, of several ranks or runs as one.
+//! `gpuprof merge`: the profiles of several ranks or runs as one.
 
 use std::collections::HashSet;
 use std::convert::Infallible;
@@ -9,27 +9,24 @@ use clap::Args;
 use gpuprof_report::json;
 use gpuprof_report::merge::Merger;
 
-use super::merge_traces;
 use crate::input::{read_profile, shown};
 use crate::input_files;
 use crate::ordered_reads;
 use crate::output::{self, Exit, complain};
 
-/// Adds the profiles of several ranks or runs into one; also time lines
+/// Adds the profiles of several ranks or runs into one
 ///
 /// Counts and times are added, percentiles are those of all calls together, and a section of the
 /// report says how the ranks differ. Files that cannot be read are named and skipped; the exit code
-/// is then 2. Time lines of several ranks become one, in the order given; the files must all be
-/// time lines of one format.
+/// is then 2.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// JSON profiles, folders of them (their *.json files), or patterns such as 'runs/*.json'; or
-    /// time lines, all as Chrome JSON or all as .pftrace
+    /// JSON profiles, folders of them (their *.json files), or patterns such as 'runs/*.json'
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 
-    /// Write the merged profile or time line into this file
+    /// Write the merged profile into this file
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
 }
@@ -37,8 +34,7 @@ pub(crate) struct Arguments {
 const EXAMPLES: &str = "\
 Examples:
   gpuprof merge rank0.json rank1.json -o job.json
-  gpuprof merge profiles/ -o job.json && gpuprof show job.json
-  gpuprof merge rank0.pftrace rank1.pftrace -o job.pftrace";
+  gpuprof merge profiles/ -o job.json && gpuprof show job.json";
 
 /// Runs the command.
 pub(crate) fn run(arguments: &Arguments) -> Exit {
@@ -54,9 +50,6 @@ pub(crate) fn run(arguments: &Arguments) -> Exit {
             "{} is given more than once; it is merged once",
             shown(&repeated)
         ));
-    }
-    if let Some(format) = merge_traces::format(&files) {
-        return merge_traces::run(&files, format, &arguments.output);
     }
     let merged = merge(&files);
     let added = files.len() - merged.failed;

@@ -7,7 +7,6 @@ pub(crate) mod export;
 #[cfg(feature = "mcp")]
 pub(crate) mod mcp;
 pub(crate) mod merge;
-mod merge_traces;
 pub(crate) mod run;
 pub(crate) mod show;
 pub(crate) mod snapshot;

@@ -187,30 +187,6 @@ fn two_paths_are_the_old_and_the_new_version() {
 }
 
 #[test]
-fn a_page_holds_what_the_table_says_and_keeps_the_exit_code() {
-    let folder = noisy(0.05, 5);
-    let table = diff(folder.path(), &[]).stdout;
-    let verdicts = (table.lines().next()).and_then(|line| line.strip_prefix("gpuprof diff: "));
-    let found = diff(folder.path(), &["--format", "html", "-o", "diff.html"]);
-    assert_eq!((found.code, &*found.stdout), (Some(1), ""), "{found:?}");
-    assert_eq!(found.stderr, "gpuprof: kernel_2 is slower\n");
-    let page = fs::read_to_string(folder.path().join("diff.html")).expect("a page");
-    assert!(page.starts_with("<!doctype html>\n"), "{page}");
-    let heading = format!("<h1>{}</h1>", verdicts.expect("verdicts"));
-    assert!(page.contains(&heading), "{heading} in {page}");
-    let row = page
-        .lines()
-        .find(|line| line.contains(">kernel_2 (kernel)<"));
-    assert!(
-        row.is_some_and(|row| row.contains("<td class=\"verdict\">SLOWER</td>")),
-        "{page}"
-    );
-    let commit = "<th scope=\"row\">commit</th><td>old-commit</td><td>new-commit</td>";
-    assert!(page.contains(commit), "{page}");
-    assert!(page.ends_with("</html>\n"), "{page}");
-}
-
-#[test]
 fn markdown_and_json_hold_the_same_verdicts() {
     let folder = noisy(0.05, 5);
     let markdown = diff(folder.path(), &["--format", "markdown"]).stdout;

@@ -47,8 +47,6 @@ mod comparison;
 mod distributions;
 mod estimate;
 mod gate;
-#[cfg(feature = "html")]
-mod html;
 mod items;
 mod json;
 mod judge;
@@ -66,8 +64,6 @@ use crate::profile::Profile;
 
 pub use comparison::{Comparison, Figure, Item, Kind, Options, Verdict};
 pub use gate::{Gate, Rule};
-#[cfg(feature = "html")]
-pub use html::to_html;
 pub use json::to_json;
 pub use markdown::to_markdown;
 pub use measure::Measure;

@@ -57,12 +57,11 @@ pub fn to_text(comparison: &Comparison, limit: usize, color: bool) -> String {
     out
 }
 
-pub(super) fn shown(values: &str) -> &str {
+fn shown(values: &str) -> &str {
     if values.is_empty() { "none" } else { values }
 }
 
-pub(super) const HEADINGS: [&str; 7] =
-    ["", "Verdict", "Old", "New", "Change", "95 % interval", "p"];
+const HEADINGS: [&str; 7] = ["", "Verdict", "Old", "New", "Change", "95 % interval", "p"];
 
 fn write_rows(rows: &[&Item], color: bool, out: &mut String) {
     let cells: Vec<[String; 7]> = rows.iter().map(|item| cells(item)).collect();
@@ -107,7 +106,7 @@ fn write_line(
 }
 
 /// The cells of a row, in the order of [`HEADINGS`].
-pub(super) fn cells(item: &Item) -> [String; 7] {
+fn cells(item: &Item) -> [String; 7] {
     let figure = |figure: &Option<Figure>| match figure {
         Some(figure) => text::duration(figure.ns),
         None => "–".to_owned(),

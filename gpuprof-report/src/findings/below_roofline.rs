@@ -6,42 +6,13 @@ use super::facts::Facts;
 use super::measured::Measured;
 use super::profile_facts::{kernel_ns, scaled, sum};
 use super::rule::Rule;
-#[cfg(feature = "findings-page")]
-use super::rule::RulePage;
 use super::thresholds::{DOUBLE_PEAK_SHARE, MAX_PEAK_SHARE, MEASURED_PEAK_SHARE};
-#[cfg(feature = "findings-page")]
-use super::thresholds::{KERNEL_SHARE_OF_FUNCTION, RATED_CALLS, RATED_MEAN, RATED_SHARE};
 use super::wording;
 use crate::profile::{Device, FindingRule, Function, Precision};
 
 pub(super) static ROOFLINE: Rule = Rule {
     id: FindingRule::BelowRoofline,
     find: roofline,
-    #[cfg(feature = "findings-page")]
-    page: RulePage {
-        title: "Below the roofline",
-        when: "A function that states both bytes and flops, and whose own time is mostly kernels, \
-               stays far below both the memory bandwidth and the single-precision peak of its \
-               device while its kernels run, and is not near the double-precision peak. With one \
-               of them unstated there is no finding: the kernel may be at the other peak. The \
-               table's share of the peak is lower, as it uses the GPU span with its idle time. \
-               With GPUPROF_COUNTERS=on measured shares count instead of stated work: of the \
-               memory bandwidth, of the instructions and of the tensor cores. If flops are stated, \
-               a function near the double-precision peak is not shown either.",
-        gain: "The time of its kernels minus what they would take at the nearer peak.",
-        advice: "Look inside the kernel with ncu: uncoalesced or repeated reads (shared memory \
-                 helps), double precision by mistake (0.5 instead of 0.5f), too little work in \
-                 flight, or more work than is stated.",
-        thresholds: &[
-            &MAX_PEAK_SHARE,
-            &MEASURED_PEAK_SHARE,
-            &DOUBLE_PEAK_SHARE,
-            &RATED_SHARE,
-            &RATED_CALLS,
-            &RATED_MEAN,
-            &KERNEL_SHARE_OF_FUNCTION,
-        ],
-    },
 };
 
 fn roofline(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
@@ -81,7 +52,7 @@ impl Below {
         let tensor = measured.tensor.map_or_else(String::new, |tensor| {
             format!(", {} of the tensor rate", wording::share(tensor))
         });
-        (nearest < MEASURED_PEAK_SHARE.value).then(|| Self {
+        (nearest < MEASURED_PEAK_SHARE.0).then(|| Self {
             nearest,
             shares: format!(
                 "measured {} of bandwidth, {} of issue rate{tensor}:",
@@ -95,7 +66,7 @@ impl Below {
 
     fn stated(rates: &Rates) -> Option<Self> {
         let nearest = rates.memory.max(rates.arithmetic);
-        let is_far_below = nearest > 0.0 && nearest < MAX_PEAK_SHARE.value;
+        let is_far_below = nearest > 0.0 && nearest < MAX_PEAK_SHARE.0;
         is_far_below.then(|| Self {
             nearest,
             shares: format!(

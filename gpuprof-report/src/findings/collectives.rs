@@ -4,8 +4,6 @@ use super::candidate::{About, Candidate};
 use super::facts::Facts;
 use super::profile_facts::sum;
 use super::rule::Rule;
-#[cfg(feature = "findings-page")]
-use super::rule::RulePage;
 use super::thresholds::EXPOSED_COLLECTIVES_SHARE;
 use super::wording;
 use crate::collectives::Collective;
@@ -14,16 +12,6 @@ use crate::profile::{FindingRule, KernelStats};
 pub(super) static EXPOSED_COLLECTIVES: Rule = Rule {
     id: FindingRule::ExposedCollectives,
     find: exposed_collectives,
-    #[cfg(feature = "findings-page")]
-    page: RulePage {
-        title: "Exposed collectives",
-        when: "NCCL's kernels run for a good part of the GPU time while no other kernel does.",
-        gain: "The time for which they ran alone: as if they were hidden behind computation.",
-        advice: "Launch collectives on a stream of their own as soon as their data is there, in \
-                 several buckets, so that computation goes on beside them. A collective also \
-                 waits for the rank that comes last: gpuprof merge shows how the ranks differ.",
-        thresholds: &[&EXPOSED_COLLECTIVES_SHARE],
-    },
 };
 
 fn exposed_collectives(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {

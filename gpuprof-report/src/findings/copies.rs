@@ -6,14 +6,10 @@ use super::host_time::HostTime;
 use super::memory::exposed_ns;
 use super::profile_facts::{scaled, sum};
 use super::rule::Rule;
-#[cfg(feature = "findings-page")]
-use super::rule::RulePage;
 use super::thresholds::{
     COPY_SHARE, HOST_SHARE, PAGE_LOCKED_COPY_SHARE, PAGEABLE_OR_BLOCKING_SHARE, SMALL_COPIES,
     SMALL_COPY,
 };
-#[cfg(feature = "findings-page")]
-use super::thresholds::{MAX_MISSING_RECORDS, NESTED_SHARE};
 use super::wording;
 use crate::profile::{CopyStats, FindingRule, Function};
 
@@ -80,26 +76,6 @@ impl HostCopies {
 pub(super) static HOST_COPIES: Rule = Rule {
     id: FindingRule::HostCopies,
     find: host_copies,
-    #[cfg(feature = "findings-page")]
-    page: RulePage {
-        title: "Copies between host and device",
-        when: "A function's copies between host and device, other than small ones, take a good \
-               part of the GPU time, and most of them are pageable or blocking, or they take a \
-               very large part of it. If copies of page-locked memory could overlap with kernels, \
-               that is reported instead.",
-        gain: "The time of the copies while no kernel ran: copies that all run beside kernels cost \
-               nothing.",
-        advice: "Copy from and to page-locked memory (CudaContext::alloc_pinned): it is faster, \
-                 and the copy can run beside kernels and the host. Queue the copy on a stream, and \
-                 wait only where the data is used. Or copy less often: keep the data on the \
-                 device.",
-        thresholds: &[
-            &COPY_SHARE,
-            &PAGEABLE_OR_BLOCKING_SHARE,
-            &PAGE_LOCKED_COPY_SHARE,
-            &SMALL_COPY,
-        ],
-    },
 };
 
 fn host_copies(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
@@ -164,26 +140,6 @@ pub(super) fn are_pageable(copies: &[CopyStats]) -> bool {
 pub(super) static SMALL_COPIES_RULE: Rule = Rule {
     id: FindingRule::SmallCopies,
     find: small_copies,
-    #[cfg(feature = "findings-page")]
-    page: RulePage {
-        title: "Many small copies",
-        when: "A function, with its nested functions, or what is outside of every function, makes \
-               many copies between host and device of a few bytes each, and the calls take a good \
-               part of the wall time. A copy to pageable memory waits for all work before it.",
-        gain: "The time in the copying calls, at most the idle time of the function's GPU spans \
-               (or, without spans, of the run).",
-        advice: "Pack several values into one copy, keep them on the GPU, or read them every \
-                 hundredth time. With page-locked memory (CudaContext::alloc_pinned) the call \
-                 does not wait.",
-        thresholds: &[
-            &SMALL_COPY,
-            &SMALL_COPIES,
-            &HOST_SHARE,
-            &PAGEABLE_OR_BLOCKING_SHARE,
-            &MAX_MISSING_RECORDS,
-            &NESTED_SHARE,
-        ],
-    },
 };
 
 fn small_copies(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {

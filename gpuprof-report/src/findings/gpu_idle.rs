@@ -3,12 +3,8 @@
 use super::candidate::{About, Candidate};
 use super::facts::Facts;
 use super::rule::Rule;
-#[cfg(feature = "findings-page")]
-use super::rule::RulePage;
 use super::run_idle::RunIdle;
 use super::thresholds::{ENDS_SHARE, MAX_GPU_USE, MIN_COPY_ONLY, MIN_ENDS, MIN_HOST_PART};
-#[cfg(feature = "findings-page")]
-use super::thresholds::{MAX_MISSING_RECORDS, UNCOVERED_IDLE};
 use super::wording;
 use crate::profile::FindingRule;
 use crate::sorting::sort_by_key;
@@ -16,36 +12,6 @@ use crate::sorting::sort_by_key;
 pub(super) static GPU_IDLE: Rule = Rule {
     id: FindingRule::GpuIdle,
     find: gpu_idle,
-    #[cfg(feature = "findings-page")]
-    page: RulePage {
-        title: "GPU idle for most of the run",
-        when: "Between its first and its last activity, the device that was busy for the longest \
-               ran nothing for most of the time, and findings about functions explain only a part \
-               of that. The idle time is divided as in Meta's Holistic Trace Analysis: the GPU \
-               waited for the host until the host began the call that queued the next activity; \
-               then for that call (launch); or the activity was queued already and waited for an \
-               event or for the device (queued). Time in which only copies ran is busy time, but \
-               no kernel ran then. Or most of a long run is before the first or after the last \
-               activity; not on the simulated device, where the host runs the simulation.",
-        gain: "The idle time between two activities, less the gains of the findings about \
-               functions: a GPU that never waits saves all of it. 0 if most of the run is before \
-               the first or after the last activity, which is advice about measuring.",
-        advice: "If most is waiting for the host, annotate what the host does between launches, \
-                 and do it on another thread or on the GPU while the GPU works. If most is the \
-                 launch, queue work ahead, or replay a CUDA graph. If most is queued, remove \
-                 dependencies between streams (CudaStream::wait, CudaStream::join), or fuse \
-                 short kernels. If the ends are long, measure the steady part alone with a \
-                 Session, or overlap loading with computing.",
-        thresholds: &[
-            &MAX_GPU_USE,
-            &UNCOVERED_IDLE,
-            &MIN_ENDS,
-            &ENDS_SHARE,
-            &MIN_COPY_ONLY,
-            &MIN_HOST_PART,
-            &MAX_MISSING_RECORDS,
-        ],
-    },
 };
 
 fn gpu_idle(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
@@ -69,7 +35,7 @@ fn gpu_idle(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
         let advice = "measure the steady part alone with a gpuprof::Session";
         found.push(candidate(About::Separate, 0, (evidence, advice.to_owned())));
     }
-    if idle.between_ns as f64 >= (1.0 - MAX_GPU_USE.value) * active_ns as f64 {
+    if idle.between_ns as f64 >= (1.0 - MAX_GPU_USE.0) * active_ns as f64 {
         let text = (evidence(idle, wall_ns), advice(facts, idle));
         found.push(candidate(About::WholeIdle, idle.between_ns, text));
     }

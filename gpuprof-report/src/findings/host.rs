@@ -4,41 +4,16 @@ use super::candidate::{About, Candidate};
 use super::facts::Facts;
 use super::host_time::HostTime;
 use super::rule::Rule;
-#[cfg(feature = "findings-page")]
-use super::rule::RulePage;
 use super::thresholds::{
     HOST_BOUND_LAUNCHES, HOST_SHARE, MAIN_CAUSE_SHARE, SPAN_IDLE_SHARE, WAITING_CALLS,
     WAITING_CALLS_OUTSIDE,
 };
-#[cfg(feature = "findings-page")]
-use super::thresholds::{MAX_MISSING_RECORDS, NESTED_SHARE};
 use super::wording;
 use crate::profile::FindingRule;
 
 pub(super) static SYNCHRONIZATION: Rule = Rule {
     id: FindingRule::Synchronization,
     find: synchronization,
-    #[cfg(feature = "findings-page")]
-    page: RulePage {
-        title: "Synchronization inside a function",
-        when: "A function that is not marked `cpu` and has GPU work, its own or that of nested \
-               functions, calls a CUDA function that waits for the GPU, and the GPU is idle \
-               afterwards; or such calls are outside of every function. A function marked `cpu` \
-               waits on purpose.",
-        gain: "The time in these calls, at most the idle time of the function's GPU spans (or, \
-               without spans, between the activities of the run): without the waits the host is \
-               faster by their time, but the GPU still has to do its work.",
-        advice: "Wait once after the loop (CudaStream::synchronize), or for an event behind the \
-                 one result that is needed (CudaStream::record_event, CudaEvent::synchronize), so \
-                 that the next work is queued while this runs.",
-        thresholds: &[
-            &WAITING_CALLS,
-            &WAITING_CALLS_OUTSIDE,
-            &HOST_SHARE,
-            &MAX_MISSING_RECORDS,
-            &NESTED_SHARE,
-        ],
-    },
 };
 
 fn synchronization(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
@@ -52,8 +27,8 @@ fn synchronization(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
         }
         let waits = &time.waits;
         let many = match function {
-            Some(_) => &WAITING_CALLS,
-            None => &WAITING_CALLS_OUTSIDE,
+            Some(_) => WAITING_CALLS,
+            None => WAITING_CALLS_OUTSIDE,
         };
         let applies = many.reached(waits.calls as f64)
             && HOST_SHARE.reached_by(waits.saved_ns, facts.profile.wall_ns);
@@ -78,25 +53,6 @@ fn synchronization(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
 pub(super) static HOST_BOUND: Rule = Rule {
     id: FindingRule::HostBound,
     find: host_bound,
-    #[cfg(feature = "findings-page")]
-    page: RulePage {
-        title: "Host-bound",
-        when: "The GPU is idle for a good part of a function's GPU spans, and meanwhile the host \
-               mostly runs the program's own code: not CUDA calls, and not gpuprof. Async \
-               functions are not judged: their calls overlap each other.",
-        gain: "The function's CPU time outside of CUDA calls and gpuprof, at most the idle time \
-               of its GPU spans: if another thread or the GPU does that work, the rest remains.",
-        advice: "Prepare the next call on another thread while the GPU works, do the computation \
-                 on the GPU, or do it once before the loop.",
-        thresholds: &[
-            &SPAN_IDLE_SHARE,
-            &MAIN_CAUSE_SHARE,
-            &HOST_BOUND_LAUNCHES,
-            &HOST_SHARE,
-            &MAX_MISSING_RECORDS,
-            &NESTED_SHARE,
-        ],
-    },
 };
 
 fn host_bound(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {

@@ -1,134 +1,98 @@
 //! The limits of the rules about kernels.
 
-use super::threshold::thresholds;
+use super::threshold::Threshold;
 
-thresholds! {
-    KERNEL_SHARE = Share 0.1,
-    "the kernel in the GPU time",
-    "a smaller share is not worth a change",
-    "chosen";
+/// The kernel in the GPU time. A smaller share is not worth a change (chosen).
+pub(super) const KERNEL_SHARE: Threshold = Threshold(0.1);
 
-    KERNEL_CALLS = Count 5.0,
-    "launches of the kernel",
-    "one launch is not a pattern",
-    "chosen";
+/// Launches of the kernel. One launch is not a pattern (chosen).
+pub(super) const KERNEL_CALLS: Threshold = Threshold(5.0);
 
-    KERNEL_MEAN = Ns 10_000.0,
-    "mean kernel time",
-    "shorter kernels mostly start and end",
-    "measured: docs/measurements/h200.md";
+/// Mean kernel time. Shorter kernels mostly start and end (measured: docs/measurements/h200.md).
+pub(super) const KERNEL_MEAN: Threshold = Threshold(10_000.0);
 
-    EXPOSED_COLLECTIVES_SHARE = Share 0.1,
-    "time of NCCL's kernels beside which no other kernel ran, in the GPU time",
-    "a smaller share is not worth a change",
-    "chosen";
+/// Time of NCCL's kernels beside which no other kernel ran, in the GPU time. A smaller share is not
+/// worth a change (chosen).
+pub(super) const EXPOSED_COLLECTIVES_SHARE: Threshold = Threshold(0.1);
 
-    ALONE_SHARE = Share 0.5,
-    "share of the kernel's time in which no other kernel ran on the device",
-    "kernels that run at once fill the device together",
-    "CUDA C++ Best Practices Guide, \"Concurrent Kernel Execution\"";
+/// Share of the kernel's time in which no other kernel ran on the device. Kernels that run at once
+/// fill the device together (CUDA C++ Best Practices Guide, "Concurrent Kernel Execution").
+pub(super) const ALONE_SHARE: Threshold = Threshold(0.5);
 
-    MAX_BLOCKS_PER_SM = Times 0.9,
-    "blocks per multiprocessor, at most",
-    "a block runs on one multiprocessor, so with fewer blocks some have no work",
-    "CUDA C++ Best Practices Guide, \"Thread and Block Heuristics\"";
+/// Blocks per multiprocessor, at most. A block runs on one multiprocessor, so with fewer blocks
+/// some have no work (CUDA C++ Best Practices Guide, "Thread and Block Heuristics").
+pub(super) const MAX_BLOCKS_PER_SM: Threshold = Threshold(0.9);
 
-    SERIAL_BLOCKS_PER_SM = Times 0.5,
-    "blocks per multiprocessor, at most, for kernels that could run at once",
-    "two of them must fit",
-    "CUDA C++ Best Practices Guide, \"Concurrent Kernel Execution\"";
+/// Blocks per multiprocessor, at most, for kernels that could run at once. Two of them must fit
+/// (CUDA C++ Best Practices Guide, "Concurrent Kernel Execution").
+pub(super) const SERIAL_BLOCKS_PER_SM: Threshold = Threshold(0.5);
 
-    SERIAL_LAUNCHES = Count 4.0,
-    "launches of such kernels per call",
-    "fewer are often a chain of dependent kernels",
-    "chosen";
+/// Launches of such kernels per call. Fewer are often a chain of dependent kernels (chosen).
+pub(super) const SERIAL_LAUNCHES: Threshold = Threshold(4.0);
 
-    TAIL_LOSS = Share 0.2,
-    "unused share of all waves",
-    "a smaller share is not worth a change",
-    "Nsight Compute, rule \"Tail Effect\"";
+/// Unused share of all waves. A smaller share is not worth a change (Nsight Compute, rule "Tail
+/// Effect").
+pub(super) const TAIL_LOSS: Threshold = Threshold(0.2);
 
-    TAIL_MEAN = Ns 20_000.0,
-    "mean kernel time",
-    "start and end of a kernel take a few µs",
-    "measured: docs/measurements/h200.md";
+/// Mean kernel time. Start and end of a kernel take a few µs (measured: docs/measurements/h200.md).
+pub(super) const TAIL_MEAN: Threshold = Threshold(20_000.0);
 
-    LOCAL_BYTES = Bytes 64.0,
-    "local memory per thread",
-    "sin and cos reserve 40 bytes for huge arguments, which costs nothing otherwise",
-    "CUDA C++ Programming Guide, \"Device Memory Accesses\", local memory";
+/// Local memory per thread. The functions sin and cos reserve 40 bytes for huge arguments, which
+/// costs nothing otherwise (CUDA C++ Programming Guide, "Device Memory Accesses", local memory).
+pub(super) const LOCAL_BYTES: Threshold = Threshold(64.0);
 
-    LOCAL_SHARE = Share 0.1,
-    "local memory in the registers and local memory of a thread",
-    "a few spilled registers are cheaper than a lower occupancy",
-    "CUDA C++ Best Practices Guide, \"Register Pressure\"";
+/// Local memory in the registers and local memory of a thread. A few spilled registers are cheaper
+/// than a lower occupancy (CUDA C++ Best Practices Guide, "Register Pressure").
+pub(super) const LOCAL_SHARE: Threshold = Threshold(0.1);
 
-    TENSOR_CAPABILITY = Count 7.0,
-    "compute capability",
-    "older devices have no tensor cores",
-    "CUDA C++ Programming Guide, \"Compute Capabilities\"";
+/// Compute capability. Older devices have no tensor cores (CUDA C++ Programming Guide, "Compute
+/// Capabilities").
+pub(super) const TENSOR_CAPABILITY: Threshold = Threshold(7.0);
 
-    TF32_CAPABILITY = Count 8.0,
-    "compute capability from which tensor cores take single precision as TF32",
-    "tensor cores of 7.x take half precision only",
-    "CUDA C++ Programming Guide, \"Compute Capabilities\"";
+/// Compute capability from which tensor cores take single precision as TF32. Tensor cores of 7.x
+/// take half precision only (CUDA C++ Programming Guide, "Compute Capabilities").
+pub(super) const TF32_CAPABILITY: Threshold = Threshold(8.0);
 
-    TENSOR_SPEEDUP = Times 8.0,
-    "rate of tensor cores over that of single precision",
-    "156 TFLOP/s in TF32 and 19.5 in FP32",
-    "NVIDIA A100 whitepaper, table 1";
+/// Rate of tensor cores over that of single precision. 156 TFLOP/s in TF32 and 19.5 in FP32 (NVIDIA
+/// A100 whitepaper, table 1).
+pub(super) const TENSOR_SPEEDUP: Threshold = Threshold(8.0);
 
-    MAX_PEAK_SHARE = Share 0.1,
-    "share of the nearer peak, less than",
-    "simple kernels reach a fifth to a half; below a tenth, something other than the \
-     peaks limits the kernel",
-    "measured: docs/measurements/h200.md";
+/// Share of the nearer peak, less than. Simple kernels reach a fifth to a half; below a tenth,
+/// something other than the peaks limits the kernel (measured: docs/measurements/h200.md).
+pub(super) const MAX_PEAK_SHARE: Threshold = Threshold(0.1);
 
-    MEASURED_PEAK_SHARE = Share 0.3,
-    "share of the nearest measured peak, less than",
-    "below 60 % neither memory nor arithmetic is busy; half of that leaves ordinary kernels alone",
-    "Nsight Compute documentation, \"Kernel Profiling Guide\", GPU Speed Of Light Throughput";
+/// Share of the nearest measured peak, less than. Below 60 % neither memory nor arithmetic is busy;
+/// half of that leaves ordinary kernels alone (Nsight Compute documentation, "Kernel Profiling
+/// Guide", GPU Speed Of Light Throughput).
+pub(super) const MEASURED_PEAK_SHARE: Threshold = Threshold(0.3);
 
-    MEASURED_RATIO = Times 2.0,
-    "measured over stated bytes",
-    "writing parts of sectors and reading borders twice adds some tens of percent",
-    "chosen";
+/// Measured over stated bytes. Writing parts of sectors and reading borders twice adds some tens of
+/// percent (chosen).
+pub(super) const MEASURED_RATIO: Threshold = Threshold(2.0);
 
-    BUSY_BANDWIDTH = Share 0.5,
-    "measured bandwidth over the peak, from which the memory limits a kernel",
-    "a kernel whose memory is idle half of the time does not wait for its bytes alone",
-    "chosen";
+/// Measured bandwidth over the peak, from which the memory limits a kernel. A kernel whose memory
+/// is idle half of the time does not wait for its bytes alone (chosen).
+pub(super) const BUSY_BANDWIDTH: Threshold = Threshold(0.5);
 
-    MIN_TENSOR_ACTIVITY = Share 0.01,
-    "time that the tensor cores work during a kernel, from which it uses them",
-    "a product on tensor cores keeps them busy for a tenth of its time and more",
-    "chosen";
+/// Time that the tensor cores work during a kernel, from which it uses them. A product on tensor
+/// cores keeps them busy for a tenth of its time and more (chosen).
+pub(super) const MIN_TENSOR_ACTIVITY: Threshold = Threshold(0.01);
 
-    DOUBLE_PEAK_SHARE = Share 0.5,
-    "rate of the stated flops over the double-precision peak, less than (or over \
-     1.05)",
-    "otherwise the kernel may well compute in double precision, and near that peak",
-    "measured: 02_convolution on the simulated device, 99 %";
+/// Rate of the stated flops over the double-precision peak, less than (or over 1.05). Otherwise the
+/// kernel may well compute in double precision, and near that peak (measured: 02_convolution on the
+/// simulated device, 99 %).
+pub(super) const DOUBLE_PEAK_SHARE: Threshold = Threshold(0.5);
 
-    RATED_SHARE = Share 0.1,
-    "the function's kernels in the GPU time",
-    "a smaller share is not worth a change",
-    "chosen";
+/// The function's kernels in the GPU time. A smaller share is not worth a change (chosen).
+pub(super) const RATED_SHARE: Threshold = Threshold(0.1);
 
-    RATED_CALLS = Count 5.0,
-    "timed calls",
-    "the first calls can be slow for reasons of their own",
-    "chosen";
+/// Timed calls. The first calls can be slow for reasons of their own (chosen).
+pub(super) const RATED_CALLS: Threshold = Threshold(5.0);
 
-    RATED_MEAN = Ns 20_000.0,
-    "mean time of its kernels",
-    "start and end of a kernel take a few µs, which distorts the rate of a shorter \
-     one",
-    "measured: docs/measurements/h200.md";
+/// Mean time of its kernels. Start and end of a kernel take a few µs, which distorts the rate of a
+/// shorter one (measured: docs/measurements/h200.md).
+pub(super) const RATED_MEAN: Threshold = Threshold(20_000.0);
 
-    KERNEL_SHARE_OF_FUNCTION = Share 0.5,
-    "kernels in the function's own kernel and copy time",
-    "copies to and from the host are limited by PCIe, not by the peaks",
-    "definition of mostly";
-
-}
+/// Kernels in the function's own kernel and copy time. Copies to and from the host are limited by
+/// PCIe, not by the peaks (definition of mostly).
+pub(super) const KERNEL_SHARE_OF_FUNCTION: Threshold = Threshold(0.5);

@@ -4,8 +4,6 @@
 use super::candidate::{About, Candidate};
 use super::facts::Facts;
 use super::rule::Rule;
-#[cfg(feature = "findings-page")]
-use super::rule::RulePage;
 use super::thresholds::{LATE_CALLS, LATE_SHARE, LATE_WORK_SHARE};
 use super::wording;
 use crate::collectives::Collective;
@@ -14,21 +12,6 @@ use crate::profile::{CollectiveRanks, FindingRule, Profile};
 pub(super) static LATE_RANK: Rule = Rule {
     id: FindingRule::LateRank,
     find: late_rank,
-    #[cfg(feature = "findings-page")]
-    page: RulePage {
-        title: "A late rank",
-        when: "In a merged profile the ranks ran the same number of NCCL's AllReduce, AllGather \
-               and ReduceScatter, and one of them has far less time in them than the others. A \
-               collective ends when the last rank has come, so that the rank with the least time \
-               is the late one. If now one rank is late and now another, their times are about \
-               the same, and nothing is found.",
-        gain: "The mean time that the other ranks have in these collectives beyond that of the \
-               late rank: as if it came when they do.",
-        advice: "If its other GPU work takes longer, give it less of the work, or find out why its \
-                 kernels are slower (clocks, other programs): gpuprof diff compares the profiles \
-                 of two ranks. If not, look at its host: input, logging, checkpoints.",
-        thresholds: &[&LATE_SHARE, &LATE_CALLS, &LATE_WORK_SHARE],
-    },
 };
 
 fn late_rank(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {

@@ -5,14 +5,10 @@ use super::facts::Facts;
 use super::host;
 use super::host_time::HostTime;
 use super::rule::Rule;
-#[cfg(feature = "findings-page")]
-use super::rule::RulePage;
 use super::thresholds::{
     HOST_SHARE, KERNELS_PER_CALL, LAUNCH_BOUND_CALLS, MAIN_CAUSE_SHARE, MAX_MEDIAN_KERNEL,
     SHORT_KERNEL_LAUNCHES, SPAN_IDLE_SHARE,
 };
-#[cfg(feature = "findings-page")]
-use super::thresholds::{MAX_MISSING_RECORDS, NESTED_SHARE};
 use super::wording;
 use crate::profile::{FindingRule, Function, KernelStats};
 use crate::sorting::sort_by_key;
@@ -20,28 +16,6 @@ use crate::sorting::sort_by_key;
 pub(super) static LAUNCH_BOUND: Rule = Rule {
     id: FindingRule::LaunchBound,
     find: launch_bound,
-    #[cfg(feature = "findings-page")]
-    page: RulePage {
-        title: "Launch-bound",
-        when: "The GPU is idle for a good part of a function's GPU spans, around many short \
-               kernels that no graph launches, and meanwhile the host mostly launches and sets \
-               memory.",
-        gain: "The idle time of the function's GPU spans, less gpuprof's own overhead, the waits \
-               and a slow first call: the replay of a graph takes one launch for all of it.",
-        advice: "Capture the call into a CUDA graph (CudaStream::begin_capture, \
-                 CudaStream::end_capture) and replay it (CudaGraph::launch), fuse small kernels, \
-                 or do more per launch (a larger batch).",
-        thresholds: &[
-            &SPAN_IDLE_SHARE,
-            &MAIN_CAUSE_SHARE,
-            &KERNELS_PER_CALL,
-            &MAX_MEDIAN_KERNEL,
-            &LAUNCH_BOUND_CALLS,
-            &HOST_SHARE,
-            &MAX_MISSING_RECORDS,
-            &NESTED_SHARE,
-        ],
-    },
 };
 
 fn launch_bound(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
@@ -66,26 +40,6 @@ fn launch_bound(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
 pub(super) static SHORT_KERNELS: Rule = Rule {
     id: FindingRule::ShortKernels,
     find: short_kernels,
-    #[cfg(feature = "findings-page")]
-    page: RulePage {
-        title: "Kernels shorter than their launches",
-        when: "Half of the kernels of a function take less time than the call that launches one, \
-               and the GPU is idle meanwhile; or the same holds for the program, and most launches \
-               are outside of every function. A function with many kernels per call is \
-               launch-bound instead.",
-        gain: "As for launch-bound functions; outside of every function, the time in the \
-               launching calls, at most the idle time between the activities of the run.",
-        advice: "Give each launch more work (a larger batch), fuse the kernel with those before \
-                 and after it, or capture the loop around it into a CUDA graph.",
-        thresholds: &[
-            &SPAN_IDLE_SHARE,
-            &MAIN_CAUSE_SHARE,
-            &SHORT_KERNEL_LAUNCHES,
-            &HOST_SHARE,
-            &MAX_MISSING_RECORDS,
-            &NESTED_SHARE,
-        ],
-    },
 };
 
 fn short_kernels(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
@@ -159,7 +113,7 @@ impl Launches {
     /// Whether each call launches so many short kernels that a graph is worth it.
     fn are_many(&self) -> bool {
         KERNELS_PER_CALL.reached_by(self.kernels, self.calls)
-            && self.median_ns as f64 <= MAX_MEDIAN_KERNEL.value
+            && self.median_ns as f64 <= MAX_MEDIAN_KERNEL.0
             && LAUNCH_BOUND_CALLS.reached(self.calls as f64)
             && HOST_SHARE.reached_by(self.gain_ns, self.wall_ns)
     }

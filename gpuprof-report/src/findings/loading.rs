@@ -5,37 +5,16 @@ use super::facts::Facts;
 use super::host_time::first_call_excess_ns;
 use super::profile_facts::sum;
 use super::rule::Rule;
-#[cfg(feature = "findings-page")]
-use super::rule::RulePage;
 use super::thresholds::{
     FIRST_CALL_CALLS, FIRST_CALL_EXCESS, FIRST_CALL_SHARE, HOST_SHARE, LOADS, LOADS_OUTSIDE,
     LOADS_PER_CALL,
 };
-#[cfg(feature = "findings-page")]
-use super::thresholds::{FIRST_CALL_RATIO, MAX_MISSING_RECORDS, NESTED_SHARE};
 use super::wording;
 use crate::profile::{ApiKind, FindingRule, Function};
 
 pub(super) static MODULE_LOADS: Rule = Rule {
     id: FindingRule::ModuleLoads,
     find: module_loads,
-    #[cfg(feature = "findings-page")]
-    page: RulePage {
-        title: "Modules loaded again and again",
-        when: "The calls of a function load a module each, or so many loads are outside of every \
-               function that they cannot all be different modules.",
-        gain: "The time in the loading calls, at most the idle time of the function's GPU spans \
-               (or, without spans, of the run).",
-        advice: "Load the module once with CudaContext::load_module and keep the CudaFunction.",
-        thresholds: &[
-            &LOADS_PER_CALL,
-            &LOADS,
-            &LOADS_OUTSIDE,
-            &HOST_SHARE,
-            &MAX_MISSING_RECORDS,
-            &NESTED_SHARE,
-        ],
-    },
 };
 
 fn module_loads(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
@@ -69,25 +48,6 @@ fn module_loads(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
 pub(super) static FIRST_CALL: Rule = Rule {
     id: FindingRule::FirstCall,
     find: first_call,
-    #[cfg(feature = "findings-page")]
-    page: RulePage {
-        title: "Slow first call",
-        when: "The first call of a function that makes CUDA calls took far longer on the CPU than \
-               the median. Whether the first call made the calls that load modules is not \
-               recorded. Without `GPUPROF_CUPTI=full`, a function that only allocates, frees or \
-               looks up kernels is not seen to make any.",
-        gain: "Its time beyond the median, at most the idle time of the run.",
-        advice: "If it loads modules or compiles PTX: ship a cubin for the device, keep the \
-                 driver's cache (CUDA_CACHE_PATH), or make one call before time matters \
-                 (CUDA_MODULE_LOADING=EAGER loads kernels with their module).",
-        thresholds: &[
-            &FIRST_CALL_RATIO,
-            &FIRST_CALL_SHARE,
-            &FIRST_CALL_EXCESS,
-            &FIRST_CALL_CALLS,
-            &NESTED_SHARE,
-        ],
-    },
 };
 
 fn first_call(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {

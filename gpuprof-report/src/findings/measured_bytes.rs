@@ -6,38 +6,13 @@ use super::facts::Facts;
 use super::measured::Measured;
 use super::profile_facts::{kernel_ns, scaled, sum};
 use super::rule::Rule;
-#[cfg(feature = "findings-page")]
-use super::rule::RulePage;
 use super::thresholds::{BUSY_BANDWIDTH, MEASURED_RATIO};
-#[cfg(feature = "findings-page")]
-use super::thresholds::{KERNEL_SHARE_OF_FUNCTION, RATED_CALLS, RATED_MEAN, RATED_SHARE};
 use super::wording;
 use crate::profile::FindingRule;
 
 pub(super) static MEASURED_BYTES: Rule = Rule {
     id: FindingRule::MeasuredBytes,
     find: measured_bytes,
-    #[cfg(feature = "findings-page")]
-    page: RulePage {
-        title: "More memory traffic than stated",
-        when: "With GPUPROF_COUNTERS=on: the kernels of a function that states its bytes move \
-               several times as many to and from device memory, and keep the memory busy. Where \
-               caches serve most of the accesses, fewer bytes are moved than stated, which is no \
-               finding.",
-        gain: "The time of its kernels minus the part that the stated bytes are of the measured \
-               ones.",
-        advice: "Let neighbouring threads access neighbouring addresses (a 32-byte sector is \
-                 moved for each 4 bytes of a strided access), load what is used again into shared \
-                 memory, and look for spilled registers. Or the stated bytes are wrong.",
-        thresholds: &[
-            &MEASURED_RATIO,
-            &BUSY_BANDWIDTH,
-            &RATED_SHARE,
-            &RATED_CALLS,
-            &RATED_MEAN,
-            &KERNEL_SHARE_OF_FUNCTION,
-        ],
-    },
 };
 
 fn measured_bytes(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {

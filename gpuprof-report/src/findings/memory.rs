@@ -4,14 +4,10 @@ use super::candidate::{About, Candidate};
 use super::facts::Facts;
 use super::profile_facts::{kernel_ns, scaled, sum};
 use super::rule::Rule;
-#[cfg(feature = "findings-page")]
-use super::rule::RulePage;
 use super::thresholds::{
     ALLOCATIONS, HOST_SHARE, KERNEL_CALLS, KERNEL_SHARE, LOCAL_BYTES, LOCAL_SHARE, MEMSET_SHARE,
     MEMSETS,
 };
-#[cfg(feature = "findings-page")]
-use super::thresholds::{MAX_MISSING_RECORDS, NESTED_SHARE};
 use super::wording;
 use crate::profile::{
     ApiKind, CopyKind, CopyStats, FindingRule, Function, KernelStats, MemoryTotals,
@@ -20,22 +16,6 @@ use crate::profile::{
 pub(super) static ALLOCATION_CHURN: Rule = Rule {
     id: FindingRule::AllocationChurn,
     find: allocation_churn,
-    #[cfg(feature = "findings-page")]
-    page: RulePage {
-        title: "Allocation churn",
-        when: "A function, or what is outside of every function, allocates and frees memory all \
-               the time. Only `GPUPROF_CUPTI=full` and `GPUPROF_MEMORY=on` record these calls.",
-        gain: "The time in these calls, at most the idle time of the function's GPU spans (or, \
-               without spans, of the run).",
-        advice: "Allocate once before the loop (CudaStream::alloc) and reuse the CudaSlice, or \
-                 keep freed slices in a pool of the program. cuMemFree waits for the GPU as well.",
-        thresholds: &[
-            &ALLOCATIONS,
-            &HOST_SHARE,
-            &MAX_MISSING_RECORDS,
-            &NESTED_SHARE,
-        ],
-    },
 };
 
 fn allocation_churn(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
@@ -76,17 +56,6 @@ fn sizes(function: &Function) -> String {
 pub(super) static MEMSETS_RULE: Rule = Rule {
     id: FindingRule::Memsets,
     find: memsets,
-    #[cfg(feature = "findings-page")]
-    page: RulePage {
-        title: "Memsets that rival kernels",
-        when: "The memsets of a function take a good part of the time of its kernels and those of \
-               nested functions. Mostly they clear memory that a kernel then overwrites.",
-        gain: "The time of the memsets while no kernel ran, or the time of the calls that queue \
-               them as far as the GPU was idle, whichever is longer.",
-        advice: "Allocate with CudaStream::alloc instead of alloc_zeros where a kernel writes \
-                 every element, or reuse the memory. Without the memset a launch call goes too.",
-        thresholds: &[&MEMSET_SHARE, &MEMSETS],
-    },
 };
 
 fn memsets(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
@@ -142,19 +111,6 @@ pub(super) fn exposed_ns(copies: &CopyStats) -> u64 {
 pub(super) static LOCAL_MEMORY: Rule = Rule {
     id: FindingRule::LocalMemory,
     find: local_memory,
-    #[cfg(feature = "findings-page")]
-    page: RulePage {
-        title: "Local memory",
-        when: "A kernel that takes a good part of the GPU time keeps a good part of each thread's \
-               values in local memory, which lies in device memory: registers that did not fit, or \
-               arrays with a computed index.",
-        gain: "The kernel's time multiplied by the share of local memory in the registers and \
-               local memory of a thread, as if each took equal time.",
-        advice: "If ptxas -v reports spills: raise the limit (-maxrregcount, __launch_bounds__) or \
-                 do less per thread. If not: index the array by constants in unrolled loops, or \
-                 keep it in shared memory.",
-        thresholds: &[&LOCAL_BYTES, &LOCAL_SHARE, &KERNEL_SHARE, &KERNEL_CALLS],
-    },
 };
 
 fn local_memory(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {

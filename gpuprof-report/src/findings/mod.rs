@@ -1,17 +1,13 @@
-//! What to improve: rules over a [`Profile`], each with its thresholds as data.
+//! What to improve: rules over a [`Profile`].
 //!
 //! A finding states what the profile shows, what to change, and how much wall time that can save at
-//! most. [`Rule`] is what a rule consists of and [`RULES`] lists them; a rule that needs data that
-//! the profile lacks finds nothing. [`commands()`] makes command lines of other tools. With the
-//! feature `findings-page`, `page()` makes docs/findings.md; the texts for it are not part of a
-//! user's program.
+//! most. A rule that needs data that the profile lacks finds nothing; docs/findings.md describes
+//! each. [`commands()`] makes command lines of other tools.
 
 mod below_roofline;
 mod candidate;
 mod collectives;
 mod copies;
-#[cfg(feature = "findings-page")]
-mod documentation_page;
 mod enough_kernel_time;
 mod facts;
 mod gpu_idle;
@@ -41,19 +37,12 @@ mod thresholds;
 mod whole_run;
 mod wording;
 
-#[cfg(feature = "findings-page")]
-pub use documentation_page::page;
 pub use nsight_commands::commands;
-pub use rule::Rule;
-#[cfg(feature = "findings-page")]
-pub use rule::RulePage;
-pub use rule_list::RULES;
-pub use threshold::Threshold;
-#[cfg(feature = "findings-page")]
-pub use threshold::{ThresholdPage, Unit};
 
 use crate::profile::{Finding, FindingRule, Profile};
 use facts::Facts;
+use rule::Rule;
+use rule_list::RULES;
 
 /// All findings, largest gain first. Empty without CUPTI: `profile.cupti` is `None`. In a merged
 /// profile only what its ranks show: all other rules are about one process.

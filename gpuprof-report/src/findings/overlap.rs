@@ -5,11 +5,7 @@ use super::copies;
 use super::facts::Facts;
 use super::profile_facts::{kernel_ns, scaled, sum};
 use super::rule::Rule;
-#[cfg(feature = "findings-page")]
-use super::rule::RulePage;
 use super::shapes::lone_grid;
-#[cfg(feature = "findings-page")]
-use super::thresholds::{ALONE_SHARE, NESTED_SHARE, PAGEABLE_OR_BLOCKING_SHARE};
 use super::thresholds::{
     EXPOSED_SHARE, KERNEL_MEAN, KERNEL_SHARE, MEAN_PIECE_TIME, OVERLAP_SHARE, PIECES_PER_CALL,
     SERIAL_BLOCKS_PER_SM, SERIAL_LAUNCHES,
@@ -20,25 +16,6 @@ use crate::profile::{FindingRule, Function};
 pub(super) static ONE_STREAM: Rule = Rule {
     id: FindingRule::OneStream,
     find: one_stream,
-    #[cfg(feature = "findings-page")]
-    page: RulePage {
-        title: "Everything of a call on one stream",
-        when: "Each call of a function has all its work on one stream, with kernels and copies in \
-               several pieces, and for a good part of the copies' time no kernel of any function \
-               ran. The copies are mostly of page-locked memory; others cannot overlap.",
-        gain: "The smaller of exposed copy time and kernel time, which perfect overlap would hide.",
-        advice: "If the pieces do not depend on each other, distribute them over two or three \
-                 streams (CudaContext::new_stream), so that copies of one overlap with kernels of \
-                 another.",
-        thresholds: &[
-            &PIECES_PER_CALL,
-            &MEAN_PIECE_TIME,
-            &EXPOSED_SHARE,
-            &OVERLAP_SHARE,
-            &PAGEABLE_OR_BLOCKING_SHARE,
-            &NESTED_SHARE,
-        ],
-    },
 };
 
 fn one_stream(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
@@ -136,24 +113,6 @@ impl Parts {
 pub(super) static SERIAL_KERNELS: Rule = Rule {
     id: FindingRule::SerialKernels,
     find: serial_kernels,
-    #[cfg(feature = "findings-page")]
-    page: RulePage {
-        title: "Small kernels one after another",
-        when: "Each call of a function launches several kernels, on one stream and each in one \
-               launch shape, of so few blocks that two or more fit on the device, and they run \
-               alone. Whether one needs the result of another is not known.",
-        gain: "Their time while no other kernel ran, less that time divided by the number that \
-               fits at once (at most the launches per call).",
-        advice: "Launch those that do not depend on each other on several streams \
-                 (CudaContext::new_stream), or batch them into one launch.",
-        thresholds: &[
-            &SERIAL_BLOCKS_PER_SM,
-            &SERIAL_LAUNCHES,
-            &ALONE_SHARE,
-            &KERNEL_SHARE,
-            &KERNEL_MEAN,
-        ],
-    },
 };
 
 fn serial_kernels(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
@@ -180,7 +139,7 @@ fn serial_kernels_of(
         .filter_map(|(index, kernel)| {
             let grid = lone_grid(facts, kernel)?;
             let is_small = facts.main_function(kernel) == Some(at)
-                && grid.filled <= SERIAL_BLOCKS_PER_SM.value
+                && grid.filled <= SERIAL_BLOCKS_PER_SM.0
                 && KERNEL_MEAN.reached(kernel.times.mean_ns as f64);
             is_small.then_some((index, kernel, grid))
         });

@@ -1,37 +1,15 @@
-//! A rule over a profile, as data.
+//! A rule over a profile.
 
 use super::candidate::{About, Candidate};
 use super::facts::Facts;
-#[cfg(feature = "findings-page")]
-use super::threshold::Threshold;
 use crate::profile::{Finding, FindingRule};
 
-/// A rule: what it looks for, and its text on the page of findings.
-#[derive(Debug)]
-pub struct Rule {
+/// A rule; docs/findings.md describes each.
+pub(super) struct Rule {
     /// Identifies the rule in [`Finding::rule`].
-    pub id: FindingRule,
+    pub(super) id: FindingRule,
     /// Returns a candidate for each part of the profile that meets the condition.
     pub(super) find: fn(&Rule, &Facts<'_>) -> Vec<Candidate>,
-    /// What the page of findings says about it.
-    #[cfg(feature = "findings-page")]
-    pub page: RulePage,
-}
-
-/// What the page of findings says about a rule.
-#[cfg(feature = "findings-page")]
-#[derive(Debug)]
-pub struct RulePage {
-    /// What it looks for, in a few words.
-    pub title: &'static str,
-    /// The condition for a finding.
-    pub when: &'static str,
-    /// The model of [`Finding::gain_ns`].
-    pub gain: &'static str,
-    /// What to try, in more words than the report has room for.
-    pub advice: &'static str,
-    /// The limits of the condition.
-    pub thresholds: &'static [&'static Threshold],
 }
 
 impl Rule {

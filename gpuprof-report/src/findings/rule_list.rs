@@ -7,7 +7,7 @@ use super::{
 };
 
 /// Every rule. Of two findings with the same gain the rule that comes first here is preferred.
-pub const RULES: [&Rule; 24] = [
+pub(super) const RULES: [&Rule; 24] = [
     &host::SYNCHRONIZATION,
     &memory::ALLOCATION_CHURN,
     &loading::MODULE_LOADS,

@@ -20,7 +20,7 @@ impl RunIdle {
     pub(super) fn for_profile(profile: &Profile) -> Option<Self> {
         let cupti = profile.cupti.as_ref()?;
         let missing = cupti.dropped_records.saturating_add(cupti.unfinished);
-        if missing as f64 > MAX_MISSING_RECORDS.value * cupti.records.max(1) as f64 {
+        if missing as f64 > MAX_MISSING_RECORDS.0 * cupti.records.max(1) as f64 {
             return None;
         }
         if profile.gpu_busy.iter().any(|busy| busy.records.is_none()) {

@@ -4,8 +4,6 @@ use super::candidate::{About, Candidate};
 use super::facts::Facts;
 use super::profile_facts::scaled;
 use super::rule::Rule;
-#[cfg(feature = "findings-page")]
-use super::rule::RulePage;
 use super::thresholds::{
     ALONE_SHARE, KERNEL_CALLS, KERNEL_MEAN, KERNEL_SHARE, MAX_BLOCKS_PER_SM, TAIL_LOSS, TAIL_MEAN,
 };
@@ -17,31 +15,13 @@ use crate::profile::{FindingRule, KernelStats};
 pub(super) static UNDERUSED: Rule = Rule {
     id: FindingRule::UnderusedGpu,
     find: underused,
-    #[cfg(feature = "findings-page")]
-    page: RulePage {
-        title: "Underused GPU",
-        when: "A kernel that takes a good part of the GPU time has fewer blocks than the device \
-               has multiprocessors, in one launch shape, and runs alone. A low theoretical \
-               occupancy is no finding: \
-               kernels that keep much in registers and shared memory are fast with it.",
-        gain: "The kernel's time while no other kernel ran, multiplied by the share of \
-               multiprocessors without a block.",
-        advice: "Launch more blocks: less work per thread, or a larger batch per launch.",
-        thresholds: &[
-            &MAX_BLOCKS_PER_SM,
-            &ALONE_SHARE,
-            &KERNEL_SHARE,
-            &KERNEL_MEAN,
-            &KERNEL_CALLS,
-        ],
-    },
 };
 
 fn underused(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
     let kernels = facts.profile.kernels.iter().enumerate();
     let found = kernels.filter_map(|(index, kernel)| {
         let grid = lone_grid(facts, kernel)?;
-        (grid.filled <= MAX_BLOCKS_PER_SM.value && is_large(facts, kernel)).then(|| {
+        (grid.filled <= MAX_BLOCKS_PER_SM.0 && is_large(facts, kernel)).then(|| {
             let evidence = format!(
                 "{} for {} SMs: {}, {} of GPU time",
                 wording::counted(grid.blocks, "block", "blocks"),
@@ -103,24 +83,6 @@ fn blocks(kernel: &KernelStats) -> u64 {
 pub(super) static TAIL_WAVE: Rule = Rule {
     id: FindingRule::TailWave,
     find: tail_wave,
-    #[cfg(feature = "findings-page")]
-    page: RulePage {
-        title: "Tail wave",
-        when: "A kernel that takes a good part of the GPU time runs alone, in one launch shape, \
-               with a few more blocks than the device can hold at once: a last wave of blocks \
-               leaves most multiprocessors idle.",
-        gain: "The kernel's time while no other kernel ran, multiplied by the unused share of its \
-               waves: blocks over the blocks that all waves could hold.",
-        advice: "Make the number of blocks a multiple of what fits at once, or launch just so many \
-                 blocks that loop over the rest (a grid-stride loop).",
-        thresholds: &[
-            &TAIL_LOSS,
-            &TAIL_MEAN,
-            &ALONE_SHARE,
-            &KERNEL_SHARE,
-            &KERNEL_CALLS,
-        ],
-    },
 };
 
 fn tail_wave(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {

@@ -4,8 +4,6 @@ use super::candidate::{About, Candidate};
 use super::facts::Facts;
 use super::profile_facts::scaled;
 use super::rule::Rule;
-#[cfg(feature = "findings-page")]
-use super::rule::RulePage;
 use super::thresholds::{
     KERNEL_CALLS, KERNEL_SHARE, MIN_TENSOR_ACTIVITY, TENSOR_CAPABILITY, TENSOR_SPEEDUP,
     TF32_CAPABILITY,
@@ -28,28 +26,6 @@ const TENSOR_PRODUCTS: [&str; 15] = [
 pub(super) static NO_TENSOR_CORES: Rule = Rule {
     id: FindingRule::NoTensorCores,
     find: no_tensor_cores,
-    #[cfg(feature = "findings-page")]
-    page: RulePage {
-        title: "Matrix product without tensor cores",
-        when: "A matrix product of cuBLAS or CUTLASS that takes a good part of the GPU time has \
-               the name of a kernel for the ordinary units (sgemm, hgemm, simt, ffma) and not of \
-               one for tensor cores (tensorop, hmma, wgmma, s1688, s16816, xmma and others), on a \
-               device that has them. Other kernels are not judged: a name does not say what is \
-               inside. With GPUPROF_COUNTERS=on, any kernel whose name has gemm and during which \
-               the tensor cores are idle.",
-        gain: "The kernel's time minus what it would take at the rate of tensor cores.",
-        advice: "Allow TF32 (cublasSetMathMode with CUBLAS_TF32_TENSOR_OP_MATH, or \
-                 CUBLAS_COMPUTE_32F_FAST_TF32 in cublasGemmEx), which has 10 bits of mantissa, or \
-                 use half precision (f16, bf16) inputs.",
-        thresholds: &[
-            &TENSOR_CAPABILITY,
-            &TF32_CAPABILITY,
-            &TENSOR_SPEEDUP,
-            &KERNEL_SHARE,
-            &KERNEL_CALLS,
-            &MIN_TENSOR_ACTIVITY,
-        ],
-    },
 };
 
 fn no_tensor_cores(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
@@ -72,7 +48,7 @@ fn no_tensor_cores(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
             } else {
                 "use half precision (f16) inputs: cublasGemmEx with CUDA_R_16F"
             };
-            let gain = scaled(facts.device_ns(kernel), 1.0 - 1.0 / TENSOR_SPEEDUP.value);
+            let gain = scaled(facts.device_ns(kernel), 1.0 - 1.0 / TENSOR_SPEEDUP.0);
             let text = (evidence, advice);
             let home = facts.main_function(kernel);
             rule.candidate(facts, About::Kernels(vec![index]), home, gain, text)

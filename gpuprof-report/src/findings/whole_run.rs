@@ -4,10 +4,6 @@ use super::candidate::{About, Candidate};
 use super::facts::Facts;
 use super::profile_facts::{scaled, sum};
 use super::rule::Rule;
-#[cfg(feature = "findings-page")]
-use super::rule::RulePage;
-#[cfg(feature = "findings-page")]
-use super::thresholds::NESTED_SHARE;
 use super::thresholds::{
     MISSING_CLOCK_SHARE, SPREAD_CALLS, SPREAD_IDLE, SPREAD_OVER_EVENT_OVERHEAD, SPREAD_RATIO,
     SPREAD_SHARE, UNATTRIBUTED_COUNT, UNATTRIBUTED_SHARE,
@@ -18,24 +14,6 @@ use crate::profile::{FindingRule, Function, GpuSpanStats, Throttle};
 pub(super) static SPREAD: Rule = Rule {
     id: FindingRule::WideSpread,
     find: spread,
-    #[cfg(feature = "findings-page")]
-    page: RulePage {
-        title: "Wide spread",
-        when: "The slowest hundredth of a function's calls on a device takes many times their \
-               median, and the GPU is mostly busy in its spans.",
-        gain: "The time of all its calls beyond the median: as if each took at most that.",
-        advice: "Find out which calls these are: other sizes of input, or another program on the \
-                 GPU. A label per case (label = EXPR) or a scope! separates them, and the time \
-                 line of nsys shows them.",
-        thresholds: &[
-            &SPREAD_RATIO,
-            &SPREAD_CALLS,
-            &SPREAD_OVER_EVENT_OVERHEAD,
-            &SPREAD_SHARE,
-            &SPREAD_IDLE,
-            &NESTED_SHARE,
-        ],
-    },
 };
 
 fn spread(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
@@ -52,7 +30,7 @@ fn spread_of(rule: &Rule, facts: &Facts<'_>, at: usize, function: &Function) -> 
         let times = &gpu.times;
         SPREAD_RATIO.reached_by(times.p99_ns, times.p50_ns)
             && SPREAD_CALLS.reached(gpu.timed_calls as f64)
-            && times.p50_ns as f64 >= SPREAD_OVER_EVENT_OVERHEAD.value * floor as f64
+            && times.p50_ns as f64 >= SPREAD_OVER_EVENT_OVERHEAD.0 * floor as f64
     });
     let parts: Vec<&GpuSpanStats> = parts.collect();
     let beyond = sum(parts.iter().copied(), beyond_median_ns);
@@ -90,16 +68,6 @@ fn beyond_median_ns(gpu: &GpuSpanStats) -> u64 {
 pub(super) static UNATTRIBUTED: Rule = Rule {
     id: FindingRule::Outside,
     find: unattributed,
-    #[cfg(feature = "findings-page")]
-    page: RulePage {
-        title: "Unattributed GPU time",
-        when: "A good part of the GPU time was launched outside every profiled function.",
-        gain: "0, as annotating saves no time: it shows what to improve.",
-        advice: "Annotate the functions that launch it. Work of a framework that launches from its \
-                 own thread, such as burn, is always unattributed: there, the kernel table is the \
-                 place to look.",
-        thresholds: &[&UNATTRIBUTED_SHARE, &UNATTRIBUTED_COUNT],
-    },
 };
 
 fn unattributed(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
@@ -145,18 +113,6 @@ fn advice_by_line(facts: &Facts<'_>) -> Option<String> {
 pub(super) static THROTTLED: Rule = Rule {
     id: FindingRule::ClocksThrottled,
     find: throttled,
-    #[cfg(feature = "findings-page")]
-    page: RulePage {
-        title: "Clocks throttled",
-        when: "NVML reported a reason for lower clocks (slowdown by hardware or driver for \
-               temperature or power, or the power limit), and the SM clock was well below its \
-               maximum. NVML is sampled now and then, so a short slowdown can be missed.",
-        gain: "The time of the device's kernels, multiplied by the missing share of the clock and \
-               by the share of the sampled time in which the device was throttled.",
-        advice: "Compare only runs at the same clocks. Check the cooling, other programs on the \
-                 device, and its power limit (nvidia-smi -q -d PERFORMANCE,POWER,CLOCK).",
-        thresholds: &[&MISSING_CLOCK_SHARE],
-    },
 };
 
 fn throttled(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {

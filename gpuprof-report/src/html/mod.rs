@@ -3,19 +3,13 @@
 //!
 //! The page is fixed markup, style and script (`assets/`); the profile is one JSON block, from
 //! which the script draws. Names reach the page as text alone: the JSON has no character that HTML
-//! would interpret, the script makes text nodes, plots of benchmarks are escaped, and the content
-//! security policy allows no other script and no network. Without scripts the page shows the report
-//! as text.
+//! would interpret, the script makes text nodes, and the content security policy allows no other
+//! script and no network. Without scripts the page shows the report as text.
 
-#[cfg(feature = "plot")]
-mod benchmarks;
-mod counter_rows;
 mod function_records;
 mod json_text;
 mod page_data;
 mod steps;
-mod time_line;
-mod time_line_texts;
 
 use std::io::{self, Write};
 use std::num::NonZeroUsize;
@@ -24,7 +18,6 @@ use crate::escape;
 use crate::profile::Profile;
 use crate::sanitize;
 use crate::table::{self, TableOptions};
-use crate::trace::Trace;
 
 /// Markup with `{{name}}` where content is put.
 const PAGE: &str = include_str!("assets/page.html");
@@ -40,20 +33,14 @@ const SCRIPT: &str = concat!(
     include_str!("assets/flame.js"),
     include_str!("assets/histogram.js"),
     include_str!("assets/steps.js"),
-    include_str!("assets/time_line_canvas.js"),
-    include_str!("assets/time_line.js"),
     include_str!("assets/details.js"),
     include_str!("assets/main.js"),
 );
 
 /// The SHA-256 hashes by which the policy knows the page's own style and script, in Base64. A
 /// browser ignores a style or script with another hash; `cargo xtask pages` compares them first.
-const STYLE_HASH: &str = "H5y5pCEufSPlDzKR5UNZTIwW17eZneB3nFEW321CH+o=";
-const SCRIPT_HASH: &str = "e0PcNlU3CuapHLIwLh/XHMkSjTWXI85CA0ScGvRfla0=";
-
-/// The style for other pages, with its hash.
-#[cfg(feature = "analysis")]
-pub(crate) const SHARED_STYLE: (&str, &str) = (STYLE, STYLE_HASH);
+const STYLE_HASH: &str = "VruxP3/ZSOYQIGaZ2mdCIPV8XbLTSoXjl1+5qZ1/uXc=";
+const SCRIPT_HASH: &str = "FZ7lfn6mGd0ER6v7ymoYfxGZpRV1NugukJNYIu7y/XA=";
 
 /// Rows of the call tree that a reader without scripts gets.
 const TEXT_ROWS: usize = 60;
@@ -64,26 +51,6 @@ const TEXT_ROWS: usize = 60;
 /// # Errors
 /// Those of `out`.
 pub fn write(profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
-    write_with(profile, &HtmlOptions::default(), out)
-}
-
-/// What a page shows beside the profile.
-#[derive(Clone, Copy, Debug, Default)]
-#[non_exhaustive]
-pub struct HtmlOptions<'a> {
-    /// The time line of the same program. The page draws its last 5,000 events, in under 300 kB.
-    pub time_line: Option<&'a Trace>,
-}
-
-/// Writes the page as [`write()`] does, with what the options add.
-///
-/// # Errors
-/// Those of `out`.
-pub fn write_with(
-    profile: &Profile,
-    options: &HtmlOptions<'_>,
-    out: &mut dyn Write,
-) -> io::Result<()> {
     let mut rest = PAGE;
     while let Some((before, after)) = rest.split_once("{{") {
         let (name, after) = after.split_once("}}").unwrap_or((after, ""));
@@ -97,11 +64,7 @@ pub fn write_with(
             "program" => out.write_all(program(profile).as_bytes())?,
             "title" => out.write_all(title(profile).as_bytes())?,
             "style" => out.write_all(STYLE.as_bytes())?,
-            #[cfg(feature = "plot")]
-            "benchmarks" => out.write_all(benchmarks::section(profile).as_bytes())?,
-            #[cfg(not(feature = "plot"))]
-            "benchmarks" => {}
-            "data" => out.write_all(page_data::to_json(profile, options.time_line).as_bytes())?,
+            "data" => out.write_all(page_data::to_json(profile).as_bytes())?,
             "text" => out.write_all(text(profile).as_bytes())?,
             _ => out.write_all(SCRIPT.as_bytes())?,
         }

@@ -7,20 +7,19 @@ use std::collections::HashMap;
 
 use super::function_records::{self, KernelNumbers};
 use super::json_text::JsonText;
-use super::{steps, time_line};
+use super::steps;
 use crate::profile::{Finding, Function, GpuBusy, KernelStats, Profile};
 use crate::sanitize;
 use crate::table::page_parts::{
     self, Format, PageCell, PageColumn, PageTable, PageValue, TreeRow, gpu_inclusive,
 };
-use crate::trace::Trace;
 
 /// Characters of evidence, advice and a full kernel name that are shown.
 const LONG_TEXT: usize = 1_000;
 /// Characters of a command line that are shown.
 const COMMAND_LINE: usize = 6_000;
 
-pub(super) fn to_json(profile: &Profile, trace: Option<&Trace>) -> String {
+pub(super) fn to_json(profile: &Profile) -> String {
     let mut json = JsonText::default();
     json.object(|json| {
         run(profile, json);
@@ -50,9 +49,6 @@ pub(super) fn to_json(profile: &Profile, trace: Option<&Trace>) -> String {
         json.key("tables").object(|json| tables(profile, json));
         if let Some(times) = &profile.steps {
             steps::write(times, json.key("steps"));
-        }
-        if let Some(trace) = trace {
-            time_line::write(trace, json.key("time_line"));
         }
     });
     json.into_string()
@@ -156,7 +152,6 @@ fn kernels(profile: &Profile, json: &mut JsonText) {
     let names = [
         "full_name",
         "symbol",
-        "device",
         "graph_calls",
         "p99_ns",
         "registers",
@@ -169,7 +164,6 @@ fn kernels(profile: &Profile, json: &mut JsonText) {
     let record = |kernel: &KernelStats, json: &mut JsonText| {
         json.string(&sanitize::short(&kernel.full_name, LONG_TEXT));
         json.string(&sanitize::short(&kernel.symbol, LONG_TEXT));
-        json.integer(kernel.device.into());
         json.integer(kernel.graph_calls);
         json.integer(kernel.times.p99_ns);
         for number in [

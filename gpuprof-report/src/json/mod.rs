@@ -1,5 +1,4 @@
-//! A profile as one JSON document, `gpuprof.profile/1`; its schema is
-//! `schema/profile-1.schema.json`.
+//! A profile as one JSON document, `gpuprof.profile/1`.
 //!
 //! Writing is code of our own: serde, serde_derive and serde_json take 4.7 of the 25 processor
 //! seconds that a program with gpuprof would build, for one document at exit. Tests compare what

@@ -30,9 +30,8 @@
 //!
 //! # JSON
 //!
-//! A profile is written as one JSON document with the same names; its schema is
-//! `gpuprof-report/schema/profile-1.schema.json`. Where a field here has another struct flattened
-//! into it, such as [`Function::activity`], the document has the fields themselves.
+//! A profile is written as one JSON document with the same names. Where a field here has another
+//! struct flattened into it, such as [`Function::activity`], the document has its fields.
 //!
 //! Fields may be added under [`SCHEMA`]. A document that lacks a field, because an older version
 //! wrote it, reads as if it held the field's default; an unknown field is ignored, and an unknown

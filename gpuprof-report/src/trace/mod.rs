@@ -18,18 +18,12 @@ mod events;
 mod format;
 #[cfg(all(test, feature = "trace"))]
 mod hand_made;
-#[cfg(any(feature = "trace", feature = "html"))]
-#[cfg_attr(
-    not(feature = "trace"),
-    expect(dead_code, reason = "the page of a profile needs only a part")
-)]
-pub(crate) mod labels;
-#[cfg(feature = "merge-traces")]
-mod merge;
+#[cfg(feature = "trace")]
+mod labels;
 #[cfg(feature = "trace")]
 mod perfetto;
-#[cfg(any(feature = "trace", feature = "html"))]
-pub(crate) mod rows;
+#[cfg(feature = "trace")]
+mod rows;
 
 use crate::profile::Device;
 
@@ -39,8 +33,6 @@ pub use self::clock::{ClockMap, Moment};
 pub use self::events::{Activity, ActivityKind, ApiCall, CounterTrack, CpuSpan, Gap, GpuSpan};
 #[cfg(feature = "trace")]
 pub use self::format::{Format, write};
-#[cfg(feature = "merge-traces")]
-pub use self::merge::{MergeError, merge_json, merge_perfetto};
 #[cfg(feature = "trace")]
 pub use self::perfetto::write_perfetto;
 

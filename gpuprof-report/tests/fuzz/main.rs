@@ -1,9 +1,9 @@
-//! Hostile files and connections: whatever is in a profile or a time line, or is said over the
-//! socket of a running program, reading it is an error or every output is written, without a panic
-//! and in bounded memory.
+//! Hostile files and connections: whatever is in a profile, or is said over the socket of a running
+//! program, reading it is an error or every output is written, without a panic and in bounded
+//! memory.
 //!
-//! Files of the corpus are changed at random: bytes, numbers, texts and whole parts. An input that
-//! fails is written to `target/tmp/fuzz`; once the code is right, it goes to `tests/corpus`.
+//! The recorded profiles are changed at random: bytes, numbers, texts and whole parts. An input
+//! that fails is written to `target/tmp/fuzz`; once the code is right, it becomes a test.
 //!
 //! `GPUPROF_FUZZ_SECONDS` sets how long each test runs, instead of a few hundred cases;
 //! `GPUPROF_TEST_SEED` draws others.
@@ -22,24 +22,16 @@ use mutate::mutate;
 /// Cases of each test without a time.
 const CASES: u32 = 400;
 
-/// The files of a folder beside this one.
-fn files(folder: &str) -> Vec<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("tests")
-        .join(folder);
+/// The recorded profiles, in the order of their names.
+fn recorded() -> Vec<Vec<u8>> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recorded");
     let entries = fs::read_dir(&folder).expect("a folder of the repository");
     let mut paths: Vec<PathBuf> = entries
         .map(|entry| entry.expect("an entry").path())
         .collect();
     paths.sort();
-    paths
-}
-
-/// Bytes of the files with this extension in the corpus and among the recorded profiles.
-fn corpus(extension: &str) -> Vec<Vec<u8>> {
-    let files = files("corpus").into_iter().chain(files("recorded"));
-    let wanted = files.filter(|path| path.extension().is_some_and(|found| found == extension));
-    wanted.map(|path| fs::read(path).expect("a file")).collect()
+    let files = paths.iter();
+    files.map(|path| fs::read(path).expect("a file")).collect()
 }
 
 /// Whether there is more to do after so many cases.
@@ -60,17 +52,9 @@ fn seed() -> u64 {
     })
 }
 
-/// Runs `check` on the files of the corpus with this extension.
-fn fuzz(extension: &str, check: impl Fn(&[u8])) {
-    fuzz_on(&corpus(extension), extension, check);
-}
-
 /// Runs `check` on the corpus as it is, then on changed inputs; a panic keeps its input.
-fn fuzz_on(corpus: &[Vec<u8>], extension: &str, check: impl Fn(&[u8])) {
-    assert!(
-        !corpus.is_empty(),
-        "no file of the corpus ends in .{extension}"
-    );
+fn fuzz(corpus: &[Vec<u8>], extension: &str, check: impl Fn(&[u8])) {
+    assert!(!corpus.is_empty(), "there is no {extension} to change");
     corpus.iter().for_each(|input| check(input));
     let (began, seed) = (Instant::now(), seed());
     let mut random = fastrand::Rng::with_seed(seed);
@@ -95,31 +79,22 @@ fn fuzz_on(corpus: &[Vec<u8>], extension: &str, check: impl Fn(&[u8])) {
 
 #[test]
 fn any_profile_is_refused_or_has_every_output() {
-    fuzz("json", outputs::profile);
+    fuzz(&recorded(), "json", outputs::profile);
 }
 
 #[test]
 fn any_two_profiles_are_merged_and_compared() {
-    let other = corpus("json").into_iter().next().expect("a profile");
-    fuzz("json", |input| outputs::two_profiles(input, &other));
-}
-
-#[test]
-fn any_chrome_trace_is_refused_or_merged() {
-    fuzz("trace", |input| outputs::traces(input, "json"));
-}
-
-#[test]
-fn any_perfetto_trace_is_refused_or_merged() {
-    fuzz("pftrace", |input| outputs::traces(input, "pftrace"));
+    let corpus = recorded();
+    let other = corpus.first().expect("a profile");
+    fuzz(&corpus, "json", |input| outputs::two_profiles(input, other));
 }
 
 #[test]
 fn anything_said_to_a_running_program_is_refused_or_understood() {
-    fuzz_on(&live::requests(), "request", live::request);
+    fuzz(&live::requests(), "request", live::request);
 }
 
 #[test]
 fn anything_a_running_program_says_is_refused_or_understood() {
-    fuzz_on(&live::answers(), "answer", live::answer);
+    fuzz(&live::answers(), "answer", live::answer);
 }

@@ -1,12 +1,11 @@
 //! Everything that is made of a file.
 
-use std::fs;
 use std::num::NonZeroUsize;
 
 use gpuprof_report::profile::Profile;
 use gpuprof_report::settings::Sort;
 use gpuprof_report::table::{self, TableOptions};
-use gpuprof_report::{compare, csv, findings, folded, html, json, merge, trace};
+use gpuprof_report::{compare, csv, findings, folded, html, json, merge};
 
 /// Bytes of output for a byte of input, and for an empty profile.
 const MOST_TIMES: usize = 400;
@@ -83,26 +82,9 @@ pub(crate) fn two_profiles(input: &[u8], other: &[u8]) {
             compare::to_text(&compared, 30, false),
             compare::to_markdown(&compared),
             compare::to_json(&compared),
-            compare::to_html(&compared),
         ];
         for text in texts {
             assert!(text.len() <= MOST_TIMES * size + MOST_EMPTY);
         }
     }
-}
-
-pub(crate) fn traces(input: &[u8], extension: &str) {
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().join("input").with_extension(extension);
-    fs::write(&path, input).expect("a file");
-    let inputs = [path.clone(), path];
-    let mut out = Vec::new();
-    let merged = match extension {
-        "json" => trace::merge_json(&inputs, &mut out),
-        _ => trace::merge_perfetto(&inputs, &mut out),
-    };
-    if let Err(error) = merged {
-        assert!(error.to_string().len() < 2_000, "{error}");
-    }
-    assert!(out.len() <= MOST_TIMES * input.len() + MOST_EMPTY);
 }

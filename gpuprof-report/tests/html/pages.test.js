@@ -63,33 +63,6 @@ test('the policy names the hashes of the page’s own style and script', () => {
     'put these into gpuprof-report/src/html/mod.rs');
 });
 
-test('each sweep is a plot with its series, in both colour schemes', async () => {
-  for (const colorScheme of ['light', 'dark']) {
-    await withPage('sweeps', async (page) => {
-      const section = page.locator('section', { has: page.locator('#benchmarks-title') });
-      assert.deepEqual(await section.locator('h3').allTextContents(), ['matmul', 'saxpy']);
-      const plot = page.getByRole('img', { name: 'matmul over n, NVIDIA H200' });
-      const series = plot.locator('[data-panel=time] [data-series]');
-      assert.deepEqual(await series.evaluateAll((all) => all.map((g) => g.dataset.series)),
-        ['naive, cold', 'naive, hot', 'tiled, cold', 'tiled, hot']);
-      assert.ok((await plot.boundingBox()).height > 500);
-      // Its own colours are those of a white page.
-      assert.equal(await plot.locator('rect').first().evaluate((rect) =>
-        getComputedStyle(rect).fill), 'rgb(255, 255, 255)');
-    }, { colorScheme });
-  }
-  await withPage('04_train_digits', async (page) =>
-    assert.equal(await page.locator('#benchmarks-title').count(), 0));
-});
-
-test('the names in a plot are text', () =>
-  withPage('hostile-sweeps', async (page) => {
-    assert.equal(await page.evaluate(() => window.broken), undefined);
-    assert.equal(await page.locator('[data-panel=time]').count(), 2);
-    const title = await page.locator('svg[role=img] > title').first().textContent();
-    assert.ok(title.startsWith('</script></title></pre><img src=x onerror='), title);
-  }));
-
 test('the first screen says how busy the GPU was and what to do first', () =>
   withPage('04_train_digits', async (page) => {
     const first = await page.locator('.first').innerText();
@@ -315,120 +288,6 @@ test('the slowest steps are named, in the picture and as a table', () =>
     assert.equal(await steps.locator('.frame-info').innerText(), 'step 700: 180 ms');
   }));
 
-const timeLine = (page) => page.getByRole('application', { name: 'Time line' });
-const chosen = (page) => page.locator('#time-line .frame-info').innerText();
-const range = (page) => page.locator('#time-line .range').innerText();
-
-const SOFTMAX = 'void softmax(float const*, float const*, float*, int)';
-
-// Of the first step, on the second row: from 2 to 6 ms of 28.
-async function placeOfKernel(page) {
-  const { width } = await timeLine(page).boundingBox();
-  return { x: (width * 4) / 28, y: 20 + (17 + 3 * 18 + 8) + 17 + 9 };
-}
-
-test('the time line shows the last events with their arguments', () =>
-  withPage('time-line', async (page) => {
-    assert.equal(await timeLine(page).getAttribute('aria-label'), 'Time line: 12 events in 3 rows');
-    const section = page.locator('#time-line');
-    assert.equal(await section.locator('p').first().innerText(), '12 events, 28.0 ms.');
-    assert.ok((await section.innerText()).includes('GPU times are within 1.200 µs of CPU times.'));
-    const kernel = await placeOfKernel(page);
-    await timeLine(page).hover({ position: kernel });
-    assert.deepEqual(await section.locator('.tip div').allTextContents(), [SOFTMAX,
-      'kernel · GPU 0 · NVIDIA H200 · stream 7', '4.00 ms, at 2.00 ms', 'grid 8×4×1, block 32×8×1',
-      '40 registers per thread, 2048 B shared memory per block', 'launched by digits::epoch']);
-    await timeLine(page).hover({ position: { x: kernel.x * 2.5, y: kernel.y } });
-    assert.ok(await section.locator('.tip').isHidden());
-    await timeLine(page).click({ position: kernel });
-    assert.ok((await chosen(page)).startsWith(`${SOFTMAX} · kernel · `));
-    // Names give way from their end, and paths from their beginning.
-    const shown = (name, room) => page.evaluate(([text, width]) => {
-      const context = document.createElement('canvas').getContext('2d');
-      context.font = TEXT_FONT;
-      return fittingName(context, text, width);
-    }, [name, room]);
-    assert.deepEqual([await shown('matmul', 200), await shown('matmul', 28),
-      await shown('model::block::forward', 60), await shown('model::block::forward', 8)],
-    ['matmul', 'mat…', 'forward', '']);
-    // The colour of kernels is where the kernel is.
-    const pixel = await section.locator('canvas').evaluate((canvas, { x, y }) => [...canvas
-      .getContext('2d').getImageData(x * devicePixelRatio, y * devicePixelRatio, 1, 1).data],
-    kernel);
-    assert.deepEqual(pixel, [0xb9, 0xd6, 0xf7, 255]);
-  }));
-
-test('the time line is zoomed and moved by mouse', () => withPage('time-line', async (page) => {
-  assert.equal(await range(page), '0.000000 ms to 28.000000 ms');
-  const { width } = await timeLine(page).boundingBox();
-  await timeLine(page).hover({ position: { x: width / 2, y: 40 } });
-  await page.mouse.wheel(0, 100);
-  assert.equal(await range(page), '0.000000 ms to 28.000000 ms');
-  const scrolled = () => page.evaluate(() => window.scrollY);
-  await timeLine(page).hover({ position: { x: width / 2, y: 40 } });
-  const before = await scrolled();
-  await page.keyboard.down('Control');
-  await page.mouse.wheel(0, -100);
-  await page.keyboard.up('Control');
-  await page.locator('#time-line .range', { hasText: '2.8' }).waitFor();
-  assert.equal(await scrolled(), before);
-  const bounds = async () => (await range(page)).match(/[\d.]+/g).map(Number);
-  const [from, to] = await bounds();
-  assert.ok(Math.abs(to - from - 22.4) < 1e-6 && Math.abs(from - 2.8) < 0.05, `${from} ${to}`);
-  const box = await timeLine(page).boundingBox();
-  await page.mouse.move(box.x + width / 2, box.y + 120);
-  await page.mouse.down();
-  await page.mouse.move(box.x + width / 2 - width / 10, box.y + 120);
-  await page.mouse.up();
-  const [later] = await bounds();
-  assert.ok(Math.abs(later - from - 2.24) < 0.05, `${from} ${later}`);
-  await page.getByRole('button', { name: 'All', exact: true }).click();
-  assert.equal(await range(page), '0.000000 ms to 28.000000 ms');
-  await page.getByRole('button', { name: 'Zoom in', exact: true }).click();
-  assert.equal(await range(page), '7.000000 ms to 21.000000 ms');
-  await page.getByRole('button', { name: 'Later', exact: true }).click();
-  assert.equal(await range(page), '14.000000 ms to 28.000000 ms');
-}));
-
-test('the time line is walked by keyboard and read as a table', () =>
-  withPage('time-line', async (page) => {
-    await timeLine(page).focus();
-    const name = async () => (await chosen(page)).split(' · ')[0];
-    await page.keyboard.press('ArrowRight');
-    assert.equal(await chosen(page), 'digits::epoch · function · CPU · main (101) · 5.00 ms, at 0 ns · '
-      + `batch = 0 · file = ${await page.evaluate(() =>
-        profile.time_line.texts.find((text) => text.startsWith('file = ')).slice(7))} Open`);
-    await page.keyboard.press('ArrowRight');
-    await page.keyboard.press('ArrowRight');
-    assert.equal(await name(), 'cuLaunchKernel');
-    await page.keyboard.press('ArrowDown');
-    assert.ok((await chosen(page)).includes(' · 4.00 MB, 40.0 GB/s'), await chosen(page));
-    await page.keyboard.press('ArrowRight');
-    assert.equal(await name(), SOFTMAX);
-    await page.keyboard.press('Enter');
-    assert.equal(await range(page), '1.500000 ms to 6.500000 ms');
-    await page.keyboard.press('w');
-    assert.equal(await range(page), '2.750000 ms to 5.250000 ms');
-    await page.keyboard.press('d');
-    assert.equal(await range(page), '3.375000 ms to 5.875000 ms');
-    // The next event is out of view.
-    await page.keyboard.press('ArrowRight');
-    assert.equal(await range(page), '20.100000 ms to 22.600000 ms');
-    await page.locator('#time-line summary').click();
-    const rows = page.getByRole('table', { name: 'Events in view' }).locator('tbody tr');
-    const texts = (row) => rows.nth(row).locator('th, td').allTextContents();
-    await rows.first().waitFor();
-    assert.equal(await rows.count(), 6);
-    assert.deepEqual(await texts(0), ['digits::epoch', 'GPU span',
-      'GPU 0 · NVIDIA H200 · stream 7 · spans', '7.90 ms', 'at 20.1 ms', '']);
-    await timeLine(page).focus();
-    await page.keyboard.press('Home');
-    assert.equal(await range(page), '0.000000 ms to 28.000000 ms');
-    assert.equal(await rows.count(), 12);
-    assert.equal(await page.locator('img').count(), 0);
-    assert.equal(await page.evaluate(() => window.broken), undefined);
-  }));
-
 test('the lines of launches are a table of their own, with their kernels', () =>
   withPage('launch-lines', async (page) => {
     await tab(page, 'Launched from').click();
@@ -473,91 +332,16 @@ test('a page without counters has no such columns', () => withPage('04_train_dig
   assert.doesNotMatch(await page.locator('#table').textContent(), /DRAM/);
 }));
 
-test('the time line shows what the counters measured', () =>
-  withPage('counter-track', async (page) => {
-    const { width, height } = await timeLine(page).boundingBox();
-    await timeLine(page).hover({ position: { x: width * 0.2, y: height - 15 } });
-    const lines = await page.locator('.time-line .tip div').allTextContents();
-    assert.deepEqual(lines.slice(0, 2), ['DRAM read (GB/s)', 'counter · GPU 0 · NVIDIA H200']);
-    assert.match(lines[2], /2[,.]?790|2.79/);
-  }));
-
 test('a page without memory has no such table', () => withPage('04_train_digits', async (page) => {
   assert.equal(await tab(page, 'Memory').count(), 0);
 }));
 
-test('the time line shows live memory with its peak', () =>
-  withPage('memory-track', async (page) => {
-    const { width, height } = await timeLine(page).boundingBox();
-    // The row of memory is the last one; its highest value is as high as the row.
-    const place = (y) => ({ position: { x: width * 0.2, y: height - y } });
-    await timeLine(page).hover(place(15));
-    const lines = await page.locator('.time-line .tip div').allTextContents();
-    assert.deepEqual(lines, ['live device memory (bytes)', 'counter · GPU 0 · NVIDIA H200', '205 MB',
-      'for 7.00 ms, at 2.00 ms']);
-    await timeLine(page).focus();
-    // Rows are walked by keyboard through it.
-    for (let row = 0; row < 4; row += 1) await page.keyboard.press('ArrowDown');
-    assert.match(await chosen(page), /^live device memory \(bytes\) · counter/);
-    await page.getByText('The longest events in view as a table').click();
-    assert.match(await page.locator('#time-line .scroll').textContent(), /live device memory/);
-  }));
-
-test('an event of the time line opens its function or kernel', () =>
-  withPage('time-line', async (page) => {
-    const opened = async (name) => {
-      await page.getByRole('dialog', { name, exact: true }).waitFor();
-      await page.keyboard.press('Escape');
-    };
-    await timeLine(page).focus();
-    await page.keyboard.press('ArrowRight');
-    await page.keyboard.press('o');
-    await opened('digits::epoch');
-    await timeLine(page).click({ position: await placeOfKernel(page) });
-    await page.locator('#time-line').getByRole('button', { name: 'Open', exact: true }).click();
-    await opened('softmax');
-    // Long names are cut in their middle.
-    assert.deepEqual(await page.evaluate(() => [['ab…yz', 'abcxyz'], ['ab…yz', 'abcz'],
-      ['ab', 'abc'], ['abc', 'abc']].map((pair) => isSameName(...pair))), [true, false, false, true]);
-    // Of a kernel that ran on two devices, the one that is meant.
-    const opens = (device) => page.evaluate(([name, group]) =>
-      opener({ name, kind: 2, row: { group } }) !== null, [SOFTMAX, `GPU ${device} · NVIDIA H200`]);
-    assert.deepEqual([await opens(0), await opens(1)], [true, false]);
-    // A call of the API has nothing to open.
-    await timeLine(page).focus();
-    await page.keyboard.press('ArrowUp');
-    const call = await chosen(page);
-    assert.ok(call.startsWith('cuLaunchKernel') && !call.endsWith('Open'), call);
-  }));
-
 // 01_quickstart uploads twice, calls saxpy a hundred times and downloads once.
-test('the page that a program writes has its functions and all events of its time line', () =>
+test('the page that a program writes has its functions', () =>
   withPage('program', async (page) => {
-    const { traceEvents } = JSON.parse(readFileSync(join(pages, 'program.json'), 'utf8'));
-    const events = (category) => traceEvents.filter(({ cat }) => cat === category).length;
-    assert.deepEqual([events('user_annotation'), events('gpu_user_annotation')], [103, 103]);
-    const text = await page.locator('#time-line p').first().innerText();
-    assert.match(text, /^206 events, /);
-    const label = await timeLine(page).getAttribute('aria-label');
-    assert.equal(label, 'Time line: 206 events in 2 rows');
     const calls = await page.evaluate(() =>
       profile.functions.rows.map(([name, , , , calls]) => [name, calls]));
     assert.deepEqual(calls, [['download', 1], ['saxpy', 100], ['upload', 2]]);
-  }));
-
-test('of a long time line the newest events are drawn', () =>
-  withPage('long-time-line', async (page) => {
-    const text = await page.locator('#time-line p').first().innerText();
-    assert.equal(text, 'The last 5,000 of 12,000 events, 16.7 s.');
-    await timeLine(page).focus();
-    await page.keyboard.press('ArrowRight');
-    await page.keyboard.press('ArrowDown');
-    await page.keyboard.press('ArrowDown');
-    assert.ok((await chosen(page)).endsWith('began 4.90 ms before what is drawn')
-      || (await chosen(page)).includes('at 15.1 ms'), await chosen(page));
-    for (let zoom = 0; zoom < 60; zoom += 1) await page.keyboard.press('w');
-    const [from, to] = (await range(page)).match(/[\d.]+/g).map(Number);
-    assert.ok(Math.abs(to - from - 0.00005) < 1e-6, `${from} ${to}`);
   }));
 
 test('without CUPTI the page shows spans and how to get more', () =>
@@ -689,7 +473,7 @@ test('the page is never wider than its window, and has no text too faint to read
   for (const colorScheme of ['light', 'dark']) {
     for (const width of [400, 2000]) {
       for (const name of ['04_train_digits', '03_streams', 'trouble', 'hostile', 'large',
-        'steps', 'time-line', 'long-time-line']) {
+        'steps']) {
         await withPage(name, async (page) => {
           const wide = await page.evaluate(() => document.documentElement.scrollWidth);
           assert.ok(wide <= width, `${name} at ${width} px is ${wide} px wide`);
@@ -729,7 +513,7 @@ function faintTexts() {
 }
 
 test('every control has a name, and every image a label', async () => {
-  for (const name of ['04_train_digits', 'trouble', 'steps', 'time-line']) {
+  for (const name of ['04_train_digits', 'trouble', 'steps']) {
     await withPage(name, async (page) => {
       const unnamed = await page.evaluate(() => [...document.querySelectorAll(
         'button, input, [role="img"], [role="treeitem"], [role="region"]')]

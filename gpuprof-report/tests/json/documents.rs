@@ -1,5 +1,8 @@
 //! Documents of profiles with everything that a profile can hold.
 
+// Each test uses its own part of this.
+#![allow(dead_code)]
+
 use std::num::NonZeroU32;
 
 use gpuprof_report::json;
@@ -10,7 +13,7 @@ use gpuprof_report::profile::{
 use gpuprof_report::settings::Sampling;
 use serde_json::{Map, Value, json};
 
-use crate::profiles::{
+use super::profiles::{
     convolution, digits, graphs, layers, partly_timed, quickstart, training, trouble,
     with_launch_lines, with_steps, without_gpu, without_stream,
 };

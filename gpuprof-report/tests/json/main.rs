@@ -3,7 +3,6 @@
 mod documents;
 #[path = "../profiles/mod.rs"]
 mod profiles;
-mod schema;
 mod versions;
 
 use documents::{all, document, fields, text};

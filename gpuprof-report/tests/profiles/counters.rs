@@ -1,7 +1,6 @@
 //! Hardware counters.
 
 use gpuprof_report::profile::*;
-use gpuprof_report::trace::{CounterTrack, Trace};
 
 use super::MS;
 
@@ -61,20 +60,4 @@ fn values(samples: u64, gb_per_s: [f64; 2], shares: [f64; 3]) -> CounterValues {
         })
         .collect();
     values
-}
-
-/// A time line with the bandwidth.
-pub(crate) fn with_counter_track(mut trace: Trace) -> Trace {
-    let mut track = CounterTrack::default();
-    track.name = "DRAM read (GB/s)".into();
-    track.device = Some(0);
-    let at = |us: u64, rate: f64| (5_000_000 + us * 1_000, rate);
-    track.samples = vec![
-        at(0, 0.0),
-        at(2_000, 2_790.0),
-        at(9_000, 310.0),
-        at(20_500, 0.0),
-    ];
-    trace.counters = vec![track];
-    trace
 }

@@ -1,7 +1,6 @@
 //! Memory.
 
 use gpuprof_report::profile::*;
-use gpuprof_report::trace::{CounterTrack, Trace};
 
 const MB: u64 = 1_000_000;
 
@@ -91,15 +90,4 @@ pub(crate) fn with_pool_memory(mut profile: Profile) -> Profile {
     memory.uses = vec![used];
     profile.memory = Some(memory);
     profile
-}
-
-/// A time line on which memory grows and shrinks.
-pub(crate) fn with_memory_track(mut trace: Trace) -> Trace {
-    let mut track = CounterTrack::default();
-    track.name = "live device memory (bytes)".into();
-    track.device = Some(0);
-    let at = |us: u64, mb: u64| (5_000_000 + us * 1_000, (mb * MB) as f64);
-    track.samples = vec![at(0, 80), at(2_000, 205), at(9_000, 120), at(20_500, 90)];
-    trace.counters = vec![track];
-    trace
 }

@@ -17,25 +17,19 @@ mod markup;
 mod memory;
 mod shared_stream;
 mod steps;
-mod sweeps;
-mod time_line;
 mod training;
 mod trouble;
 
-pub(crate) use counters::{with_counter_track, with_counters};
+pub(crate) use counters::with_counters;
 pub(crate) use graphs::graphs;
 pub(crate) use kernels::{convolution, digits};
 pub(crate) use large::{deep, large};
 pub(crate) use launch_lines::{launch_line, with_launch_lines};
 pub(crate) use layers::layers;
 pub(crate) use markup::{MARKUP, with_markup};
-pub(crate) use memory::{with_memory, with_memory_track, with_pool_memory};
+pub(crate) use memory::{with_memory, with_pool_memory};
 pub(crate) use shared_stream::shared_stream;
 pub(crate) use steps::with_steps;
-pub(crate) use sweeps::{
-    h200_with_caches, hostile_sweeps, many_implementations, of_results, result, sweeps,
-};
-pub(crate) use time_line::{long_time_line, time_line};
 pub(crate) use training::training;
 pub(crate) use trouble::{partly_timed, trouble};
 

@@ -13,8 +13,6 @@ use super::{process_facts, table_options};
 use crate::os::{atomic_file, fd};
 use crate::settings::{Output, Settings};
 use gpuprof_report::profile::{Function, Profile};
-#[cfg(feature = "html")]
-use gpuprof_report::trace::Trace;
 use gpuprof_report::{csv, folded, json, sanitize, table};
 
 /// Characters of a path that a message shows.
@@ -54,29 +52,10 @@ pub(super) fn write(output: &Output, settings: &Settings, profile: &Profile) {
 
 #[cfg(feature = "html")]
 fn write_html(path: &Path, settings: &Settings, profile: &Profile) {
-    use gpuprof_report::html::{self, HtmlOptions};
+    use gpuprof_report::html;
 
-    let time_line = time_line(settings);
-    let mut options = HtmlOptions::default();
-    options.time_line = time_line.as_ref();
-    let write = |out: &mut dyn Write| html::write_with(profile, &options, out);
+    let write = |out: &mut dyn Write| html::write(profile, out);
     write_file(path, write, settings, profile);
-}
-
-/// The time line, if the settings ask for one. Without its events, because they are locked, the
-/// page is still worth writing.
-#[cfg(all(feature = "html", feature = "trace"))]
-fn time_line(settings: &Settings) -> Option<Trace> {
-    let is_trace = |output: &Output| matches!(output, Output::Trace(_));
-    if !settings.outputs.iter().any(is_trace) {
-        return None;
-    }
-    current_trace::current(TRACE_LOCK_LIMIT)
-}
-
-#[cfg(all(feature = "html", not(feature = "trace")))]
-fn time_line(_: &Settings) -> Option<Trace> {
-    None
 }
 
 #[cfg(not(feature = "html"))]

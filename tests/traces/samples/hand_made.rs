@@ -9,18 +9,15 @@ use gpuprof_report::trace::{
 /// A name that tries to end the text around it.
 const HOSTILE: &str = "a\"},\n</script>\u{1b}[31m\u{202e}größe";
 const BASE_UNIX_NS: u64 = 1_700_000_000_000_000_000;
-/// How much later rank 1 began.
-const LATER_NS: u64 = 5_000_000;
 
-/// The trace of a rank; both have the same process number and the same events.
-pub(crate) fn trace(rank: u32) -> Trace {
+pub(crate) fn trace() -> Trace {
     let mut trace = Trace::default();
     trace.program = "digits".to_owned();
     trace.pid = 4000;
     trace.host = "node7".to_owned();
-    trace.rank = Some(rank);
+    trace.rank = Some(0);
     trace.ranks = Some(2);
-    trace.base_unix_ns = BASE_UNIX_NS + u64::from(rank) * LATER_NS;
+    trace.base_unix_ns = BASE_UNIX_NS;
     trace.end_ns = 120_000;
     trace.clock_error_ns = Some(1250);
     trace.devices = vec![device()];

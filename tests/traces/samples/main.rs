@@ -1,5 +1,5 @@
 //! Writes the time lines that `cargo xtask traces` opens in other tools, as `.json` and `.pftrace`
-//! into the folder that is its argument: a hand-made one of two ranks, and random ones.
+//! into the folder that is its argument: a hand-made one, and random ones.
 
 mod hand_made;
 mod random;
@@ -13,17 +13,7 @@ use gpuprof_report::trace::{self, Trace};
 fn main() -> Result<(), Box<dyn Error>> {
     let folder = std::env::args().nth(1).ok_or("usage: samples FOLDER")?;
     let folder = Path::new(&folder);
-    for rank in 0..2 {
-        write(&hand_made::trace(rank), folder, &format!("rank{rank}"))?;
-    }
-    for extension in ["json", "pftrace"] {
-        let ranks = ["rank0", "rank1"].map(|name| folder.join(name).with_extension(extension));
-        let mut merged = File::create(folder.join("merged").with_extension(extension))?;
-        match extension {
-            "json" => trace::merge_json(&ranks, &mut merged)?,
-            _ => trace::merge_perfetto(&ranks, &mut merged)?,
-        }
-    }
+    write(&hand_made::trace(), folder, "rank0")?;
     write(&random::trace(200_000, 1), folder, "random")?;
     // Other tools round to µs, so that only such times can agree.
     // More events than 16 bits count: HTA stores their numbers where correlation ids were.

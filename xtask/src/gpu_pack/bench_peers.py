@@ -329,10 +329,7 @@ def measure_ours(folder, simulated, ours, failures):
     program += SIMULATED if simulated else ["--max-time", str(LIMIT)]
     environment = dict(os.environ, GPUPROF_SIM="1") if simulated else None
     try:
-        # Plots of single rounds are not kept.
-        with tempfile.TemporaryDirectory() as plots:
-            program += ["--plots", plots]
-            ran = subprocess.run(program, capture_output=True, text=True, timeout=MAX_PROGRAM, env=environment)
+        ran = subprocess.run(program, capture_output=True, text=True, timeout=MAX_PROGRAM, env=environment)
     except Exception as error:
         fail(failures, "gpuprof", "", str(error))
         return

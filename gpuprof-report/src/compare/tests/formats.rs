@@ -6,7 +6,7 @@ use crate::compare::{Gate, Options, compare, to_json, to_markdown, to_text};
 use crate::merge::tests::arbitrary::profile;
 use crate::profile::{Function, MetaPair, Profile, SpanStats};
 
-pub(super) fn run(name: &str, mean_ns: u64) -> Profile {
+fn run(name: &str, mean_ns: u64) -> Profile {
     Profile {
         functions: vec![Function {
             name: name.into(),
@@ -97,10 +97,5 @@ proptest! {
         let text = to_text(&comparison, 30, false);
         prop_assert!(!text.contains(char::from(0x1b)));
         prop_assert!(!to_markdown(&comparison).contains(char::from(0x1b)));
-        #[cfg(feature = "html")]
-        {
-            let page = crate::compare::to_html(&comparison);
-            prop_assert!(!page.contains(char::from(0x1b)) && !page.contains("NaN"), "{page}");
-        }
     }
 }

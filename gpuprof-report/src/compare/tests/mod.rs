@@ -2,8 +2,6 @@
 
 mod formats;
 mod gate;
-#[cfg(feature = "html")]
-mod html;
 mod memory;
 mod noise;
 mod simulated_runs;

@@ -13,6 +13,7 @@ mod measured;
 mod memory;
 mod nsight_commands;
 mod overlap;
+mod page;
 mod random_profiles;
 mod whole_run;
 mod wrong_advice;
@@ -68,41 +69,6 @@ fn evidence(rule: &str, profile: &Profile) -> String {
 
 fn speaks(rule: &str, profile: &Profile) -> bool {
     !named(rule, profile).is_empty()
-}
-
-#[test]
-fn the_page_is_made_of_the_rules() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/findings.md");
-    let page = super::page();
-    // How the page is made after a change of a rule.
-    if std::env::var_os("WRITE_FINDINGS_PAGE").is_some() {
-        std::fs::write(path, &page).unwrap();
-    }
-    let there = std::fs::read_to_string(path).unwrap_or_default();
-    assert!(
-        there == page,
-        "docs/findings.md is not what the rules say: run this test with WRITE_FINDINGS_PAGE=1"
-    );
-}
-
-#[test]
-fn rules_have_names_of_their_own_and_a_reason_and_a_source_for_every_figure() {
-    let mut ids: Vec<_> = super::RULES.iter().map(|rule| rule.id).collect();
-    ids.sort_unstable();
-    ids.dedup();
-    assert_eq!(ids.len(), super::RULES.len());
-    assert_eq!(ids.len() + 1, crate::profile::FindingRule::ALL.len());
-    for rule in super::RULES {
-        let page = &rule.page;
-        assert!(!page.thresholds.is_empty(), "{}", rule.id);
-        for text in [page.when, page.gain, page.advice] {
-            assert!(text.ends_with('.'), "{}: {text}", rule.id);
-        }
-        for threshold in page.thresholds {
-            let of = &threshold.page;
-            assert!(![of.what, of.why, of.source].contains(&""), "{}", rule.id);
-        }
-    }
 }
 
 #[test]

@@ -21,11 +21,10 @@ drawFindings();
 byId('main').hidden = false;
 drawTables();
 drawFlame();
-drawTimeLine();
 drawSteps();
 drawDistribution();
 drawRemarks();
 // What has nothing to show is not there.
-for (const id of ['flame', 'time-line', 'steps', 'distribution', 'remarks']) {
+for (const id of ['flame', 'steps', 'distribution', 'remarks']) {
   if (byId(id).childElementCount === 0) byId(id).closest('section').hidden = true;
 }

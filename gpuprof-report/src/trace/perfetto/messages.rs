@@ -81,9 +81,6 @@ pub struct ProcessDescriptor {
     /// Its number.
     #[prost(int32, optional, tag = "1")]
     pub pid: ::core::option::Option<i32>,
-    /// Where it is among the processes.
-    #[prost(int32, optional, tag = "3")]
-    pub legacy_sort_index: ::core::option::Option<i32>,
     /// Its name.
     #[prost(string, optional, tag = "6")]
     pub process_name: ::core::option::Option<::prost::alloc::string::String>,

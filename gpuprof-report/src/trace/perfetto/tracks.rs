@@ -111,7 +111,6 @@ impl<'a> Tracks<'a> {
                 pid: Some(self.pid()),
                 process_name: Some(labels::process(self.trace)),
                 process_labels: labels::clock_error(self.trace).into_iter().collect(),
-                legacy_sort_index: None,
             }),
             ..TrackDescriptor::default()
         }

@@ -1,14 +1,11 @@
-//! Documents hold to the checked-in schema, and the schema allows nothing else.
+//! Documents hold to the schema, and the schema allows nothing else.
 
 use gpuprof_report::profile::GpuActivity;
 use serde_json::{Value, json};
 
-use crate::documents::{OBJECTS, add_kernel_tier, all, document, each_reason_once, everything};
-use crate::profiles::{partly_timed, training, trouble};
-
-fn schema() -> Value {
-    serde_json::from_str(include_str!("../../schema/profile-1.schema.json")).unwrap()
-}
+use super::documents::{OBJECTS, add_kernel_tier, all, document, each_reason_once, everything};
+use super::profiles::{partly_timed, training, trouble};
+use super::schema;
 
 #[test]
 fn real_documents_hold_to_the_schema() {
