@@ -11,7 +11,6 @@ mod no_op;
 mod peaks;
 mod saxpy;
 mod spin;
-mod transformer;
 
 pub(crate) use launch::{Kernel, Launch, Work};
 pub(crate) use no_op::no_op;
@@ -36,10 +35,6 @@ static KERNELS: &[Kernel] = &[
     peaks::FMA_F32,
     peaks::FMA_F64,
     spin::SPIN,
-    transformer::EMBED,
-    transformer::LAYER_NORM,
-    transformer::CAUSAL_SOFTMAX,
-    transformer::MERGE_HEADS,
 ];
 
 /// The kernel called `name`.
