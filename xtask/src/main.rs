@@ -16,7 +16,6 @@ mod outside;
 mod pages;
 mod ptx;
 mod ranks;
-mod reliability;
 mod sanitize;
 mod scripts;
 mod sim;
@@ -44,7 +43,6 @@ cargo xtask COMMAND
   nsys profile PROGRAM  record the NVTX ranges of a program into PROGRAM.nsys-rep and sum them up
   setup                 get what demo and test need from outside, and nothing else
   gpu-pack              build target/gpu-pack: every check, for a machine without Rust
-  reliability [SECTION] run the reliability tests at length and renew their page
   pages                 test the HTML page in Chromium, without a window
   pages screenshots FOLDER
                         take pictures of it at two widths, light and dark
@@ -87,7 +85,6 @@ fn main() -> ExitCode {
         "pages" => pages::run(rest),
         "ptx" => ptx::run(rest),
         "ranks" => ranks::run(rest),
-        "reliability" => reliability::run(rest),
         "help" | "--help" | "-h" => {
             println!("{HELP}");
             Ok(())
