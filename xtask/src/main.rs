@@ -46,8 +46,7 @@ cargo xtask COMMAND
   pages                 test the HTML page in Chromium, without a window
   pages screenshots FOLDER
                         take pictures of it at two widths, light and dark
-  metrics               have Prometheus scrape two ranks, and compare with their reports
-  metrics cost          measure what a scrape costs the program
+  metrics               have promtool read a program's metrics file and the alerts
   ptx [--check]         rebuild kernels/ptx from kernels/cuda, or only compare them
   fleets                export 1,000 generated ranks and query them in DuckDB, and compare
   fleets spark          query them in Spark, on several workers of this machine, and compare
