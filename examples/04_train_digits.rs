@@ -46,13 +46,18 @@ fn main() -> Result<(), Box<dyn Error>> {
         let losses = train(&gpu, &mut network, training)?;
         println!("epoch {epoch:2}: loss {losses:.4}");
     }
-    if std::env::args().nth(1).as_deref() == Some("time") {
+    let is_timed = std::env::args().nth(1).as_deref() == Some("time");
+    if is_timed {
         eprintln!("trained in {} s", began.elapsed().as_secs_f64());
     }
     let logits = test
         .chunks(BATCH)
         .map(|batch| classify(&gpu, &network, batch));
     let logits: Vec<f32> = logits.collect::<Result<Vec<_>, _>>()?.concat();
+    if is_timed {
+        let bits = logits.iter().map(|logit| u64::from(logit.to_bits()));
+        println!("sum of the logits' bits: {}", bits.sum::<u64>());
+    }
     let (right, error) = check(&network.download(&gpu)?, test, &logits);
     let accuracy = 100.0 * right as f64 / test.len() as f64;
     println!(

@@ -160,7 +160,7 @@ use disabled as implementation;
 use gpuprof_runtime as implementation;
 
 #[cfg(feature = "bench")]
-pub use gpuprof_bench::{self as bench, bench, peaks};
+pub use gpuprof_bench::{self as bench, bench};
 /// Registers a function as a benchmark, which the main function of a benchmark target,
 /// [`bench::main`], finds.
 ///

@@ -12,7 +12,6 @@ use crate::error::{BenchError, Purpose};
 use crate::measure::{CannotRun, Measuring, Rounds};
 use crate::measurement::{Mode, Results};
 use crate::outcome::Outcome;
-use crate::peaks::Peaks;
 use crate::sampler::{Call, Sampler};
 use crate::stopping::Rule;
 
@@ -42,7 +41,6 @@ pub fn bench(name: impl Into<String>) -> Bench {
         context: None,
         tries: false,
         stream: None,
-        peaks: None,
         modes: vec![Mode::Cold, Mode::Hot],
         rule: Rule::default(),
         bytes: None,
@@ -64,7 +62,6 @@ pub struct Bench {
     /// It runs once and is not measured.
     tries: bool,
     stream: Option<Arc<CudaStream>>,
-    peaks: Option<Peaks>,
     pub(crate) modes: Vec<Mode>,
     rule: Rule,
     bytes: Option<u64>,
@@ -134,7 +131,6 @@ impl Bench {
         let mut results = Results::new(&self.name, device);
         results.group.clone_from(&self.group);
         results.parameters.clone_from(&self.parameters);
-        results.peaks.clone_from(&self.peaks);
         results
     }
 
@@ -150,12 +146,6 @@ impl Bench {
     /// waited for.
     pub fn stream(mut self, stream: &Arc<CudaStream>) -> Self {
         self.stream = Some(Arc::clone(stream));
-        self
-    }
-
-    /// Compares the rates with measured peaks too; see [`peaks`](crate::peaks()).
-    pub fn peaks(mut self, peaks: &Peaks) -> Self {
-        self.peaks = Some(peaks.clone());
         self
     }
 

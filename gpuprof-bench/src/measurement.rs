@@ -4,7 +4,6 @@ use std::fmt;
 
 use gpuprof_report::profile::{Device, Parameter, Precision};
 
-use crate::peaks::Peaks;
 use crate::statistics::{self, Statistics};
 
 /// How calls are made.
@@ -197,8 +196,6 @@ pub struct Results {
     pub parameters: Vec<Parameter>,
     /// The device.
     pub device: Device,
-    /// What the device reaches, if that was measured.
-    pub peaks: Option<Peaks>,
     /// In the order of the modes.
     pub measurements: Vec<Measurement>,
     /// Modes in which the code cannot run, and why.
@@ -212,7 +209,6 @@ impl Results {
             group: name.to_owned(),
             parameters: Vec::new(),
             device,
-            peaks: None,
             measurements: Vec::new(),
             not_measured: Vec::new(),
         }

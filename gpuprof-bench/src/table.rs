@@ -6,10 +6,9 @@ use gpuprof_report::csv::text_cell;
 use gpuprof_report::profile::{Device, Precision};
 
 use crate::measurement::{Measurement, Results, Stopped};
-use crate::peaks::Peaks;
 
 /// The headings. Names are left-aligned, figures right-aligned; empty columns are omitted.
-const HEADINGS: [&str; 14] = [
+const HEADINGS: [&str; 13] = [
     "benchmark",
     "mode",
     "samples",
@@ -22,7 +21,6 @@ const HEADINGS: [&str; 14] = [
     "GB/s",
     "TFLOP/s",
     "of peak",
-    "of measured",
     "baseline",
 ];
 /// Columns that are left-aligned.
@@ -170,7 +168,6 @@ fn row(results: &Results, measured: &Measurement, compared: String) -> Row {
         rate(measured.bytes_per_s(), 1e9),
         rate(measured.flops_per_s(), 1e12),
         of_peak(&results.device, measured),
-        (results.peaks.as_ref()).map_or_else(String::new, |peaks| of_measured(peaks, measured)),
         compared,
     ]
 }
@@ -178,40 +175,13 @@ fn row(results: &Results, measured: &Measurement, compared: String) -> Row {
 /// The larger share of the device's peaks: of memory, or of arithmetic in the stated precision.
 fn of_peak(device: &Device, measured: &Measurement) -> String {
     let precision = measured.precision.unwrap_or(Precision::F32);
-    let peak = |peak: Option<u64>| peak.map(|peak| peak as f64);
-    larger_share(
-        (measured.bytes_per_s(), peak(device.peak_bytes_per_s), "mem"),
-        (
-            measured.flops_per_s(),
-            peak(device.peak_flops(precision)),
-            precision.as_str(),
-        ),
-    )
-}
-
-/// The larger share of what the device has reached: in a copy, or in multiply-adds.
-fn of_measured(peaks: &Peaks, measured: &Measurement) -> String {
-    let precision = measured.precision.unwrap_or(Precision::F32);
-    larger_share(
-        (measured.bytes_per_s(), Some(peaks.copy_bytes_per_s), "copy"),
-        (
-            measured.flops_per_s(),
-            peaks.fma_flops_per_s(precision),
-            "FMA",
-        ),
-    )
-}
-
-/// Of a rate, a peak and its name each.
-fn larger_share(
-    memory: (Option<f64>, Option<f64>, &str),
-    arithmetic: (Option<f64>, Option<f64>, &str),
-) -> String {
-    let share = |(rate, peak, name)| {
-        let (rate, peak): (Option<f64>, Option<f64>) = (rate, peak);
-        Some((rate? / peak.filter(|&peak| peak > 0.0)?, name))
-    };
-    let larger = match (share(memory), share(arithmetic)) {
+    let share =
+        |rate: Option<f64>, peak: Option<u64>| Some(rate? / peak.filter(|&peak| peak > 0)? as f64);
+    let memory = share(measured.bytes_per_s(), device.peak_bytes_per_s);
+    let arithmetic = share(measured.flops_per_s(), device.peak_flops(precision));
+    let memory = memory.map(|share| (share, "mem"));
+    let arithmetic = arithmetic.map(|share| (share, precision.as_str()));
+    let larger = match (memory, arithmetic) {
         (Some(memory), Some(arithmetic)) if arithmetic.0 > memory.0 => Some(arithmetic),
         (memory, arithmetic) => memory.or(arithmetic),
     };
@@ -268,7 +238,6 @@ fn facts(all: &Rows<'_>) -> Vec<String> {
     for (results, _) in all.iter().filter(|(results, _)| measured(results)) {
         if !devices.contains(&&results.device) {
             devices.push(&results.device);
-            lines.extend(results.peaks.as_ref().map(Peaks::to_string));
         }
     }
     for device in devices {

@@ -23,18 +23,12 @@
 //! | [`SOFTMAX_CROSS_ENTROPY`] | `(logits, int* labels, losses, gradient, int rows, int columns)` |
 //! | [`SGD`] | `(unsigned n, float rate, float momentum, gradient, velocity, weights)` |
 //! | [`SPIN`] | `(unsigned long long ns)` |
-//! | [`EMBED`] | `(int* tokens, table, positions, result, int rows, int length, int columns)` |
-//! | [`LAYER_NORM`] | `(x, gain, bias, result, int columns)` |
-//! | [`CAUSAL_SOFTMAX`] | `(scores, float scale, int length)` |
-//! | [`MERGE_HEADS`] | `(heads, result, int count, int rows, int width)` |
 
 mod matrix;
 mod network;
-mod transformer;
 
 pub use matrix::*;
 pub use network::*;
-pub use transformer::*;
 
 /// CUDA C of [`SAXPY`].
 pub const SAXPY_CU: &str = include_str!("../cuda/saxpy.cu");
@@ -212,8 +206,6 @@ mod tests {
             (NETWORK_PTX, &[BIAS, BIAS_RELU, RELU_BACKWARD]),
             (NETWORK_PTX, &[SOFTMAX_CROSS_ENTROPY, SGD]),
             (SPIN_PTX, &[SPIN]),
-            (TRANSFORMER_PTX, &[EMBED, LAYER_NORM]),
-            (TRANSFORMER_PTX, &[CAUSAL_SOFTMAX, MERGE_HEADS]),
         ] {
             for kernel in kernels {
                 assert!(!entry(ptx, kernel).contains(".f64"), "{kernel}");
@@ -231,7 +223,6 @@ mod tests {
             REDUCTION_PTX,
             NETWORK_PTX,
             SPIN_PTX,
-            TRANSFORMER_PTX,
         ] {
             assert!(ptx.contains("\n.version 8.0\n.target sm_75\n"));
         }

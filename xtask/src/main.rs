@@ -16,7 +16,6 @@ mod outside;
 mod pages;
 mod ptx;
 mod ranks;
-mod reliability;
 mod sanitize;
 mod scripts;
 mod sim;
@@ -44,12 +43,10 @@ cargo xtask COMMAND
   nsys profile PROGRAM  record the NVTX ranges of a program into PROGRAM.nsys-rep and sum them up
   setup                 get what demo and test need from outside, and nothing else
   gpu-pack              build target/gpu-pack: every check, for a machine without Rust
-  reliability [SECTION] run the reliability tests at length and renew their page
   pages                 test the HTML page in Chromium, without a window
   pages screenshots FOLDER
                         take pictures of it at two widths, light and dark
-  metrics               have Prometheus scrape two ranks, and compare with their reports
-  metrics cost          measure what a scrape costs the program
+  metrics               have promtool read a program's metrics file and the alerts
   ptx [--check]         rebuild kernels/ptx from kernels/cuda, or only compare them
   fleets                export 1,000 generated ranks and query them in DuckDB, and compare
   fleets spark          query them in Spark, on several workers of this machine, and compare
@@ -87,7 +84,6 @@ fn main() -> ExitCode {
         "pages" => pages::run(rest),
         "ptx" => ptx::run(rest),
         "ranks" => ranks::run(rest),
-        "reliability" => reliability::run(rest),
         "help" | "--help" | "-h" => {
             println!("{HELP}");
             Ok(())

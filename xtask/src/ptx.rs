@@ -1,5 +1,4 @@
-//! `cargo xtask ptx`: makes the checked-in PTX of `kernels/` and `gpuprof-bench/kernels/` from its
-//! CUDA C.
+//! `cargo xtask ptx`: makes the checked-in PTX of `kernels/` from its CUDA C.
 //!
 //! Neither users nor CI have `nvcc`, so the PTX is checked in, and one fixed compiler must
 //! reproduce it byte for byte. That compiler is NVRTC, which PyPI has as a wheel and which needs no
@@ -20,8 +19,7 @@ const ARCHITECTURE: &str = "compute_75";
 const LIBRARY: &str = "nvidia/cuda_nvrtc/lib/libnvrtc.so.12";
 
 const USAGE: &str = "usage: cargo xtask ptx [--check]
-  rebuilds kernels/ptx/*.ptx from kernels/cuda/*.cu, and gpuprof-bench/kernels/*.ptx from the *.cu
-  beside them; --check only compares them";
+  rebuilds kernels/ptx/*.ptx from kernels/cuda/*.cu; --check only compares them";
 
 /// Runs `cargo xtask ptx` with the arguments that follow the word `ptx`.
 ///
@@ -46,21 +44,9 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
     )?)?;
 
     let mut wrong = Vec::new();
-    let own = root.join("gpuprof-bench/kernels");
-    let folders = [
-        (kernels.join("cuda"), kernels.join("ptx")),
-        (own.clone(), own),
-    ];
-    let mut all = Vec::new();
-    for (sources_in, made_in) in folders {
-        let made = |source: PathBuf| {
-            let name = source.file_stem().unwrap_or_default();
-            let file = made_in.join(name).with_extension("ptx");
-            (source, file)
-        };
-        all.extend(sources(&sources_in)?.into_iter().map(made));
-    }
-    for (source, file) in all {
+    for source in sources(&kernels.join("cuda"))? {
+        let name = source.file_stem().unwrap_or_default();
+        let file = kernels.join("ptx").join(name).with_extension("ptx");
         let ptx = nvrtc.compile(&source)?;
         if check {
             wrong.extend(disagreement(&source, &file, &ptx, &root));

@@ -44,9 +44,6 @@ pub(crate) struct Options {
     /// Seconds that the samples of one benchmark in one mode take at most, without the warm-up
     #[arg(long, value_name = "SECONDS", default_value_t = 3.0)]
     pub(crate) max_time: f64,
-    /// First measure what the device reaches, and compare the rates with that too
-    #[arg(long)]
-    pub(crate) peaks: bool,
     /// Keep the results as a baseline of this name
     #[arg(long, value_name = "NAME")]
     pub(crate) save_baseline: Option<String>,

@@ -13,7 +13,6 @@ use super::options::{Format, Options};
 use super::report;
 use crate::bench::{Bench, bench};
 use crate::compare::Comparison;
-use crate::measure_peaks::peaks;
 use crate::measurement::Results;
 use crate::registry::{Case, Found};
 use crate::stopping::Rule;
@@ -79,10 +78,6 @@ impl Outcomes {
         let context = context(options.device)?;
         let mut begun = bench("").modes(&options.modes).rule(rule);
         begun.set_context(&context, options.tries());
-        if options.peaks && !options.tries() {
-            let peaks = peaks(&context.per_thread_stream());
-            begun = begun.peaks(&peaks.map_err(|error| error.to_string())?);
-        }
         for case in cases {
             if !options.tries() {
                 eprintln!("{} …", case.name);

@@ -3,8 +3,7 @@
 //!
 //! `load` runs all scenarios at full size, each in a process of its own, because memory and
 //! counters belong to a process. `load SCENARIO` runs one, `load --short` runs shorter versions.
-//! The exit status is 1 if one fails. With `GPUPROF_TEST_MATRIX` set the table has no header, for a
-//! page that has its own.
+//! The exit status is 1 if one fails.
 
 mod memory;
 mod scenario;
@@ -27,9 +26,7 @@ fn main() -> ExitCode {
         Size::Short
     };
     if names.is_empty() {
-        if env::var_os("GPUPROF_TEST_MATRIX").is_none() {
-            println!("{HEADER}");
-        }
+        println!("{HEADER}");
         // Runs all scenarios, also after a failure.
         let passed = SCENARIOS
             .iter()

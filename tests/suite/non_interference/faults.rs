@@ -1,9 +1,6 @@
 //! Promise: whichever driver call of gpuprof fails, with whatever error, the program's results,
 //! errors, cudarc state and exit status are the same as without gpuprof. The report names the
 //! failure, and every time and sum in it is exact or marked.
-//!
-//! `cargo test --test non_interference -- --matrix faults` runs every case and prints a table; the
-//! tests run some of them.
 
 mod case;
 mod matrix;
@@ -18,9 +15,8 @@ use support::suite::Module;
 
 const FAIL: &str = "GPUPROF_TEST_FAIL";
 
-pub(crate) const MODULE: Module = Module::new(module_path!(), &[matrix::TESTS])
-    .with_program(program)
-    .with_matrix(matrix::print);
+pub(crate) const MODULE: Module =
+    Module::new(module_path!(), &[matrix::TESTS]).with_program(program);
 
 fn program(_scenario: &str) -> ExitCode {
     // Registered before gpuprof's handler, so it runs after gpuprof's report. SAFETY: the handler

@@ -7,7 +7,6 @@ mod program;
 use std::time::Duration;
 
 use gpuprof::Profile;
-use support::exit_matrix;
 use support::program::{Ended, Folder, Program};
 use support::suite::Module;
 use support::tests;
@@ -42,8 +41,7 @@ const TESTS: &[(&str, fn())] = tests![
 ];
 
 /// Runs `scenario` with gpuprof and without, and checks that the program can see no difference.
-/// `way` is what a reader of the exit matrix calls it.
-fn played(way: &str, scenario: &str) -> (Ended, Profile) {
+fn played(scenario: &str) -> (Ended, Profile) {
     let (with, profile) = Program::new(scenario).profiled();
     let without = Program::new(scenario).env("GPUPROF", "off").run();
     assert_eq!(with.status, without.status, "{with:#?}");
@@ -61,12 +59,11 @@ fn played(way: &str, scenario: &str) -> (Ended, Profile) {
         "escape codes in a pipe: {}",
         with.stderr
     );
-    exit_matrix::add_row(way, &with, &without, &exit_matrix::content(&profile));
     (with, profile)
 }
 
 fn after_main_returns() {
-    let (ended, profile) = played("normal return", "return");
+    let (ended, profile) = played("return");
     assert_eq!(ended.status.code(), Some(5));
     assert_eq!(function(&profile, "step").calls, 3);
     assert_eq!(gpu(&profile, "step").timed_calls, 3);
@@ -79,26 +76,26 @@ fn after_main_returns() {
 }
 
 fn after_a_panic_in_main() {
-    let (ended, profile) = played("panic in main", "panic");
+    let (ended, profile) = played("panic");
     assert_eq!(ended.status.code(), Some(101));
     assert!(ended.stderr.contains("as planned"));
     assert_eq!(function(&profile, "work").calls, 1);
 }
 
 fn after_exit_from_main() {
-    let (ended, profile) = played("`process::exit` from main", "exit");
+    let (ended, profile) = played("exit");
     assert_eq!(ended.status.code(), Some(7));
     assert_eq!(gpu(&profile, "step").timed_calls, 1);
 }
 
 fn after_exit_from_another_thread() {
-    let (ended, profile) = played("`process::exit` from another thread", "exit elsewhere");
+    let (ended, profile) = played("exit elsewhere");
     assert_eq!(ended.status.code(), Some(7));
     assert_eq!(function(&profile, "work").calls, 1);
 }
 
 fn after_exit_from_inside_a_span() {
-    let (ended, profile) = played("`process::exit` inside a span", "exit inside");
+    let (ended, profile) = played("exit inside");
     assert_eq!(ended.status.code(), Some(7));
     // The call that exits never ends, so only its nested call counts.
     assert_eq!(
@@ -127,13 +124,13 @@ fn still_runs(ended: &Ended, profile: &Profile, name: &str, calls: u64) {
 }
 
 fn after_a_panic_in_another_thread() {
-    let (ended, profile) = played("panic in another thread", "panic elsewhere");
+    let (ended, profile) = played("panic elsewhere");
     assert_eq!(ended.status.code(), Some(0));
     assert_eq!(function(&profile, "work").calls, 1);
 }
 
 fn while_other_threads_are_inside_spans() {
-    let (ended, profile) = played("exit while other threads are inside spans", "inside");
+    let (ended, profile) = played("inside");
     assert_eq!(ended.status.code(), Some(7));
     assert_eq!(function(&profile, "waiting").calls, 0);
     still_runs(&ended, &profile, "waiting", 3);
@@ -141,12 +138,12 @@ fn while_other_threads_are_inside_spans() {
 }
 
 fn while_another_thread_holds_standard_error() {
-    let (_, profile) = played("another thread holds standard error", "locked");
+    let (_, profile) = played("locked");
     assert_eq!(function(&profile, "work").calls, 1);
 }
 
 fn spans_in_destructors_of_thread_locals_are_counted() {
-    let (_, profile) = played("spans in destructors of thread-locals", "destructors");
+    let (_, profile) = played("destructors");
     assert_eq!(
         function(&profile, "work").calls + profile.diagnostics.dropped,
         3
@@ -154,7 +151,7 @@ fn spans_in_destructors_of_thread_locals_are_counted() {
 }
 
 fn queued_gpu_work_is_waited_for() {
-    let (_, profile) = played("exit with 0.3 s of GPU work queued", "queued");
+    let (_, profile) = played("queued");
     let step = gpu(&profile, "step");
     assert_eq!(step.timed_calls, 1);
     assert!(step.times.total_ns >= 300_000_000, "{step:#?}");
@@ -174,24 +171,15 @@ fn the_wait_for_queued_gpu_work_is_bounded() {
         "{}",
         ended.stderr
     );
-    let without = Program::new("queued for a minute")
-        .env("GPUPROF", "off")
-        .run();
-    exit_matrix::add_row(
-        "exit with 60 s of GPU work queued, `GPUPROF_EXIT_WAIT=100ms`",
-        &ended,
-        &without,
-        &exit_matrix::content(&profile),
-    );
 }
 
 fn asking_for_the_report_changes_nothing() {
-    let (_, profile) = played("`collect()` and `snapshot()` several times before", "asked");
+    let (_, profile) = played("asked");
     assert_eq!(function(&profile, "work").calls, 2);
 }
 
 fn a_forked_child_reports_nothing() {
-    let (_, profile) = played("a child by fork, without exec", "fork");
+    let (_, profile) = played("fork");
     assert_eq!(function(&profile, "work").calls, 1);
     let folder = Folder::create();
     let path = folder.path("{pid}.json");
@@ -208,10 +196,7 @@ fn a_forked_child_reports_nothing() {
 }
 
 fn what_ends_at_once_loses_the_report_and_nothing_else() {
-    for (scenario, way, code) in [
-        ("abort", "`abort`, also by `panic = \"abort\"`", None),
-        ("exit at once", "`_exit`", Some(4)),
-    ] {
+    for (scenario, code) in [("abort", None), ("exit at once", Some(4))] {
         let with = Program::new(scenario).run();
         let without = Program::new(scenario).env("GPUPROF", "off").run();
         assert_eq!(
@@ -219,12 +204,6 @@ fn what_ends_at_once_loses_the_report_and_nothing_else() {
             (without.status, &without.stdout, &without.stderr)
         );
         assert_eq!((with.status.code(), with.reports()), (code, 0));
-        exit_matrix::add_row(
-            way,
-            &with,
-            &without,
-            "lost, as documented; a checkpoint keeps it",
-        );
     }
 }
 
@@ -240,13 +219,6 @@ fn a_process_without_a_span_prints_nothing() {
         (Some(0), STDOUT, "")
     );
     assert_eq!(folder.files(), [""; 0]);
-    let without = Program::new("no span").env("GPUPROF", "off").run();
-    exit_matrix::add_row(
-        "a process in which no span ran",
-        &ended,
-        &without,
-        "none, as documented",
-    );
 }
 
 fn a_terminal_gets_colours_and_its_width() {

@@ -8,7 +8,6 @@ use std::os::unix::process::ExitStatusExt;
 use std::time::Duration;
 
 use libc::{SIGINT, SIGTERM};
-use support::exit_matrix;
 use support::function;
 use support::program::{Ended, Folder, Program, read_profile};
 use support::suite::Module;
@@ -35,7 +34,7 @@ const TESTS: &[(&str, fn())] = tests![
 
 /// Runs `scenario` with gpuprof on signals and without gpuprof, sends `signals`, and checks that
 /// both runs have the same exit status and stdout.
-fn signalled(way: &str, scenario: &str, signals: &[i32]) -> Ended {
+fn signalled(scenario: &str, signals: &[i32]) -> Ended {
     let folder = Folder::create();
     let path = folder.path("report.json");
     let run = |program: Program| {
@@ -54,20 +53,18 @@ fn signalled(way: &str, scenario: &str, signals: &[i32]) -> Ended {
     let calls = if with.status.signal().is_some() { 1 } else { 2 };
     assert_eq!(function(&profile, "work").calls, calls, "{scenario}");
     assert_eq!(folder.files(), ["report.json"]);
-    let way = format!("{way}, `GPUPROF_SIGNALS=on`");
-    exit_matrix::add_row(&way, &with, &without, &exit_matrix::content(&profile));
     with
 }
 
 fn both_signals_print_the_report_first() {
-    for (signal, name) in [(SIGINT, "SIGINT"), (SIGTERM, "SIGTERM")] {
-        let ended = signalled(name, "none", &[signal]);
+    for signal in [SIGINT, SIGTERM] {
+        let ended = signalled("none", &[signal]);
         assert_eq!(ended.status.signal(), Some(signal));
     }
 }
 
 fn a_function_that_a_signal_interrupts_is_reported_as_running() {
-    let ended = signalled("SIGINT inside a span", "serving", &[SIGINT]);
+    let ended = signalled("serving", &[SIGINT]);
     let stderr = &ended.stderr;
     assert!(stderr.contains("still running at exit:"), "{stderr}");
     assert!(stderr.contains("serving for "), "{stderr}");
@@ -84,16 +81,10 @@ fn without_the_setting_a_signal_ends_the_process_at_once() {
     let without = run("GPUPROF", "off");
     assert_eq!((with.status.signal(), &*with.stderr), (Some(SIGINT), ""));
     assert_eq!(with.status, without.status);
-    let report = "lost, as documented; a checkpoint keeps it";
-    exit_matrix::add_row("SIGINT, by default", &with, &without, report);
 }
 
 fn queued_gpu_work_is_waited_for() {
-    let ended = signalled(
-        "SIGTERM with 0.3 s of GPU work queued",
-        "queued",
-        &[SIGTERM],
-    );
+    let ended = signalled("queued", &[SIGTERM]);
     assert_eq!(ended.status.signal(), Some(SIGTERM));
     assert!(
         ended.stderr.contains("GPU-timed all 1 function calls"),
@@ -118,16 +109,6 @@ fn a_second_signal_ends_at_once() {
         let with = running.end();
         assert_eq!((with.status.signal(), &*with.stderr), (Some(second), ""));
         assert!(with.took < Duration::from_secs(50), "{:?}", with.took);
-        if second == SIGINT {
-            let without = run("GPUPROF", "off").end();
-            let report = "lost: who sends a second signal does not wait";
-            exit_matrix::add_row(
-                "SIGINT twice, `GPUPROF_SIGNALS=on`",
-                &with,
-                &without,
-                report,
-            );
-        }
     }
 }
 
@@ -147,35 +128,30 @@ fn an_exit_while_the_report_is_written_waits_for_it() {
         "{:#?}",
         profile.diagnostics
     );
-    let way = "SIGTERM and `process::exit` at once, `GPUPROF_SIGNALS=on`";
-    exit_matrix::add_row_without_comparison(way, &ended, &exit_matrix::content(&profile));
 }
 
 fn an_ignored_signal_stays_ignored() {
-    let way = "SIGINT ignored (nohup), then SIGTERM";
-    let ended = signalled(way, "ignored", &[SIGINT, SIGTERM]);
+    // As by nohup.
+    let ended = signalled("ignored", &[SIGINT, SIGTERM]);
     assert_eq!(ended.status.signal(), Some(SIGTERM));
 }
 
 fn handlers_of_others_are_left_alone() {
-    for (scenario, way) in [
-        ("own", "SIGINT with a handler of the program's own"),
-        ("tokio", "SIGINT beside tokio's `ctrl_c`"),
-        ("tokio first", "SIGINT beside tokio's `ctrl_c`, set first"),
-        ("ctrlc", "SIGINT beside `ctrlc`"),
-        ("ctrlc first", "SIGINT beside `ctrlc`, set first"),
-        ("signal-hook", "SIGINT beside `signal-hook`"),
-        (
-            "signal-hook first",
-            "SIGINT beside `signal-hook`, set first",
-        ),
+    for scenario in [
+        "own",
+        "tokio",
+        "tokio first",
+        "ctrlc",
+        "ctrlc first",
+        "signal-hook",
+        "signal-hook first",
     ] {
-        gracefully(way, scenario, SIGINT);
+        gracefully(scenario, SIGINT);
     }
 }
 
-fn gracefully(way: &str, scenario: &str, signal: i32) {
-    let ended = signalled(way, scenario, &[signal]);
+fn gracefully(scenario: &str, signal: i32) {
+    let ended = signalled(scenario, &[signal]);
     let graceful = (Some(i32::from(GRACEFUL_STATUS)), GRACEFUL.as_bytes());
     assert_eq!(
         (ended.status.code(), &*ended.stdout),
@@ -198,9 +174,9 @@ fn ctrlc_that_requires_the_default_action_gets_an_error() {
 }
 
 fn a_program_that_waits_for_the_signal_gets_it() {
-    gracefully("SIGTERM taken with `sigwait`", "sigwait", SIGTERM);
+    gracefully("sigwait", SIGTERM);
 }
 
 fn a_forked_child_ends_by_the_signal() {
-    gracefully("SIGTERM to a forked child", "forked", 0);
+    gracefully("forked", 0);
 }

@@ -13,7 +13,6 @@ pub mod cupti_from_environment;
 pub mod cupti_world;
 pub mod current_test_file;
 pub mod executor;
-pub mod exit_matrix;
 pub mod foreign_context;
 pub mod graph_capture;
 pub mod independent_saxpy;

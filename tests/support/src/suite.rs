@@ -13,15 +13,11 @@ use std::{env, thread};
 
 use libtest_mimic::{Arguments, Failed, Trial};
 
+use crate::current_test_file;
 use crate::program::{self, Folder};
-use crate::{current_test_file, exit_matrix};
 
 /// The test that this process runs.
 const TEST: &str = "GPUPROF_TEST_NAME";
-
-/// Prints the rows these tests add to the tables of docs/measurements/reliability.md instead of
-/// their results.
-const MATRIX_ARGUMENT: &str = "--matrix";
 
 /// A multiple of what any test takes on a busy machine.
 const TIME_LIMIT: Duration = Duration::from_secs(600);
@@ -35,7 +31,6 @@ pub struct Module {
     path: &'static str,
     tests: &'static [&'static [Test]],
     program: Option<fn(&str) -> ExitCode>,
-    matrix: Option<fn() -> ExitCode>,
 }
 
 impl Module {
@@ -45,19 +40,12 @@ impl Module {
             path,
             tests,
             program: None,
-            matrix: None,
         }
     }
 
     /// `program` is the `main` of the processes that the tests start. It takes a scenario.
     pub const fn with_program(mut self, program: fn(&str) -> ExitCode) -> Self {
         self.program = Some(program);
-        self
-    }
-
-    /// `matrix` prints a table of its own for `--matrix`.
-    pub const fn with_matrix(mut self, matrix: fn() -> ExitCode) -> Self {
-        self.matrix = Some(matrix);
         self
     }
 
@@ -89,14 +77,7 @@ pub fn run(modules: &[Module]) -> ExitCode {
     if let Ok(test) = env::var(TEST) {
         return run_test(modules, &test);
     }
-    let mut arguments: Vec<OsString> = env::args_os().collect();
-    let all = arguments.len();
-    arguments.retain(|argument| argument != MATRIX_ARGUMENT);
-    let with_matrix = arguments.len() < all;
-    let arguments = Arguments::from_iter(arguments);
-    if with_matrix {
-        return print_matrix(modules, &arguments);
-    }
+    let arguments = Arguments::from_args();
     let shows_output = arguments.nocapture;
     let trials = modules.iter().flat_map(Module::tests).map(|(name, _)| {
         let test = name.clone();
@@ -125,7 +106,6 @@ fn run_test(modules: &[Module], test: &str) -> ExitCode {
     let (path, _, run) = all.find(|(_, name, _)| name == test).expect("a test");
     current_test_file::set_file(path);
     run();
-    exit_matrix::print_rows();
     ExitCode::SUCCESS
 }
 
@@ -175,28 +155,4 @@ fn test_command(test: &str) -> Command {
     command.envs(env::vars_os().filter(|(name, _)| is_for_tests(name)));
     command.env(TEST, test).stdin(Stdio::null());
     command
-}
-
-/// Runs the tests one after another, which print their rows.
-fn print_matrix(modules: &[Module], arguments: &Arguments) -> ExitCode {
-    let is_wanted = |name: &str| {
-        let filter = arguments.filter.as_ref();
-        filter.is_none_or(|filter| name.contains(filter))
-    };
-    for module in modules {
-        if let Some(matrix) = module.matrix
-            && is_wanted(module.path_in_binary())
-        {
-            current_test_file::set_file(module.path);
-            return matrix();
-        }
-    }
-    let tests = modules.iter().flat_map(Module::tests);
-    let mut wanted = tests.filter(|(name, _)| is_wanted(name));
-    let all_passed = wanted.all(|(name, _)| {
-        let mut command = test_command(&name);
-        let status = exit_matrix::request_rows(&mut command).status();
-        status.is_ok_and(|status| status.success())
-    });
-    ExitCode::from(u8::from(!all_passed))
 }

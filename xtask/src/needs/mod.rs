@@ -30,7 +30,7 @@ pub(crate) enum Need {
     Chromium,
     /// Node.js with npm, which drive Chromium.
     Node,
-    /// Prometheus with promtool, and its Pushgateway.
+    /// Prometheus with promtool.
     Prometheus,
     /// Open MPI's mpirun.
     OpenMpi,
@@ -52,7 +52,7 @@ impl Need {
             Need::Node => "Node.js 18 or newer with npm, needed to open pages and time lines",
             Need::Java => "Java 17 or newer, needed to run Spark",
             Need::OpenMpi => "Open MPI, needed to run a job of several ranks",
-            Need::Prometheus => "Prometheus and its Pushgateway, needed to scrape metrics",
+            Need::Prometheus => "Prometheus with promtool, needed to check metrics",
         }
     }
 
@@ -78,7 +78,7 @@ impl Need {
             (Need::Java, Family::Alpine) => &["openjdk17-jre-headless"],
             (Need::OpenMpi, Family::Debian) => &["openmpi-bin"],
             (Need::OpenMpi, _) => &["openmpi"],
-            (Need::Prometheus, _) => &["prometheus", "prometheus-pushgateway"],
+            (Need::Prometheus, _) => &["prometheus"],
         }
     }
 
@@ -98,9 +98,7 @@ impl Need {
                 || !workspace::runs("npm", &["--version"])),
             Need::Java => Ok(!workspace::runs("java", &["-version"])),
             Need::OpenMpi => Ok(!workspace::runs("mpirun", &["--version"])),
-            Need::Prometheus => Ok(["prometheus", "promtool", "prometheus-pushgateway"]
-                .iter()
-                .any(|program| !workspace::runs(program, &["--version"]))),
+            Need::Prometheus => Ok(!workspace::runs("promtool", &["--version"])),
             Need::Libclang => match Search::here().run() {
                 Found::Complete => Ok(false),
                 Found::NoHeaders | Found::Nothing => Ok(true),

@@ -1,4 +1,4 @@
-//! Driver behaviour that the documentation does not specify, and the cost of driver calls.
+//! Driver behaviour that the documentation does not specify.
 //!
 //! gpuprof relies on some of these results: those are required, and the check fails if a driver
 //! differs. The others are only reported; the simulated driver (tests/sim/cuda/OPEN.md) repeats
@@ -6,7 +6,6 @@
 
 mod capture_rules;
 mod destroyed_context;
-mod event_costs;
 mod event_states;
 mod exit_handlers;
 mod function_table;
@@ -52,12 +51,6 @@ pub(crate) const CHECKS: &[Check] = &[
         promise: "A run counts as one on the CPU until it initializes CUDA.",
         limit: Duration::from_secs(60),
         run: initialization::run,
-    },
-    Check {
-        name: "driver-costs",
-        promise: "Cost and resolution of events, and the capacity of a stream's queue.",
-        limit: Duration::from_secs(120),
-        run: event_costs::run,
     },
 ];
 
@@ -120,10 +113,4 @@ pub(super) fn measure_queue_room(
     }
     stream.synchronize()?;
     Ok(count)
-}
-
-/// The median; NaN without values.
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
 }

@@ -19,7 +19,6 @@ mod stream_choice;
 mod streams;
 mod termination;
 mod time_line;
-mod transformer;
 mod watched;
 
 use std::process::ExitCode;
@@ -31,7 +30,7 @@ pub(crate) type TestProgram = (&'static str, fn(&RunMode) -> Result<ExitCode, St
 
 /// Every check, in execution order.
 pub(crate) fn all() -> impl Iterator<Item = &'static Check> {
-    let files: [&'static [Check]; 21] = [
+    let files: [&'static [Check]; 20] = [
         blocking::CHECKS,
         capture::CHECKS,
         exit::CHECKS,
@@ -50,7 +49,6 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Check> {
         slowdown::CHECKS,
         budget::CHECKS,
         watched::CHECKS,
-        transformer::CHECKS,
         cupti::CHECKS,
         time_line::CHECKS,
     ];
@@ -59,7 +57,7 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Check> {
 
 /// Every test program.
 pub(crate) fn test_programs() -> impl Iterator<Item = &'static TestProgram> {
-    let files: [&'static [TestProgram]; 12] = [
+    let files: [&'static [TestProgram]; 11] = [
         exit::PROGRAMS,
         termination::PROGRAMS,
         open_calls::PROGRAMS,
@@ -70,7 +68,6 @@ pub(crate) fn test_programs() -> impl Iterator<Item = &'static TestProgram> {
         slowdown::PROGRAMS,
         budget::PROGRAMS,
         watched::PROGRAMS,
-        transformer::PROGRAMS,
         cupti::PROGRAMS,
     ];
     files.into_iter().flatten()

@@ -301,6 +301,8 @@ fn example_slow_down(run_mode: &RunMode) -> Result<Vec<Row>, String> {
             let index = (index + repeat) % methods.len();
             let mut command = Command::new(&path);
             process::clear_settings(&mut command);
+            // It prints the bits of its results too.
+            command.arg("time");
             if run_mode.simulated {
                 command.env("GPUPROF_SIM", "1");
             }

@@ -1,5 +1,5 @@
 //! The kernels that the simulator knows: their signatures, what they compute, and how much work
-//! that is. Their CUDA C is in the workspace's `kernels/cuda` and `gpuprof-bench/kernels`.
+//! that is. Their CUDA C is in the workspace's `kernels/cuda`.
 
 mod arithmetic;
 mod convolution;
@@ -8,10 +8,8 @@ mod launch;
 mod matrix;
 mod network;
 mod no_op;
-mod peaks;
 mod saxpy;
 mod spin;
-mod transformer;
 
 pub(crate) use launch::{Kernel, Launch, Work};
 pub(crate) use no_op::no_op;
@@ -32,14 +30,7 @@ static KERNELS: &[Kernel] = &[
     network::RELU_BACKWARD,
     network::SOFTMAX_CROSS_ENTROPY,
     network::SGD,
-    peaks::COPY,
-    peaks::FMA_F32,
-    peaks::FMA_F64,
     spin::SPIN,
-    transformer::EMBED,
-    transformer::LAYER_NORM,
-    transformer::CAUSAL_SOFTMAX,
-    transformer::MERGE_HEADS,
 ];
 
 /// The kernel called `name`.

@@ -12,16 +12,16 @@ use super::FAIL;
 use super::reported_times;
 use super::stand_ins::{LAST_RESORT, NO_STAND_IN};
 
-/// A `CUresult`, its name, and its name in the printed table.
-pub(crate) type Error = (u32, &'static str, &'static str);
+/// A `CUresult` and its name.
+pub(crate) type Error = (u32, &'static str);
 
 /// `CUresult`s that a driver may return from any call.
 pub(crate) const ERRORS: [Error; 5] = [
-    (2, "CUDA_ERROR_OUT_OF_MEMORY", "out of memory"),
-    (400, "CUDA_ERROR_INVALID_HANDLE", "invalid handle"),
-    (700, "CUDA_ERROR_ILLEGAL_ADDRESS", "illegal address"),
-    (DEINITIALIZED, "CUDA_ERROR_DEINITIALIZED", "deinitialized"),
-    (800, "CUDA_ERROR_NOT_PERMITTED", "not permitted"),
+    (2, "CUDA_ERROR_OUT_OF_MEMORY"),
+    (400, "CUDA_ERROR_INVALID_HANDLE"),
+    (700, "CUDA_ERROR_ILLEGAL_ADDRESS"),
+    (DEINITIALIZED, "CUDA_ERROR_DEINITIALIZED"),
+    (800, "CUDA_ERROR_NOT_PERMITTED"),
 ];
 
 /// The start of the program's own lines on standard error.
@@ -37,10 +37,7 @@ const POPS: &str = "cuCtxPopCurrent_v2";
 
 /// This function sets a thread's capture mode and restores it. If the first call succeeds and all
 /// later ones fail, nobody can restore the mode: the only case that is omitted.
-pub(crate) const TO_AND_FRO: &str = "cuThreadExchangeStreamCaptureMode";
-
-/// How many calls of a function are made to fail, each in a run of its own.
-pub(crate) const TRIED: usize = 5;
+const TO_AND_FRO: &str = "cuThreadExchangeStreamCaptureMode";
 
 /// The program's output without gpuprof, and gpuprof's calls of each function in a run without
 /// failures.
@@ -68,7 +65,7 @@ impl Undisturbed {
     }
 
     /// The first call, the second, one in the middle of the run, and the last two.
-    pub(crate) fn calls_to_fail(&self, symbol: &str) -> [u64; TRIED] {
+    pub(crate) fn calls_to_fail(&self, symbol: &str) -> [u64; 5] {
         let calls = self.calls.get(symbol).copied().unwrap_or(0);
         let middle = (calls / 2).clamp(3, 200);
         // The last two calls are one pair if a function is called for start and end.

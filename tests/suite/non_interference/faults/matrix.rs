@@ -1,6 +1,5 @@
-//! The fault matrix: which cases are run, as tests and as a table.
+//! The fault matrix: which cases are run.
 
-use std::process::ExitCode;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -8,8 +7,8 @@ use std::thread;
 use support::program::Program;
 use support::tests;
 
-use super::case::{Case, ERRORS, Error, Seen, TO_AND_FRO, TRIED, Undisturbed, function};
-use super::stand_ins::{self, LAST_RESORT};
+use super::case::{Case, ERRORS, Error, Seen, Undisturbed, function};
+use super::stand_ins;
 
 /// Every test of this file.
 pub(super) const TESTS: &[(&str, fn())] = tests![
@@ -17,6 +16,7 @@ pub(super) const TESTS: &[(&str, fn())] = tests![
     every_function_failing_once_leaves_the_program_as_it_is,
     every_error_of_a_record_leaves_the_program_as_it_is,
     every_function_failing_for_good_leaves_the_program_as_it_is,
+    random_cases_leave_the_program_as_it_is,
 ];
 
 /// Runs the cases, as many in parallel as there are processors. Returns the outcomes in the order
@@ -125,79 +125,21 @@ fn every_function_failing_for_good_leaves_the_program_as_it_is() {
     all_ok(&cases, &undisturbed);
 }
 
-/// Runs every case and prints the table.
-pub(super) fn print() -> ExitCode {
+/// Any function, call and error, once and from then on. `GPUPROF_TEST_SEED=N` draws other cases,
+/// `GPUPROF_TEST_CASES=N` so many of them.
+fn random_cases_leave_the_program_as_it_is() {
+    let from_environment = |name| std::env::var(name).ok()?.parse().ok();
+    let seed = from_environment("GPUPROF_TEST_SEED").unwrap_or(1);
+    let count = from_environment("GPUPROF_TEST_CASES").unwrap_or(24);
     let undisturbed = Undisturbed::new();
-    let symbols: Vec<&str> = stand_ins::called().collect();
-    let cases: Vec<Case> = symbols
-        .iter()
-        .flat_map(|symbol| {
-            let undisturbed = &undisturbed;
-            let once = ERRORS
-                .iter()
-                .flat_map(move |error| cases(symbol, undisturbed, 1, *error));
-            let for_good = ERRORS
-                .iter()
-                .flat_map(move |error| cases(symbol, undisturbed, u64::MAX, *error));
-            once.chain(for_good).collect::<Vec<_>>()
-        })
-        .collect();
-    let seen = run_all(&cases, &undisturbed);
-    let rows = symbols.iter().zip(seen.chunks(seen.len() / symbols.len()));
-    println!(
-        "| of gpuprof's own calls | {} |",
-        ERRORS.map(|(_, _, shown)| shown).join(" | ")
-    );
-    println!("|---|{}", "---|".repeat(ERRORS.len()));
-    for (symbol, seen) in rows {
-        let (once, for_good) = seen.split_at(seen.len() / 2);
-        let cells = once
-            .chunks(TRIED)
-            .zip(for_good.chunks(TRIED))
-            .map(|(once, for_good)| cell(once, for_good));
-        println!("| `{symbol}` | {} |", cells.collect::<Vec<_>>().join(" | "));
+    let mut all = Vec::new();
+    for symbol in stand_ins::called() {
+        for error in ERRORS {
+            all.extend(cases(symbol, &undisturbed, 1, error));
+            all.extend(cases(symbol, &undisturbed, u64::MAX, error));
+        }
     }
-    let wrong: Vec<String> = cases
-        .iter()
-        .zip(&seen)
-        .filter_map(|(case, seen)| match seen {
-            Seen::Wrong(what) => Some(format!("{}: {what}", case.order())),
-            _ => None,
-        })
-        .collect();
-    let ran = seen
-        .iter()
-        .filter(|seen| !matches!(seen, Seen::NotReached))
-        .count();
-    println!(
-        "\n{ran} runs with a failing call, {} wrong (simulated device)",
-        wrong.len()
-    );
-    println!("left out: `{TO_AND_FRO}` that works once and never again, which nobody can undo;");
-    println!(
-        "`{LAST_RESORT}`, called only after `cuCtxPopCurrent_v2` has failed twice in a row: if it \
-         fails too, nobody can"
-    );
-    println!("give the thread its context back");
-    wrong.iter().for_each(|wrong| println!("{wrong}"));
-    if wrong.is_empty() {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    }
-}
-
-/// The number of a cell's runs with the right outcome.
-fn cell(once: &[Seen], for_good: &[Seen]) -> String {
-    let all = || once.iter().chain(for_good);
-    let count = |wanted: fn(&Seen) -> bool| all().filter(|seen| wanted(seen)).count();
-    let (ok, wrong) = (
-        count(|seen| matches!(seen, Seen::Ok)),
-        count(|seen| matches!(seen, Seen::Wrong(_))),
-    );
-    match (ok, wrong) {
-        (0, 0) => "not called".to_owned(),
-        (ok, 0) => format!("ok, {ok} of {ok}"),
-        (ok, wrong) => format!("**wrong, {wrong} of {}**", ok + wrong),
-    }
+    fastrand::Rng::with_seed(seed).shuffle(&mut all);
+    all.truncate(count as usize);
+    all_ok(&all, &undisturbed);
 }

@@ -3,7 +3,6 @@
 
 use std::time::Duration;
 
-use support::exit_matrix;
 use support::program::{Ended, Folder, Program, read_profile};
 use support::tests;
 use support::{function, gpu};
@@ -24,7 +23,7 @@ pub(super) const TESTS: &[(&str, fn())] = tests![
 
 /// Runs `scenario` by `run` with the JSON in a file, and without gpuprof, and checks that the ends
 /// are the same.
-fn same_end(way: &str, scenario: &str, run: fn(Program) -> Ended) -> Ended {
+fn same_end(scenario: &str, run: fn(Program) -> Ended) -> Ended {
     let folder = Folder::create();
     let path = folder.path("report.json");
     let report = format!("table,json={}", path.display());
@@ -35,27 +34,22 @@ fn same_end(way: &str, scenario: &str, run: fn(Program) -> Ended) -> Ended {
     let profile = read_profile(&path, &with);
     assert_eq!(function(&profile, "work").calls, 1);
     assert_eq!(folder.files(), ["report.json"]);
-    exit_matrix::add_row(way, &with, &without, &exit_matrix::content(&profile));
     with
 }
 
 fn with_standard_error_closed() {
-    let ended = same_end("standard error closed", "closed", Program::run);
+    let ended = same_end("closed", Program::run);
     assert_eq!((ended.status.code(), &*ended.stderr), (Some(0), ""));
 }
 
 fn with_nobody_to_read_standard_error() {
-    let ended = same_end(
-        "standard error a broken pipe, `SIGPIPE` at its default",
-        "broken",
-        Program::run_without_reader,
-    );
+    let ended = same_end("broken", Program::run_without_reader);
     assert_eq!(ended.status.code(), Some(6));
 }
 
 fn with_standard_error_full_for_a_while() {
     let late = |program: Program| program.run_read_late(Duration::from_millis(300));
-    let ended = same_end("standard error non-blocking and full", "full", late);
+    let ended = same_end("full", late);
     assert_eq!((ended.status.code(), ended.reports()), (Some(0), 1));
     // The table is complete: its last line was written.
     assert!(
@@ -66,7 +60,7 @@ fn with_standard_error_full_for_a_while() {
 }
 
 fn with_the_driver_torn_down() {
-    let (ended, profile) = played("driver torn down before", "torn down");
+    let (ended, profile) = played("torn down");
     assert_eq!(ended.status.code(), Some(3));
     assert_eq!(gpu(&profile, "step").timed_calls, 1);
     assert!(
@@ -77,8 +71,7 @@ fn with_the_driver_torn_down() {
 }
 
 fn with_the_driver_torn_down_in_the_middle() {
-    let way = "driver torn down with GPU work queued";
-    let (ended, profile) = played(way, "torn down in the middle");
+    let (ended, profile) = played("torn down in the middle");
     assert_eq!(ended.status.code(), Some(3));
     let step = function(&profile, "step");
     assert_eq!((step.calls, step.untimed_calls), (1, 1), "{step:#?}");
@@ -92,7 +85,7 @@ fn with_the_driver_torn_down_in_the_middle() {
 }
 
 fn from_a_panic_hook() {
-    let (ended, profile) = played("`process::exit` in a panic hook", "hook");
+    let (ended, profile) = played("hook");
     assert_eq!(ended.status.code(), Some(8));
     assert_eq!(function(&profile, "work").calls, 1);
 }
@@ -113,6 +106,4 @@ fn a_child_by_fork_and_exec_reports_for_itself() {
         .map(|file| read_profile(&folder.path(file), &with).diagnostics.calls)
         .collect();
     assert!(calls == [1, 2] || calls == [2, 1], "{calls:?}");
-    let way = "a child by fork and exec";
-    exit_matrix::add_row(way, &with, &without, "complete, each for itself");
 }

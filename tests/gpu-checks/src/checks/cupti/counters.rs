@@ -32,18 +32,17 @@ const CALLS: usize = 100;
 const LEN: usize = 1 << 29;
 const SIMULATED_LEN: usize = 1 << 18;
 const SIDE: usize = 8_192;
+/// Elements of the vector that is added to each row of a matrix.
+const COLUMNS: usize = 1_024;
 /// Accepted relative difference of bytes.
 const WANTED: f64 = 0.03;
 /// Kernels of which the bytes are compared, and the functions that launch them.
 const COMPARED: [(&str, &str); 3] = [
     ("saxpy", kernels::SAXPY),
-    ("copy", "gpuprof_copy"),
+    ("bias", kernels::BIAS),
     ("transpose", kernels::TRANSPOSE),
 ];
 const DRAM_BYTES: &str = "dram__bytes.sum";
-
-/// The benchmarks' kernel that copies.
-const COPY_PTX: &str = include_str!("../../../../../gpuprof-bench/kernels/peaks.ptx");
 
 type Done = Result<(), DriverError>;
 
@@ -52,18 +51,18 @@ fn saxpy(gpu: &Gpu, stream: &Arc<CudaStream>, x: &CudaSlice<f32>, y: &mut CudaSl
     gpu.saxpy(stream, 0.5, x, y)
 }
 
-#[gpu_profile(name = "copy", bytes = 8 * y.len())]
-fn copy(
+#[gpu_profile(name = "bias", bytes = kernels::bias_bytes(y.len() / COLUMNS, COLUMNS))]
+fn bias(
     stream: &Arc<CudaStream>,
     kernel: &CudaFunction,
     x: &CudaSlice<f32>,
     y: &mut CudaSlice<f32>,
 ) -> Done {
-    let vectors = (y.len() / 4) as u64;
+    let (rows, columns) = ((y.len() / COLUMNS) as i32, COLUMNS as i32);
+    let config = LaunchConfig::for_num_elems(y.len() as u32);
     let mut launch = stream.launch_builder(kernel);
-    launch.arg(x).arg(y).arg(&vectors);
-    let config = LaunchConfig::for_num_elems(vectors as u32);
-    // SAFETY: these are the kernel's parameters, and both slices hold as many vectors.
+    launch.arg(x).arg(y).arg(&rows).arg(&columns);
+    // SAFETY: these are the kernel's parameters; `y` has rows · columns elements, and `x` as many.
     unsafe { launch.launch(config) }.map(drop)
 }
 
@@ -183,7 +182,7 @@ fn memory_kernels(gpu: &Gpu, stream: &Arc<CudaStream>, run_mode: &RunMode) -> Do
         let module = gpu.context.load_module(Ptx::from_src(ptx))?;
         module.load_function(name)
     };
-    let copies = load(COPY_PTX, "gpuprof_copy")?;
+    let biases = load(kernels::NETWORK_PTX, kernels::BIAS)?;
     let transposes = load(kernels::TRANSPOSE_PTX, kernels::TRANSPOSE)?;
     let len = if run_mode.simulated {
         SIMULATED_LEN
@@ -196,7 +195,7 @@ fn memory_kernels(gpu: &Gpu, stream: &Arc<CudaStream>, run_mode: &RunMode) -> Do
         saxpy(gpu, stream, &x, &mut y)?;
     }
     for _ in 0..CALLS {
-        copy(stream, &copies, &x, &mut y)?;
+        bias(stream, &biases, &x, &mut y)?;
     }
     for _ in 0..CALLS {
         transpose(stream, &transposes, &x, &mut y)?;

@@ -46,9 +46,6 @@ pub(crate) fn function(context: &Arc<CudaContext>, name: &str) -> CudaFunction {
             include_str!("../../../../../kernels/ptx/network.ptx")
         }
         "spin" => include_str!("../../../../../kernels/ptx/spin.ptx"),
-        "embed" | "layer_norm" | "causal_softmax" | "merge_heads" => {
-            include_str!("../../../../../kernels/ptx/transformer.ptx")
-        }
         _ => include_str!("../../../../../kernels/ptx/convolution.ptx"),
     };
     context
