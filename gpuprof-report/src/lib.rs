@@ -26,6 +26,7 @@ pub mod csv;
 pub mod demangle;
 #[cfg(any(feature = "html", feature = "plot"))]
 mod escape;
+mod figures;
 #[cfg(feature = "findings")]
 pub mod findings;
 pub mod folded;
@@ -33,6 +34,7 @@ pub mod histogram;
 #[cfg(feature = "html")]
 pub mod html;
 pub mod json;
+mod json_writer;
 pub mod libcupti_paths;
 pub mod live;
 #[cfg(feature = "analysis")]

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 #[cfg(feature = "serde")]
 use serde::Deserialize;
 
-use crate::json::writer::{Fields, Object};
+use crate::json_writer::{Fields, Object};
 use crate::profile::{Function, Profile};
 
 /// The counters of an annotated function since the window began, over all threads.
