@@ -14,38 +14,38 @@ figures! {
     #[non_exhaustive]
     pub struct DeviceCounters {
         /// CUDA ordinal.
-        pub device: u32;
+        pub device: u32 = special;
         /// Name of the chip, for example `GH100`.
-        pub chip: String;
+        pub chip: String = first;
         /// Mean time that a sample covers, ns.
-        pub interval_ns: u64;
+        pub interval_ns: u64 = max;
         /// Time that the start of sampling took in this window, ns: just before the first profiled
         /// call that used the device, and within its callers.
-        pub start_ns: u64;
+        pub start_ns: u64 = max;
         /// The metrics that were sampled.
-        pub metrics: Vec<Metric>;
+        pub metrics: Vec<Metric> = union;
         /// The metrics that the chip does not have, or has no room for beside the others.
-        pub omitted: Vec<Metric>;
+        pub omitted: Vec<Metric> = union;
         /// Samples of the window.
-        pub samples: u64;
+        pub samples: u64 = sum;
         /// Time that the samples cover, ns.
-        pub sampled_ns: u64;
+        pub sampled_ns: u64 = sum;
         /// Of `sampled_ns`, the samples during which nothing ran that CUPTI recorded in this
         /// process.
-        pub unattributed_ns: u64;
+        pub unattributed_ns: u64 = sum;
         /// Bytes read from and written to device memory in all samples; `None` if neither was
         /// sampled.
-        pub dram_bytes: Option<u64>;
+        pub dram_bytes: Option<u64> = sum;
         /// Of `dram_bytes`, those of the samples in `unattributed_ns`.
-        pub unattributed_dram_bytes: u64;
+        pub unattributed_dram_bytes: u64 = sum;
         /// Time without samples between the first and the last one, ns: samples came faster than
         /// they were decoded, or the interval was changed.
-        pub gap_ns: u64;
+        pub gap_ns: u64 = sum;
         /// How often the device's buffer was full, or samples came faster than they were decoded.
         /// Each time the interval was doubled.
-        pub overflows: u64;
+        pub overflows: u64 = sum;
         /// Time of kernels and copies whose records arrived after their samples were used, ns.
-        pub late_ns: u64;
+        pub late_ns: u64 = sum;
     }
 }
 
@@ -55,14 +55,14 @@ figures! {
     #[non_exhaustive]
     pub struct CounterValues {
         /// Samples that the values are from.
-        pub samples: u64;
+        pub samples: u64 = sum;
         /// Kernel time in these samples, ns.
-        pub sampled_ns: u64;
+        pub sampled_ns: u64 = sum;
         /// Whether other functions (of a kernel: other kernels), or copies, ran in the same
         /// samples. What such a sample measured is divided in proportion to the time of each.
-        pub is_divided: bool;
+        pub is_divided: bool = any;
         /// A mean for each metric that was sampled. Empty below [`MIN_COUNTER_SAMPLES`] samples.
-        pub means: Vec<CounterMean>;
+        pub means: Vec<CounterMean> = special;
     }
 }
 

@@ -123,19 +123,19 @@ figures! {
     #[non_exhaustive]
     pub struct Throttle {
         /// CUDA ordinal.
-        pub device: u32;
+        pub device: u32 = special;
         /// The reasons that were seen in any sample.
-        pub reasons: Vec<ThrottleReason>;
+        pub reasons: Vec<ThrottleReason> = union;
         /// Lowest SM clock among the samples with an active throttle reason, MHz; `None` if NVML
         /// does not report it.
-        pub sm_clock_mhz: Option<u32>;
+        pub sm_clock_mhz: Option<u32> = min;
         /// Maximum SM clock of the device, MHz; `None` if NVML does not report it.
-        pub max_sm_clock_mhz: Option<u32>;
+        pub max_sm_clock_mhz: Option<u32> = max;
         /// Mean SM clock over `throttled_ns`, MHz; `None` if NVML does not report it.
-        pub mean_sm_clock_mhz: Option<u32>;
+        pub mean_sm_clock_mhz: Option<u32> = special;
         /// The part of `sampled_ns` with an active throttle reason, ns.
-        pub throttled_ns: u64;
+        pub throttled_ns: u64 = sum;
         /// Time that the samples cover, ns: each covers the time since the one before.
-        pub sampled_ns: u64;
+        pub sampled_ns: u64 = sum;
     }
 }

@@ -10,22 +10,22 @@ figures! {
     #[non_exhaustive]
     pub struct GpuBusy {
         /// CUDA ordinal.
-        pub device: u32;
+        pub device: u32 = special;
         /// With CUPTI: time during which at least one kernel, copy or memset ran, ns. Without: time
         /// during which at least one GPU span was open, ns, at most the wall time.
-        pub busy_ns: u64;
+        pub busy_ns: u64 = sum;
         /// Whether `busy_ns` is scaled up from a sample. JSON omits this if not.
-        pub is_estimated: bool, unless default;
+        pub is_estimated: bool = special, unless default;
         /// Half the width of the 95 % confidence interval of `busy_ns`, ns; `None` if it is exact,
         /// or the sample is too small to tell.
-        pub busy_ci95_ns: Option<u64>;
+        pub busy_ci95_ns: Option<u64> = special;
         /// Whether the device was busy for `busy_ns` at most, because sampled spans that may have
         /// overlapped, as on several streams, count by their sum.
-        pub is_upper_bound: bool;
+        pub is_upper_bound: bool = any;
         /// The part that CUPTI's records show; `None` without CUPTI, or if activities whose records
         /// arrived too late ran for more than 1 % of the busy time. Less is left out of `busy_ns`
         /// and of these times.
-        pub records: Option<BusyRecords>;
+        pub records: Option<BusyRecords> = special;
     }
 }
 
@@ -39,22 +39,22 @@ figures! {
     #[non_exhaustive]
     pub struct BusyRecords {
         /// Time during which at least one kernel ran, ns.
-        pub kernel_ns: u64;
+        pub kernel_ns: u64 = sum;
         /// Time during which only copies or memsets ran, ns.
-        pub copy_only_ns: u64;
+        pub copy_only_ns: u64 = sum;
         /// Idle periods.
-        pub gaps: u64;
+        pub gaps: u64 = sum;
         /// Idle time before the host began the CUDA call that ended the period, ns: the device
         /// waited for the host.
-        pub idle_host_ns: u64;
+        pub idle_host_ns: u64 = sum;
         /// Idle time from the beginning of that call to the start of its activity, ns: the launch
         /// itself. The whole period, if the call was in progress when the period began. If it had
         /// returned already, for twice the shortest launch seen on the device.
-        pub idle_launch_ns: u64;
+        pub idle_launch_ns: u64 = sum;
         /// Idle time beyond that, if the call had returned before the period began, ns: its
         /// activity was queued, and waited for an event or for the device to start it. The call of
         /// a graph's node is the graph launch, so idle time between the nodes of one launch is in
         /// here.
-        pub idle_queued_ns: u64;
+        pub idle_queued_ns: u64 = sum;
     }
 }

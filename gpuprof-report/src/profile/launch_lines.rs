@@ -4,7 +4,7 @@
 use std::cmp::Reverse;
 use std::fmt;
 
-use crate::figures::figures;
+use crate::figures::{Sum, figures};
 use crate::sorting::sort_by;
 
 /// The function of a stack in which no function has a name.
@@ -28,23 +28,23 @@ figures! {
     #[non_exhaustive]
     pub struct LaunchLine {
         /// The path of the function, such as `app::model::forward`.
-        pub function: String;
+        pub function: String = special;
         /// The source file from the folder of its package on, such as `app/src/model.rs`; `None`
         /// without debug information.
-        pub file: Option<String>;
+        pub file: Option<String> = special;
         /// Its line; `None` without debug information.
-        pub line: Option<u32>;
+        pub line: Option<u32> = special;
         /// The function of the program that calls this one, with its place, such as
         /// `app::model::forward at app/src/model.rs:42`: where a helper launches for others, these
         /// differ. `None` if no other one is known. JSON omits it then.
-        pub caller: Option<String>, unless default;
+        pub caller: Option<String> = special, unless default;
         /// Whether no frame of the stack is the program's, and this is the innermost one of a
         /// framework or of another dependency. JSON omits it if not.
-        pub in_framework: bool, unless default;
+        pub in_framework: bool = special, unless default;
         /// Kernels, copies and memsets that were launched here.
-        pub calls: u64;
+        pub calls: u64 = sum;
         /// Their GPU time, ns.
-        pub total_ns: u64;
+        pub total_ns: u64 = sum;
     }
 }
 
@@ -94,12 +94,12 @@ figures! {
     #[non_exhaustive]
     pub struct LaunchStacks {
         /// Kernels that ran.
-        pub calls: u64;
+        pub calls: u64 = sum;
         /// Kernels of which the stack of the launch was sampled.
-        pub sampled_calls: u64;
+        pub sampled_calls: u64 = sum;
         /// Where kernels, copies and memsets outside any profiled function were launched, the line
         /// with the most GPU time first.
-        pub unattributed: Vec<LaunchLine>;
+        pub unattributed: Vec<LaunchLine> = special;
     }
 }
 
@@ -107,10 +107,7 @@ figures! {
 pub fn add_lines(sum: &mut Vec<LaunchLine>, more: &[LaunchLine]) {
     for line in more {
         match sum.iter_mut().find(|known| known.is_same_line(line)) {
-            Some(known) => {
-                known.calls = known.calls.saturating_add(line.calls);
-                known.total_ns = known.total_ns.saturating_add(line.total_ns);
-            }
+            Some(known) => known.add(line),
             None => sum.push(line.clone()),
         }
     }

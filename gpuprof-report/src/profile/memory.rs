@@ -2,7 +2,7 @@
 //! unless `GPUPROF_MEMORY=on` is set.
 
 use super::word_enums::{MemoryKind, MemorySource};
-use crate::figures::figures;
+use crate::figures::{Sum, figures};
 
 figures! {
     /// The memory of the program.
@@ -13,28 +13,28 @@ figures! {
     #[non_exhaustive]
     pub struct Memory {
         /// Where the figures come from.
-        pub source: MemorySource;
+        pub source: MemorySource = first;
         /// By kind and device.
-        pub uses: Vec<MemoryUse>;
+        pub uses: Vec<MemoryUse> = special;
         /// Allocations and frees outside any profiled function, by kind.
-        pub outside: Vec<FunctionMemory>;
+        pub outside: Vec<FunctionMemory> = special;
         /// Frees of memory whose allocation was not recorded: it came before recording began, or
         /// its record was dropped.
-        pub unknown_frees: u64;
+        pub unknown_frees: u64 = sum;
         /// The size of that memory, bytes.
-        pub unknown_freed_bytes: u64;
+        pub unknown_freed_bytes: u64 = sum;
         /// Allocations that are live according to the records, and whose address was allocated
         /// again: the record of their free is missing.
-        pub missed_frees: u64;
+        pub missed_frees: u64 = sum;
         /// Live allocations for which there was no room in the table. They count in the live bytes,
         /// and not in those of a function.
-        pub untracked_allocations: u64;
+        pub untracked_allocations: u64 = sum;
         /// The size of these, bytes.
-        pub untracked_bytes: u64;
+        pub untracked_bytes: u64 = sum;
         /// Records that arrived after later ones were counted: a peak may be inexact.
-        pub late_records: u64;
+        pub late_records: u64 = sum;
         /// Records whose CUDA call is unknown. They count as outside any profiled function.
-        pub records_without_call: u64;
+        pub records_without_call: u64 = sum;
     }
 }
 
@@ -44,26 +44,26 @@ figures! {
     #[non_exhaustive]
     pub struct MemoryUse {
         /// Of what kind.
-        pub kind: MemoryKind;
+        pub kind: MemoryKind = special;
         /// CUDA ordinal; `None` for host memory.
-        pub device: Option<u32>;
+        pub device: Option<u32> = special;
         /// In the window; 0 by the counters of a pool, which do not have it.
-        pub totals: MemoryTotals, json(flatten);
+        pub totals: MemoryTotals = sum, json(flatten);
         /// Allocations that were live when the profile was taken; 0 by the counters of a pool.
-        pub live_allocations: u64;
+        pub live_allocations: u64 = sum;
         /// The size of these, bytes.
-        pub live_bytes: u64;
+        pub live_bytes: u64 = sum;
         /// The most that was live at once since recording began, bytes; of a pool since the process
         /// began. Of merged profiles that of the process with the most.
-        pub peak_bytes: u64;
+        pub peak_bytes: u64 = special;
         /// The function whose allocation reached the peak; `None` outside any profiled function,
         /// and if it is unknown.
-        pub peak_function: Option<String>;
+        pub peak_function: Option<String> = special;
         /// What the stream-ordered pool of the device held when the profile was taken, freed memory
         /// that it keeps included, bytes; `None` if it was not asked.
-        pub reserved_bytes: Option<u64>;
+        pub reserved_bytes: Option<u64> = sum;
         /// The most that this pool ever held, bytes.
-        pub peak_reserved_bytes: Option<u64>;
+        pub peak_reserved_bytes: Option<u64> = max;
     }
 }
 
@@ -73,27 +73,20 @@ figures! {
     #[non_exhaustive]
     pub struct MemoryTotals {
         /// Allocations.
-        pub allocations: u64;
+        pub allocations: u64 = sum;
         /// Their size, bytes.
-        pub allocated_bytes: u64;
+        pub allocated_bytes: u64 = sum;
         /// Frees.
-        pub frees: u64;
+        pub frees: u64 = sum;
         /// The size of what they freed, bytes.
-        pub freed_bytes: u64;
+        pub freed_bytes: u64 = sum;
     }
 }
 
 impl MemoryTotals {
     /// Adds `other`.
     pub fn add(&mut self, other: &Self) {
-        for (sum, more) in [
-            (&mut self.allocations, other.allocations),
-            (&mut self.allocated_bytes, other.allocated_bytes),
-            (&mut self.frees, other.frees),
-            (&mut self.freed_bytes, other.freed_bytes),
-        ] {
-            *sum = sum.saturating_add(more);
-        }
+        Sum::add(self, other);
     }
 }
 
@@ -103,18 +96,18 @@ figures! {
     #[non_exhaustive]
     pub struct FunctionMemory {
         /// Of what kind.
-        pub kind: MemoryKind;
+        pub kind: MemoryKind = special;
         /// In its calls, nested functions included.
-        pub inclusive: MemoryTotals;
+        pub inclusive: MemoryTotals = sum;
         /// In its calls, without nested functions.
-        pub exclusive: MemoryTotals;
+        pub exclusive: MemoryTotals = sum;
         /// Allocations of the function itself that were live when the profile was taken, whenever
         /// they were made.
-        pub live_allocations: u64;
+        pub live_allocations: u64 = sum;
         /// The size of these, bytes.
-        pub live_bytes: u64;
+        pub live_bytes: u64 = sum;
         /// By how much its own allocations raised the program's peak in the window, bytes.
-        pub peak_growth_bytes: u64;
+        pub peak_growth_bytes: u64 = sum;
     }
 }
 
@@ -125,12 +118,12 @@ figures! {
     #[non_exhaustive]
     pub struct PoolMemory {
         /// Calls at whose start and end the pool was asked.
-        pub calls: u64;
+        pub calls: u64 = sum;
         /// Sum over the calls after which more of it was in use, bytes.
-        pub grown_bytes: u64;
+        pub grown_bytes: u64 = sum;
         /// Sum over the calls after which less of it was in use, bytes.
-        pub shrunk_bytes: u64;
+        pub shrunk_bytes: u64 = sum;
         /// By how much its peak rose during the calls, bytes. JSON omits this if it did not.
-        pub peak_growth_bytes: u64, unless default;
+        pub peak_growth_bytes: u64 = sum, unless default;
     }
 }

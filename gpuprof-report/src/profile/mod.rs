@@ -235,13 +235,13 @@ figures! {
     #[non_exhaustive]
     pub struct ScheduleSteps {
         /// The schedule.
-        pub schedule: Schedule, json(flatten);
+        pub schedule: Schedule = special, json(flatten);
         /// Steps that the program has made.
-        pub steps: u64;
+        pub steps: u64 = sum;
         /// Completed active steps that this profile covers. It also covers the active step in
         /// progress.
-        pub measured_steps: u64;
+        pub measured_steps: u64 = sum;
         /// Cycles that these steps belong to.
-        pub cycles: u64;
+        pub cycles: u64 = sum;
     }
 }

@@ -12,33 +12,33 @@ figures! {
     pub struct SpanStats {
         /// Sum over the outermost calls, ns: a call inside a call of the same function is not added
         /// again.
-        pub total_ns: u64;
+        pub total_ns: u64 = sum;
         /// Total without the time of nested spans, ns.
-        pub self_ns: u64;
+        pub self_ns: u64 = sum;
         /// Sum over all calls, ns: calls inside a call of the same function are added too. On the
         /// GPU it is the sum over the calls that `histogram` counts. JSON omits this if it is 0.
-        pub sum_ns: u64, unless default;
+        pub sum_ns: u64 = sum, unless default;
         /// Mean of all calls, ns.
-        pub mean_ns: u64;
+        pub mean_ns: u64 = special;
         /// Shortest call, ns.
-        pub min_ns: u64;
+        pub min_ns: u64 = special;
         /// Longest call, ns.
-        pub max_ns: u64;
+        pub max_ns: u64 = special;
         /// Standard deviation of the calls, ns (of the population).
-        pub stddev_ns: u64;
+        pub stddev_ns: u64 = special;
         /// Median, ns, from the histogram: within 1/32 of the true value.
-        pub p50_ns: u64;
+        pub p50_ns: u64 = special;
         /// 90th percentile, ns, from the histogram.
-        pub p90_ns: u64;
+        pub p90_ns: u64 = special;
         /// 95th percentile, ns, from the histogram.
-        pub p95_ns: u64;
+        pub p95_ns: u64 = special;
         /// 99th percentile, ns, from the histogram.
-        pub p99_ns: u64;
+        pub p99_ns: u64 = special;
         /// Calls by duration, in buckets that widen with it. Each item is a pair `[index, count]`.
         /// With `o = index / 16` and `s = index % 16`, a bucket counts the durations of `index` ns
         /// if `o` is 0, and of `(16 + s)·2^(o − 1)` to `(17 + s)·2^(o − 1) − 1` ns otherwise;
         /// bucket 639 also counts all longer ones. Empty buckets are omitted.
-        pub histogram: Vec<Bucket>;
+        pub histogram: Vec<Bucket> = special;
     }
 }
 
@@ -97,25 +97,25 @@ figures! {
     #[non_exhaustive]
     pub struct GpuSpanStats {
         /// CUDA ordinal of the device, as in `devices`; `None` if the calls ran on several.
-        pub device: Option<u32>;
+        pub device: Option<u32> = special;
         /// Calls whose event pair was read.
-        pub timed_calls: u64;
+        pub timed_calls: u64 = sum;
         /// The durations. Under sampling, all but `min_ns` and `max_ns`, which are of timed calls,
         /// are estimates for all calls.
-        pub times: SpanStats, json(flatten);
+        pub times: SpanStats = special, json(flatten);
         /// Uncertainty of `total_ns` and `self_ns` if they were scaled up from a sample.
-        pub estimate: Option<Estimate>;
+        pub estimate: Option<Estimate> = special;
         /// Stated bytes of the timed calls, for rates. If these stand for different numbers of
         /// calls, as under automatic sampling, this and the next three are weighted means times
         /// `timed_calls`.
-        pub timed_bytes: Option<f64>;
+        pub timed_bytes: Option<f64> = sum;
         /// Stated floating-point operations of the timed calls.
-        pub timed_flops: Option<f64>;
+        pub timed_flops: Option<f64> = sum;
         /// Stated items of the timed calls.
-        pub timed_items: Option<f64>;
+        pub timed_items: Option<f64> = sum;
         /// Sum of the durations of all timed calls, nested ones included, ns: the divisor of rates.
         /// Never scaled up.
-        pub timed_ns: u64;
+        pub timed_ns: u64 = sum;
     }
 }
 

@@ -14,20 +14,20 @@ figures! {
     #[non_exhaustive]
     pub struct StepTimes {
         /// Steps that ended.
-        pub count: u64;
+        pub count: u64 = sum;
         /// Time of all of them, ns.
-        pub total_ns: u64;
+        pub total_ns: u64 = sum;
         /// Mean, ns.
-        pub mean_ns: u64;
+        pub mean_ns: u64 = special;
         /// Shortest step, ns.
-        pub min_ns: u64;
+        pub min_ns: u64 = special;
         /// Longest step, ns.
-        pub max_ns: u64;
+        pub max_ns: u64 = max;
         /// The longest steps, longest first; at most 10.
-        pub slowest: Vec<SlowStep>;
+        pub slowest: Vec<SlowStep> = special;
         /// Times of the last steps, ns: the last one is step `count`. At most 1,000, and none in a
         /// merged profile.
-        pub series_ns: Vec<u64>;
+        pub series_ns: Vec<u64> = special;
     }
 }
 
