@@ -154,8 +154,8 @@ pub(crate) trait Sum {
     /// rules.
     fn add(&mut self, more: &Self);
 
-    /// Calls `each` for every whole number that [`add`](Self::add) adds up, with the name of its
-    /// field; `name` is that of this figure.
+    /// Calls `each` for every 64-bit number that [`add`](Self::add) adds up, with the name of its
+    /// field, in the same order for all values. `name` is the field that this one is in.
     fn each_sum(&self, name: &'static str, each: &mut dyn FnMut(&'static str, u64));
 }
 
@@ -194,8 +194,9 @@ impl<T: Sum + Default> Sum for Option<T> {
     }
 
     fn each_sum(&self, name: &'static str, each: &mut dyn FnMut(&'static str, u64)) {
-        if let Some(value) = self {
-            value.each_sum(name, each);
+        match self {
+            Some(value) => value.each_sum(name, each),
+            None => T::default().each_sum(name, each),
         }
     }
 }
@@ -269,9 +270,15 @@ mod tests {
 
     #[test]
     fn each_sum_is_that_of_nested_structs_too() {
-        let mut sums = Vec::new();
-        row("a", 4, None, &[]).each_sum("row", &mut |name, value| sums.push((name, value)));
-        assert_eq!(sums, [("ns", 4), ("calls", 3), ("calls", 4)]);
+        let sums = |row: &Row| {
+            let mut sums = Vec::new();
+            row.each_sum("row", &mut |name, value| sums.push((name, value)));
+            sums
+        };
+        let four = sums(&row("a", 4, None, &[]));
+        assert_eq!(four, [("ns", 4), ("calls", 3), ("calls", 4)]);
+        let one = sums(&row("a", 1, None, &[]));
+        assert_eq!(one, [("ns", 1), ("calls", 0), ("calls", 1)]);
     }
 
     #[test]
