@@ -47,11 +47,7 @@ impl CollectiveWork {
         let tree = &profile.tree;
         let places = tree.iter().enumerate().map(|(at, node)| (node.id, at));
         let places: HashMap<u32, usize> = places.collect();
-        // A parent that does not come before its child is none.
-        let parent = |at: usize| {
-            let parent = *places.get(&tree.get(at)?.parent?)?;
-            (parent < at).then_some(parent)
-        };
+        let parent = |at: usize| places.get(&tree.get(at)?.parent?).copied();
         let mut works: Vec<Self> = Vec::with_capacity(tree.len());
         for node in tree {
             let mut work = Self::default();

@@ -38,7 +38,7 @@ impl Tree {
         let mut ids: HashMap<u32, u32> = HashMap::with_capacity(tree.len());
         for node in tree {
             let function = node.function.and_then(|at| *functions.get(at as usize)?);
-            // A node whose parent is not before it stands at the top.
+            // A node for whose parent there was no room stands at the top.
             let parent = node.parent.and_then(|parent| ids.get(&parent).copied());
             self.write_key(node, function);
             let number = parent.map_or(0, |parent| parent + 1);
