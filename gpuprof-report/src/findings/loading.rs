@@ -1,9 +1,9 @@
 //! Rules about loading code: modules that are loaded again and again, and slow first calls.
 
 use super::candidate::{About, Candidate};
-use super::facts::Facts;
 use super::host_time::first_call_excess_ns;
-use super::profile_facts::sum;
+use super::profile_facts::ProfileFacts;
+use super::profile_index::sum;
 use super::rule::Rule;
 #[cfg(feature = "findings-page")]
 use super::rule::RulePage;
@@ -38,7 +38,7 @@ pub(super) static MODULE_LOADS: Rule = Rule {
     },
 };
 
-fn module_loads(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
+fn module_loads(rule: &Rule, facts: &ProfileFacts<'_>) -> Vec<Candidate> {
     let wall_ns = facts.profile.wall_ns;
     let found = facts.host_times.iter().filter_map(|time| {
         let function = facts.function(time.function);
@@ -90,7 +90,7 @@ pub(super) static FIRST_CALL: Rule = Rule {
     },
 };
 
-fn first_call(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
+fn first_call(rule: &Rule, facts: &ProfileFacts<'_>) -> Vec<Candidate> {
     let found = facts.functions();
     found
         .filter_map(|(at, function)| first_call_of(rule, facts, at, function))
@@ -99,7 +99,7 @@ fn first_call(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
 
 fn first_call_of(
     rule: &Rule,
-    facts: &Facts<'_>,
+    facts: &ProfileFacts<'_>,
     at: usize,
     function: &Function,
 ) -> Option<Candidate> {

@@ -13,7 +13,6 @@ mod copies;
 #[cfg(feature = "findings-page")]
 mod documentation_page;
 mod enough_kernel_time;
-mod facts;
 mod gpu_idle;
 mod host;
 mod host_time;
@@ -29,6 +28,7 @@ mod nsight_commands;
 mod overlap;
 mod precedence;
 mod profile_facts;
+mod profile_index;
 mod rule;
 mod rule_list;
 mod run_idle;
@@ -53,7 +53,7 @@ pub use threshold::Threshold;
 pub use threshold::{ThresholdPage, Unit};
 
 use crate::profile::{Finding, FindingRule, Profile};
-use facts::Facts;
+use profile_facts::ProfileFacts;
 
 /// All findings, largest gain first. Empty without CUPTI: `profile.cupti` is `None`. In a merged
 /// profile only what its ranks show: all other rules are about one process.
@@ -62,7 +62,7 @@ pub fn findings(profile: &Profile) -> Vec<Finding> {
     if profile.cupti.is_none() {
         return Vec::new();
     }
-    let facts = Facts::new(profile);
+    let facts = ProfileFacts::new(profile);
     let is_of_ranks = |rule: &Rule| rule.id == FindingRule::LateRank;
     let rules = RULES.iter();
     let rules = rules.filter(|rule| is_of_ranks(rule) == profile.ranks.is_some());

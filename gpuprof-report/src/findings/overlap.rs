@@ -2,8 +2,8 @@
 
 use super::candidate::{About, Candidate};
 use super::copies;
-use super::facts::Facts;
-use super::profile_facts::{kernel_ns, scaled, sum};
+use super::profile_facts::ProfileFacts;
+use super::profile_index::{kernel_ns, scaled, sum};
 use super::rule::Rule;
 #[cfg(feature = "findings-page")]
 use super::rule::RulePage;
@@ -41,7 +41,7 @@ pub(super) static ONE_STREAM: Rule = Rule {
     },
 };
 
-fn one_stream(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
+fn one_stream(rule: &Rule, facts: &ProfileFacts<'_>) -> Vec<Candidate> {
     let found = facts.functions();
     found
         .filter_map(|(at, function)| one_stream_function(rule, facts, at, function))
@@ -50,7 +50,7 @@ fn one_stream(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
 
 fn one_stream_function(
     rule: &Rule,
-    facts: &Facts<'_>,
+    facts: &ProfileFacts<'_>,
     at: usize,
     function: &Function,
 ) -> Option<Candidate> {
@@ -93,7 +93,7 @@ struct Parts {
 
 impl Parts {
     /// `None` if the exposed time of the copies was not computed, or if they are pageable.
-    fn for_function(facts: &Facts<'_>, at: usize) -> Option<Self> {
+    fn for_function(facts: &ProfileFacts<'_>, at: usize) -> Option<Self> {
         let launched = facts.launched_inside(at);
         let mut sums = Self::default();
         for (inner, part, share) in facts.parts(at) {
@@ -156,7 +156,7 @@ pub(super) static SERIAL_KERNELS: Rule = Rule {
     },
 };
 
-fn serial_kernels(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
+fn serial_kernels(rule: &Rule, facts: &ProfileFacts<'_>) -> Vec<Candidate> {
     let found = facts.functions();
     found
         .filter_map(|(at, function)| serial_kernels_of(rule, facts, at, function))
@@ -165,7 +165,7 @@ fn serial_kernels(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
 
 fn serial_kernels_of(
     rule: &Rule,
-    facts: &Facts<'_>,
+    facts: &ProfileFacts<'_>,
     at: usize,
     function: &Function,
 ) -> Option<Candidate> {

@@ -1,7 +1,7 @@
 //! A rule over a profile, as data.
 
 use super::candidate::{About, Candidate};
-use super::facts::Facts;
+use super::profile_facts::ProfileFacts;
 #[cfg(feature = "findings-page")]
 use super::threshold::Threshold;
 use crate::profile::{Finding, FindingRule};
@@ -12,7 +12,7 @@ pub struct Rule {
     /// Identifies the rule in [`Finding::rule`].
     pub id: FindingRule,
     /// Returns a candidate for each part of the profile that meets the condition.
-    pub(super) find: fn(&Rule, &Facts<'_>) -> Vec<Candidate>,
+    pub(super) find: fn(&Rule, &ProfileFacts<'_>) -> Vec<Candidate>,
     /// What the page of findings says about it.
     #[cfg(feature = "findings-page")]
     pub page: RulePage,
@@ -38,7 +38,7 @@ impl Rule {
     /// A candidate of this rule for a function, or `None` for the whole program.
     pub(super) fn candidate<Advice: Into<String>>(
         &self,
-        facts: &Facts<'_>,
+        facts: &ProfileFacts<'_>,
         about: About,
         function: Option<usize>,
         gain_ns: u64,
