@@ -2,7 +2,7 @@
 //! meaning, and what is done with it.
 
 /// Declares a struct of a profile, of fields
-/// `pub NAME: TYPE [= RULE] [, json(flatten)] [, unless default];`.
+/// `pub NAME: TYPE [= RULE] [, column(GROUP, MEANING)] [, json(flatten)] [, unless default];`.
 ///
 /// `RULE` says what the field of several profiles, merged, is. Either all fields have one, and the
 /// struct is a [`Sum`], or none has.
@@ -15,6 +15,9 @@
 /// | `first` | the first that is not the default |
 /// | `union` | what is in any of them, without repeats |
 /// | `special` | decided in `merge/` |
+///
+/// `column` gives the field a column of its name in the tables of `GROUP`, in CSV and in Parquet;
+/// see [`Columns`](crate::columns::Columns).
 ///
 /// In JSON a field has its name. `json(flatten)` writes the fields of the field in its place, and
 /// `unless default` omits the field if it holds its default. With the feature `serde` the struct is
@@ -73,6 +76,7 @@ macro_rules! figures {
             $(
                 $(#[$field_attribute:meta])*
                 pub $field:ident: $type:ty = $rule:ident
+                $(, column($group:ident, $meaning:literal))?
                 $(, json($json:ident))? $(, unless $default:ident)?;
             )*
         }
@@ -95,6 +99,18 @@ macro_rules! figures {
             fn each_sum(&self, _: &'static str, each: &mut dyn FnMut(&'static str, u64)) {
                 $($crate::figures::figures!(@each_sum $rule, each, $field, self.$field);)*
             }
+        }
+
+        impl $crate::columns::Columns for $struct {
+            const COLUMNS: &'static [$crate::columns::Column<Self>] = &[$($(
+                $crate::columns::Column {
+                    group: $crate::columns::Group::$group,
+                    name: stringify!($field),
+                    meaning: $meaning,
+                    kind: <$type as $crate::columns::Number>::KIND,
+                    value: |row| $crate::columns::Number::value(&row.$field),
+                },
+            )?)*];
         }
     };
 

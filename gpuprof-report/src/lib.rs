@@ -19,6 +19,8 @@
 )]
 
 pub mod collectives;
+#[doc(hidden)]
+pub mod columns;
 #[cfg(feature = "analysis")]
 pub mod compare;
 pub mod csv;

@@ -22,16 +22,17 @@ figures! {
         /// Line in `file`.
         pub line: u32 = first;
         /// Calls that ended on the CPU. Includes calls captured into a graph, but no replays of it.
-        pub calls: u64 = sum;
+        pub calls: u64 = sum, column(Calls, "calls that ended; 0 if the function never ran");
         /// Calls in progress when the profile was taken, futures that are between two polls
         /// included. `calls` counts them once they have ended. Of spans that end out of order some
         /// are missing. JSON omits this and the next field if no call is in progress.
-        pub open_calls: u64 = sum, unless default;
+        pub open_calls: u64 = sum,
+            column(Calls, "calls in progress when the profile was taken"), unless default;
         /// Time since these calls began, of async functions since their first poll, ns. Like
         /// `cpu.total_ns` it is the sum over the outermost calls.
         pub open_ns: u64 = sum, unless default;
         /// Threads on which at least one of these calls ended.
-        pub threads: u32 = sum;
+        pub threads: u32 = sum, column(Calls, "threads on which a call ended");
         /// CPU time; of an async function, the time of its polls.
         pub cpu: SpanStats = special;
         /// Time from the first poll to completion; `None` if the function is not async.
@@ -42,7 +43,7 @@ figures! {
         pub gpu_by_device: Vec<GpuSpanStats> = special;
         /// GPU time of nested spans on any stream, ns: what the table shows for a function without
         /// a stream.
-        pub gpu_nested_ns: u64 = sum;
+        pub gpu_nested_ns: u64 = sum, column(Spans, "GPU time of nested spans on any stream");
         /// Timed calls that shared their stream's time with spans of other threads or tasks.
         /// `gpu.self_ns` has an equal part of the shared time. JSON omits this if there are none.
         pub gpu_divided_calls: u64 = sum, unless default;
@@ -68,20 +69,23 @@ figures! {
         /// Whether part of `gpu_nested_ns` was scaled up from a sample.
         pub gpu_nested_estimated: bool = any;
         /// Calls made while their stream was being captured into a graph.
-        pub captured_calls: u64 = sum;
+        pub captured_calls: u64 = sum,
+            column(Untimed, "calls made while their stream was captured into a graph");
         /// Whether `captured_calls` is an estimate: automatic sampling asks only some calls of
         /// short functions. JSON omits this if not.
         pub captured_estimated: bool = any, unless default;
         /// Calls of a function with a stream that were neither timed nor captured.
-        pub untimed_calls: u64 = sum;
+        pub untimed_calls: u64 = sum,
+            column(Untimed, "calls with a stream that were neither GPU-timed nor captured");
         /// The reasons for `untimed_calls`, which is their sum.
         pub untimed: UntimedReasons = sum;
         /// Stated bytes of all calls.
-        pub bytes: Option<f64> = sum;
+        pub bytes: Option<f64> = sum, column(Work, "stated bytes of all calls; NULL if not stated");
         /// Stated floating-point operations of all calls.
-        pub flops: Option<f64> = sum;
+        pub flops: Option<f64> = sum,
+            column(Work, "stated floating-point operations of all calls; NULL if not stated");
         /// Stated items of all calls.
-        pub items: Option<f64> = sum;
+        pub items: Option<f64> = sum, column(Work, "stated items of all calls; NULL if not stated");
         /// The precision of `flops`, as stated; `None` is single precision. JSON omits this if not
         /// stated.
         pub precision: Option<Precision> = first, unless default;

@@ -196,12 +196,15 @@ figures! {
         /// GPU busy time, ns: while at least one kernel, copy or memset of a call or its nested
         /// spans ran, summed over the outermost calls. Calls that overlap each other add up. `None`
         /// without CUPTI.
-        pub busy_ns: Option<u64> = sum;
+        pub busy_ns: Option<u64> = sum,
+            column(Records, "time in which kernels, copies and memsets of its calls ran; NULL \
+                without CUPTI");
         /// Idle time, ns: the GPU span of the outermost timed calls minus their busy time, an
         /// estimate if the span is one. Too small if work ran outside the span, on another stream
         /// or after its end. `None` if calls that were to be timed have no event pair, if the
         /// function has work on more than one device, or if its busy time exceeds its span.
-        pub idle_ns: Option<u64> = sum;
+        pub idle_ns: Option<u64> = sum,
+            column(Records, "GPU spans minus that time; NULL without CUPTI, or if unknown");
         /// Busy time of the outermost timed calls beyond their GPU span, ns: work that ran on
         /// another stream than the timed one, or after the end of the span. Beyond the uncertainty
         /// of the span if it is an estimate. 0 where `idle_ns` would be `None` for another reason.
