@@ -29,7 +29,7 @@ pub mod demangle;
 #[cfg(any(feature = "html", feature = "plot"))]
 mod escape;
 mod figures;
-#[cfg(feature = "findings")]
+#[cfg(feature = "table")]
 pub mod findings;
 pub mod folded;
 pub mod histogram;

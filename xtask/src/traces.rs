@@ -69,13 +69,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
 fn write_samples(samples: &Path) -> Result<(), String> {
     println!("== sample time lines");
     let mut command = workspace::cargo(["run", "--quiet", "--package", "gpuprof-report"]);
-    command.args([
-        "--features",
-        "merge-traces",
-        "--example",
-        "trace-samples",
-        "--",
-    ]);
+    command.args(["--features", "analysis", "--example", "trace-samples", "--"]);
     workspace::succeed(command.arg(samples))
 }
 

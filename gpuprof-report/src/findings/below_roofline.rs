@@ -6,10 +6,10 @@ use super::measured::Measured;
 use super::profile_facts::ProfileFacts;
 use super::profile_index::{kernel_ns, scaled, sum};
 use super::rule::Rule;
-#[cfg(feature = "findings-page")]
+#[cfg(test)]
 use super::rule::RulePage;
 use super::thresholds::{DOUBLE_PEAK_SHARE, MAX_PEAK_SHARE, MEASURED_PEAK_SHARE};
-#[cfg(feature = "findings-page")]
+#[cfg(test)]
 use super::thresholds::{KERNEL_SHARE_OF_FUNCTION, RATED_CALLS, RATED_MEAN, RATED_SHARE};
 use super::wording;
 use crate::profile::{Device, FindingRule, Function, Precision};
@@ -17,7 +17,7 @@ use crate::profile::{Device, FindingRule, Function, Precision};
 pub(super) static ROOFLINE: Rule = Rule {
     id: FindingRule::BelowRoofline,
     find: roofline,
-    #[cfg(feature = "findings-page")]
+    #[cfg(test)]
     page: RulePage {
         title: "Below the roofline",
         when: "A function that states both bytes and flops, and whose own time is mostly kernels, \

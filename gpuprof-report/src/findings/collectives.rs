@@ -4,7 +4,7 @@ use super::candidate::{About, Candidate};
 use super::profile_facts::ProfileFacts;
 use super::profile_index::sum;
 use super::rule::Rule;
-#[cfg(feature = "findings-page")]
+#[cfg(test)]
 use super::rule::RulePage;
 use super::thresholds::EXPOSED_COLLECTIVES_SHARE;
 use super::wording;
@@ -14,7 +14,7 @@ use crate::profile::{FindingRule, KernelStats};
 pub(super) static EXPOSED_COLLECTIVES: Rule = Rule {
     id: FindingRule::ExposedCollectives,
     find: exposed_collectives,
-    #[cfg(feature = "findings-page")]
+    #[cfg(test)]
     page: RulePage {
         title: "Exposed collectives",
         when: "NCCL's kernels run for a good part of the GPU time while no other kernel does.",

@@ -6,13 +6,13 @@ use super::memory::exposed_ns;
 use super::profile_facts::ProfileFacts;
 use super::profile_index::{scaled, sum};
 use super::rule::Rule;
-#[cfg(feature = "findings-page")]
+#[cfg(test)]
 use super::rule::RulePage;
 use super::thresholds::{
     COPY_SHARE, HOST_SHARE, PAGE_LOCKED_COPY_SHARE, PAGEABLE_OR_BLOCKING_SHARE, SMALL_COPIES,
     SMALL_COPY,
 };
-#[cfg(feature = "findings-page")]
+#[cfg(test)]
 use super::thresholds::{MAX_MISSING_RECORDS, NESTED_SHARE};
 use super::wording;
 use crate::profile::{CopyStats, FindingRule, Function};
@@ -80,7 +80,7 @@ impl HostCopies {
 pub(super) static HOST_COPIES: Rule = Rule {
     id: FindingRule::HostCopies,
     find: host_copies,
-    #[cfg(feature = "findings-page")]
+    #[cfg(test)]
     page: RulePage {
         title: "Copies between host and device",
         when: "A function's copies between host and device, other than small ones, take a good \
@@ -164,7 +164,7 @@ pub(super) fn are_pageable(copies: &[CopyStats]) -> bool {
 pub(super) static SMALL_COPIES_RULE: Rule = Rule {
     id: FindingRule::SmallCopies,
     find: small_copies,
-    #[cfg(feature = "findings-page")]
+    #[cfg(test)]
     page: RulePage {
         title: "Many small copies",
         when: "A function, with its nested functions, or what is outside of every function, makes \

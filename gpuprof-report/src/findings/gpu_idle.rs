@@ -3,11 +3,11 @@
 use super::candidate::{About, Candidate};
 use super::profile_facts::ProfileFacts;
 use super::rule::Rule;
-#[cfg(feature = "findings-page")]
+#[cfg(test)]
 use super::rule::RulePage;
 use super::run_idle::RunIdle;
 use super::thresholds::{ENDS_SHARE, MAX_GPU_USE, MIN_COPY_ONLY, MIN_ENDS, MIN_HOST_PART};
-#[cfg(feature = "findings-page")]
+#[cfg(test)]
 use super::thresholds::{MAX_MISSING_RECORDS, UNCOVERED_IDLE};
 use super::wording;
 use crate::profile::FindingRule;
@@ -16,7 +16,7 @@ use crate::sorting::sort_by_key;
 pub(super) static GPU_IDLE: Rule = Rule {
     id: FindingRule::GpuIdle,
     find: gpu_idle,
-    #[cfg(feature = "findings-page")]
+    #[cfg(test)]
     page: RulePage {
         title: "GPU idle for most of the run",
         when: "Between its first and its last activity, the device that was busy for the longest \

@@ -4,13 +4,13 @@ use super::candidate::{About, Candidate};
 use super::host_time::HostTime;
 use super::profile_facts::ProfileFacts;
 use super::rule::Rule;
-#[cfg(feature = "findings-page")]
+#[cfg(test)]
 use super::rule::RulePage;
 use super::thresholds::{
     HOST_BOUND_LAUNCHES, HOST_SHARE, MAIN_CAUSE_SHARE, SPAN_IDLE_SHARE, WAITING_CALLS,
     WAITING_CALLS_OUTSIDE,
 };
-#[cfg(feature = "findings-page")]
+#[cfg(test)]
 use super::thresholds::{MAX_MISSING_RECORDS, NESTED_SHARE};
 use super::wording;
 use crate::profile::FindingRule;
@@ -18,7 +18,7 @@ use crate::profile::FindingRule;
 pub(super) static SYNCHRONIZATION: Rule = Rule {
     id: FindingRule::Synchronization,
     find: synchronization,
-    #[cfg(feature = "findings-page")]
+    #[cfg(test)]
     page: RulePage {
         title: "Synchronization inside a function",
         when: "A function that is not marked `cpu` and has GPU work, its own or that of nested \
@@ -78,7 +78,7 @@ fn synchronization(rule: &Rule, facts: &ProfileFacts<'_>) -> Vec<Candidate> {
 pub(super) static HOST_BOUND: Rule = Rule {
     id: FindingRule::HostBound,
     find: host_bound,
-    #[cfg(feature = "findings-page")]
+    #[cfg(test)]
     page: RulePage {
         title: "Host-bound",
         when: "The GPU is idle for a good part of a function's GPU spans, and meanwhile the host \

@@ -4,7 +4,7 @@
 use super::candidate::{About, Candidate};
 use super::profile_facts::ProfileFacts;
 use super::rule::Rule;
-#[cfg(feature = "findings-page")]
+#[cfg(test)]
 use super::rule::RulePage;
 use super::thresholds::{LATE_CALLS, LATE_SHARE, LATE_WORK_SHARE};
 use super::wording;
@@ -14,7 +14,7 @@ use crate::profile::{CollectiveRanks, FindingRule, Profile};
 pub(super) static LATE_RANK: Rule = Rule {
     id: FindingRule::LateRank,
     find: late_rank,
-    #[cfg(feature = "findings-page")]
+    #[cfg(test)]
     page: RulePage {
         title: "A late rank",
         when: "In a merged profile the ranks ran the same number of NCCL's AllReduce, AllGather \

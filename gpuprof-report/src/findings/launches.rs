@@ -5,13 +5,13 @@ use super::host;
 use super::host_time::HostTime;
 use super::profile_facts::ProfileFacts;
 use super::rule::Rule;
-#[cfg(feature = "findings-page")]
+#[cfg(test)]
 use super::rule::RulePage;
 use super::thresholds::{
     HOST_SHARE, KERNELS_PER_CALL, LAUNCH_BOUND_CALLS, MAIN_CAUSE_SHARE, MAX_MEDIAN_KERNEL,
     SHORT_KERNEL_LAUNCHES, SPAN_IDLE_SHARE,
 };
-#[cfg(feature = "findings-page")]
+#[cfg(test)]
 use super::thresholds::{MAX_MISSING_RECORDS, NESTED_SHARE};
 use super::wording;
 use crate::profile::{FindingRule, Function, KernelStats};
@@ -20,7 +20,7 @@ use crate::sorting::sort_by_key;
 pub(super) static LAUNCH_BOUND: Rule = Rule {
     id: FindingRule::LaunchBound,
     find: launch_bound,
-    #[cfg(feature = "findings-page")]
+    #[cfg(test)]
     page: RulePage {
         title: "Launch-bound",
         when: "The GPU is idle for a good part of a function's GPU spans, around many short \
@@ -66,7 +66,7 @@ fn launch_bound(rule: &Rule, facts: &ProfileFacts<'_>) -> Vec<Candidate> {
 pub(super) static SHORT_KERNELS: Rule = Rule {
     id: FindingRule::ShortKernels,
     find: short_kernels,
-    #[cfg(feature = "findings-page")]
+    #[cfg(test)]
     page: RulePage {
         title: "Kernels shorter than their launches",
         when: "Half of the kernels of a function take less time than the call that launches one, \

@@ -5,13 +5,13 @@ use super::host_time::first_call_excess_ns;
 use super::profile_facts::ProfileFacts;
 use super::profile_index::sum;
 use super::rule::Rule;
-#[cfg(feature = "findings-page")]
+#[cfg(test)]
 use super::rule::RulePage;
 use super::thresholds::{
     FIRST_CALL_CALLS, FIRST_CALL_EXCESS, FIRST_CALL_SHARE, HOST_SHARE, LOADS, LOADS_OUTSIDE,
     LOADS_PER_CALL,
 };
-#[cfg(feature = "findings-page")]
+#[cfg(test)]
 use super::thresholds::{FIRST_CALL_RATIO, MAX_MISSING_RECORDS, NESTED_SHARE};
 use super::wording;
 use crate::profile::{ApiKind, FindingRule, Function};
@@ -19,7 +19,7 @@ use crate::profile::{ApiKind, FindingRule, Function};
 pub(super) static MODULE_LOADS: Rule = Rule {
     id: FindingRule::ModuleLoads,
     find: module_loads,
-    #[cfg(feature = "findings-page")]
+    #[cfg(test)]
     page: RulePage {
         title: "Modules loaded again and again",
         when: "The calls of a function load a module each, or so many loads are outside of every \
@@ -69,7 +69,7 @@ fn module_loads(rule: &Rule, facts: &ProfileFacts<'_>) -> Vec<Candidate> {
 pub(super) static FIRST_CALL: Rule = Rule {
     id: FindingRule::FirstCall,
     find: first_call,
-    #[cfg(feature = "findings-page")]
+    #[cfg(test)]
     page: RulePage {
         title: "Slow first call",
         when: "The first call of a function that makes CUDA calls took far longer on the CPU than \

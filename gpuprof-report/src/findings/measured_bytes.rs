@@ -6,10 +6,10 @@ use super::measured::Measured;
 use super::profile_facts::ProfileFacts;
 use super::profile_index::{kernel_ns, scaled, sum};
 use super::rule::Rule;
-#[cfg(feature = "findings-page")]
+#[cfg(test)]
 use super::rule::RulePage;
 use super::thresholds::{BUSY_BANDWIDTH, MEASURED_RATIO};
-#[cfg(feature = "findings-page")]
+#[cfg(test)]
 use super::thresholds::{KERNEL_SHARE_OF_FUNCTION, RATED_CALLS, RATED_MEAN, RATED_SHARE};
 use super::wording;
 use crate::profile::FindingRule;
@@ -17,7 +17,7 @@ use crate::profile::FindingRule;
 pub(super) static MEASURED_BYTES: Rule = Rule {
     id: FindingRule::MeasuredBytes,
     find: measured_bytes,
-    #[cfg(feature = "findings-page")]
+    #[cfg(test)]
     page: RulePage {
         title: "More memory traffic than stated",
         when: "With GPUPROF_COUNTERS=on: the kernels of a function that states its bytes move \

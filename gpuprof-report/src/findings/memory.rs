@@ -4,13 +4,13 @@ use super::candidate::{About, Candidate};
 use super::profile_facts::ProfileFacts;
 use super::profile_index::{kernel_ns, scaled, sum};
 use super::rule::Rule;
-#[cfg(feature = "findings-page")]
+#[cfg(test)]
 use super::rule::RulePage;
 use super::thresholds::{
     ALLOCATIONS, HOST_SHARE, KERNEL_CALLS, KERNEL_SHARE, LOCAL_BYTES, LOCAL_SHARE, MEMSET_SHARE,
     MEMSETS,
 };
-#[cfg(feature = "findings-page")]
+#[cfg(test)]
 use super::thresholds::{MAX_MISSING_RECORDS, NESTED_SHARE};
 use super::wording;
 use crate::profile::{
@@ -20,7 +20,7 @@ use crate::profile::{
 pub(super) static ALLOCATION_CHURN: Rule = Rule {
     id: FindingRule::AllocationChurn,
     find: allocation_churn,
-    #[cfg(feature = "findings-page")]
+    #[cfg(test)]
     page: RulePage {
         title: "Allocation churn",
         when: "A function, or what is outside of every function, allocates and frees memory all \
@@ -76,7 +76,7 @@ fn sizes(function: &Function) -> String {
 pub(super) static MEMSETS_RULE: Rule = Rule {
     id: FindingRule::Memsets,
     find: memsets,
-    #[cfg(feature = "findings-page")]
+    #[cfg(test)]
     page: RulePage {
         title: "Memsets that rival kernels",
         when: "The memsets of a function take a good part of the time of its kernels and those of \
@@ -142,7 +142,7 @@ pub(super) fn exposed_ns(copies: &CopyStats) -> u64 {
 pub(super) static LOCAL_MEMORY: Rule = Rule {
     id: FindingRule::LocalMemory,
     find: local_memory,
-    #[cfg(feature = "findings-page")]
+    #[cfg(test)]
     page: RulePage {
         title: "Local memory",
         when: "A kernel that takes a good part of the GPU time keeps a good part of each thread's \

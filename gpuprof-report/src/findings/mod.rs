@@ -2,15 +2,14 @@
 //!
 //! A finding states what the profile shows, what to change, and how much wall time that can save at
 //! most. [`Rule`] is what a rule consists of and [`RULES`] lists them; a rule that needs data that
-//! the profile lacks finds nothing. [`commands()`] makes command lines of other tools. With the
-//! feature `findings-page`, `page()` makes docs/findings.md; the texts for it are not part of a
-//! user's program.
+//! the profile lacks finds nothing. [`commands()`] makes command lines of other tools. A test makes
+//! docs/findings.md; the texts for it are not part of a user's program.
 
 mod below_roofline;
 mod candidate;
 mod collectives;
 mod copies;
-#[cfg(feature = "findings-page")]
+#[cfg(test)]
 mod documentation_page;
 mod enough_kernel_time;
 mod gpu_idle;
@@ -41,15 +40,15 @@ mod thresholds;
 mod whole_run;
 mod wording;
 
-#[cfg(feature = "findings-page")]
+#[cfg(test)]
 pub use documentation_page::page;
 pub use nsight_commands::commands;
 pub use rule::Rule;
-#[cfg(feature = "findings-page")]
+#[cfg(test)]
 pub use rule::RulePage;
 pub use rule_list::RULES;
 pub use threshold::Threshold;
-#[cfg(feature = "findings-page")]
+#[cfg(test)]
 pub use threshold::{ThresholdPage, Unit};
 
 use crate::profile::{Finding, FindingRule, Profile};

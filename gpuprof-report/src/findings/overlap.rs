@@ -5,10 +5,10 @@ use super::copies;
 use super::profile_facts::ProfileFacts;
 use super::profile_index::{kernel_ns, scaled, sum};
 use super::rule::Rule;
-#[cfg(feature = "findings-page")]
+#[cfg(test)]
 use super::rule::RulePage;
 use super::shapes::lone_grid;
-#[cfg(feature = "findings-page")]
+#[cfg(test)]
 use super::thresholds::{ALONE_SHARE, NESTED_SHARE, PAGEABLE_OR_BLOCKING_SHARE};
 use super::thresholds::{
     EXPOSED_SHARE, KERNEL_MEAN, KERNEL_SHARE, MEAN_PIECE_TIME, OVERLAP_SHARE, PIECES_PER_CALL,
@@ -20,7 +20,7 @@ use crate::profile::{FindingRule, Function};
 pub(super) static ONE_STREAM: Rule = Rule {
     id: FindingRule::OneStream,
     find: one_stream,
-    #[cfg(feature = "findings-page")]
+    #[cfg(test)]
     page: RulePage {
         title: "Everything of a call on one stream",
         when: "Each call of a function has all its work on one stream, with kernels and copies in \
@@ -136,7 +136,7 @@ impl Parts {
 pub(super) static SERIAL_KERNELS: Rule = Rule {
     id: FindingRule::SerialKernels,
     find: serial_kernels,
-    #[cfg(feature = "findings-page")]
+    #[cfg(test)]
     page: RulePage {
         title: "Small kernels one after another",
         when: "Each call of a function launches several kernels, on one stream and each in one \

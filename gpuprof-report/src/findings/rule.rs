@@ -2,7 +2,7 @@
 
 use super::candidate::{About, Candidate};
 use super::profile_facts::ProfileFacts;
-#[cfg(feature = "findings-page")]
+#[cfg(test)]
 use super::threshold::Threshold;
 use crate::profile::{Finding, FindingRule};
 
@@ -14,12 +14,12 @@ pub struct Rule {
     /// Returns a candidate for each part of the profile that meets the condition.
     pub(super) find: fn(&Rule, &ProfileFacts<'_>) -> Vec<Candidate>,
     /// What the page of findings says about it.
-    #[cfg(feature = "findings-page")]
+    #[cfg(test)]
     pub page: RulePage,
 }
 
 /// What the page of findings says about a rule.
-#[cfg(feature = "findings-page")]
+#[cfg(test)]
 #[derive(Debug)]
 pub struct RulePage {
     /// What it looks for, in a few words.

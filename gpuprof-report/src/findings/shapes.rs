@@ -4,7 +4,7 @@ use super::candidate::{About, Candidate};
 use super::profile_facts::ProfileFacts;
 use super::profile_index::scaled;
 use super::rule::Rule;
-#[cfg(feature = "findings-page")]
+#[cfg(test)]
 use super::rule::RulePage;
 use super::thresholds::{
     ALONE_SHARE, KERNEL_CALLS, KERNEL_MEAN, KERNEL_SHARE, MAX_BLOCKS_PER_SM, TAIL_LOSS, TAIL_MEAN,
@@ -17,7 +17,7 @@ use crate::profile::{FindingRule, KernelStats};
 pub(super) static UNDERUSED: Rule = Rule {
     id: FindingRule::UnderusedGpu,
     find: underused,
-    #[cfg(feature = "findings-page")]
+    #[cfg(test)]
     page: RulePage {
         title: "Underused GPU",
         when: "A kernel that takes a good part of the GPU time has fewer blocks than the device \
@@ -103,7 +103,7 @@ fn blocks(kernel: &KernelStats) -> u64 {
 pub(super) static TAIL_WAVE: Rule = Rule {
     id: FindingRule::TailWave,
     find: tail_wave,
-    #[cfg(feature = "findings-page")]
+    #[cfg(test)]
     page: RulePage {
         title: "Tail wave",
         when: "A kernel that takes a good part of the GPU time runs alone, in one launch shape, \

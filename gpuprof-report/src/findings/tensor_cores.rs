@@ -4,7 +4,7 @@ use super::candidate::{About, Candidate};
 use super::profile_facts::ProfileFacts;
 use super::profile_index::scaled;
 use super::rule::Rule;
-#[cfg(feature = "findings-page")]
+#[cfg(test)]
 use super::rule::RulePage;
 use super::thresholds::{
     KERNEL_CALLS, KERNEL_SHARE, MIN_TENSOR_ACTIVITY, TENSOR_CAPABILITY, TENSOR_SPEEDUP,
@@ -28,7 +28,7 @@ const TENSOR_PRODUCTS: [&str; 15] = [
 pub(super) static NO_TENSOR_CORES: Rule = Rule {
     id: FindingRule::NoTensorCores,
     find: no_tensor_cores,
-    #[cfg(feature = "findings-page")]
+    #[cfg(test)]
     page: RulePage {
         title: "Matrix product without tensor cores",
         when: "A matrix product of cuBLAS or CUTLASS that takes a good part of the GPU time has \

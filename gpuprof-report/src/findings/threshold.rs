@@ -6,12 +6,12 @@ pub struct Threshold {
     /// The limit.
     pub value: f64,
     /// What the page of findings says about it.
-    #[cfg(feature = "findings-page")]
+    #[cfg(test)]
     pub page: ThresholdPage,
 }
 
 /// What the page of findings says about a threshold.
-#[cfg(feature = "findings-page")]
+#[cfg(test)]
 #[derive(Debug)]
 pub struct ThresholdPage {
     /// Unit of the limit.
@@ -25,7 +25,7 @@ pub struct ThresholdPage {
 }
 
 /// Unit of a [`Threshold`].
-#[cfg(feature = "findings-page")]
+#[cfg(test)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Unit {
@@ -64,7 +64,7 @@ macro_rules! thresholds {
         $(
             pub(super) static $name: $crate::findings::Threshold = $crate::findings::Threshold {
                 value: $value,
-                #[cfg(feature = "findings-page")]
+                #[cfg(test)]
                 page: $crate::findings::ThresholdPage {
                     unit: $crate::findings::Unit::$unit,
                     what: $what,

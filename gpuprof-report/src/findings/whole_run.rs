@@ -4,9 +4,9 @@ use super::candidate::{About, Candidate};
 use super::profile_facts::ProfileFacts;
 use super::profile_index::{scaled, sum};
 use super::rule::Rule;
-#[cfg(feature = "findings-page")]
+#[cfg(test)]
 use super::rule::RulePage;
-#[cfg(feature = "findings-page")]
+#[cfg(test)]
 use super::thresholds::NESTED_SHARE;
 use super::thresholds::{
     MISSING_CLOCK_SHARE, SPREAD_CALLS, SPREAD_IDLE, SPREAD_OVER_EVENT_OVERHEAD, SPREAD_RATIO,
@@ -18,7 +18,7 @@ use crate::profile::{FindingRule, Function, GpuSpanStats, Throttle};
 pub(super) static SPREAD: Rule = Rule {
     id: FindingRule::WideSpread,
     find: spread,
-    #[cfg(feature = "findings-page")]
+    #[cfg(test)]
     page: RulePage {
         title: "Wide spread",
         when: "The slowest hundredth of a function's calls on a device takes many times their \
@@ -95,7 +95,7 @@ fn beyond_median_ns(gpu: &GpuSpanStats) -> u64 {
 pub(super) static UNATTRIBUTED: Rule = Rule {
     id: FindingRule::Outside,
     find: unattributed,
-    #[cfg(feature = "findings-page")]
+    #[cfg(test)]
     page: RulePage {
         title: "Unattributed GPU time",
         when: "A good part of the GPU time was launched outside every profiled function.",
@@ -150,7 +150,7 @@ fn advice_by_line(facts: &ProfileFacts<'_>) -> Option<String> {
 pub(super) static THROTTLED: Rule = Rule {
     id: FindingRule::ClocksThrottled,
     find: throttled,
-    #[cfg(feature = "findings-page")]
+    #[cfg(test)]
     page: RulePage {
         title: "Clocks throttled",
         when: "NVML reported a reason for lower clocks (slowdown by hardware or driver for \

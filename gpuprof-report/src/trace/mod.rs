@@ -24,7 +24,7 @@ mod hand_made;
     expect(dead_code, reason = "the page of a profile needs only a part")
 )]
 pub(crate) mod labels;
-#[cfg(feature = "merge-traces")]
+#[cfg(feature = "analysis")]
 mod merge;
 #[cfg(feature = "trace")]
 mod perfetto;
@@ -39,7 +39,7 @@ pub use self::clock::{ClockMap, Moment};
 pub use self::events::{Activity, ActivityKind, ApiCall, CounterTrack, CpuSpan, Gap, GpuSpan};
 #[cfg(feature = "trace")]
 pub use self::format::{Format, write};
-#[cfg(feature = "merge-traces")]
+#[cfg(feature = "analysis")]
 pub use self::merge::{MergeError, merge_json, merge_perfetto};
 #[cfg(feature = "trace")]
 pub use self::perfetto::write_perfetto;

@@ -3,6 +3,7 @@
 mod below_roofline;
 mod collectives;
 mod copies;
+mod documentation_page;
 mod examples;
 mod hand_made;
 mod host;

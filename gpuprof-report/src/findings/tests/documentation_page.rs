@@ -1,9 +1,9 @@
-//! Promise: the texts of docs/findings.md are not compiled into users' programs.
+//! The texts of docs/findings.md are not compiled into users' programs.
 
 use std::path::PathBuf;
 use std::process::Command;
 
-use gpuprof_report::findings::{RULES, page};
+use crate::findings::{RULES, page};
 
 #[test]
 fn a_library_with_findings_has_the_rules_and_not_the_texts_of_their_page() {
@@ -29,7 +29,7 @@ fn a_library_with_findings_has_the_rules_and_not_the_texts_of_their_page() {
 fn library() -> PathBuf {
     let output = Command::new(env!("CARGO"))
         .args(["build", "--lib", "--package", "gpuprof-report"])
-        .args(["--features", "findings,demangle", "--message-format=json"])
+        .args(["--features", "table,demangle", "--message-format=json"])
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .output()
         .unwrap();
