@@ -4,6 +4,8 @@
 /// Declares a struct of a profile, of fields
 /// `pub NAME: TYPE [= RULE] [, column(GROUP, MEANING)] [, json(flatten)] [, unless default];`.
 ///
+/// The end of a name is its unit: `_ns`, `_bytes`, `_per_s`.
+///
 /// `RULE` says what the field of several profiles, merged, is. Either all fields have one, and the
 /// struct is a [`Sum`], or none has.
 ///
