@@ -7,14 +7,15 @@
 //! | columns | meaning |
 //! |---|---|
 //! | `function`, `module`, `file`, `line` | where the function is |
-//! | `calls`, `open_calls`, `threads` | as in [`Function`] |
+//! | `calls`, `open_calls`, … | as in [`Function`] |
 //! | `cpu_…` | CPU time per call, of an async function that of its polls |
 //! | `wall_total_ns`, `wall_mean_ns` | of an async function, from its first poll to completion |
 //! | `gpu_timed_calls`, `gpu_…_ns` | GPU spans |
 //! | `gpu_total_ci95_ns` | half the 95 % interval of `gpu_total_ns`, if the estimate has one |
-//! | `gpu_nested_ns` | GPU time of nested spans |
-//! | `busy_ns`, `idle_ns`, `gpu_launches` | of CUPTI's records; empty without CUPTI |
-//! | `captured_calls`, `untimed_calls` | calls without a GPU time |
+//! | `gpu_nested_ns`, … | as in [`Function`] |
+//! | `busy_ns`, `idle_ns`, … | as in [`GpuActivity`]; empty without CUPTI |
+//! | `gpu_launches` | kernels of the calls and their nested spans; empty without CUPTI |
+//! | `captured_calls`, `untimed_calls`, … | calls without a GPU time, as in [`Function`] |
 //! | `bytes`, `flops`, `items` | stated work of all calls |
 //! | `bytes_per_s`, `flops_per_s`, `items_per_s` | stated work of the timed calls over their time |
 //! | `measured_…` | means of hardware counters while the kernels ran; shares are from 0 to 1 |
@@ -31,8 +32,10 @@
 
 use std::io::{self, Write};
 
+use crate::columns::{Columns, Group, Value};
 use crate::profile::{
-    CounterValues, Device, Function, GpuSpanStats, MemoryKind, Metric, Profile, SpanStats,
+    CounterValues, Device, Function, GpuActivity, GpuSpanStats, MemoryKind, Metric, Profile,
+    SpanStats,
 };
 use crate::sanitize;
 
@@ -120,14 +123,16 @@ fn header() -> Vec<String> {
     let names = |names: &[&str]| -> Vec<String> { names.iter().map(ToString::to_string).collect() };
     [
         names(&["function", "module", "file", "line"]),
-        names(&["calls", "open_calls", "threads"]),
+        figure_names::<Function>(Group::Calls),
         times("cpu").to_vec(),
         names(&["wall_total_ns", "wall_mean_ns", "gpu_timed_calls"]),
         times("gpu").to_vec(),
-        names(&["gpu_total_ci95_ns", "gpu_nested_ns"]),
-        names(&["busy_ns", "idle_ns", "gpu_launches"]),
-        names(&["captured_calls", "untimed_calls"]),
-        names(&["bytes", "flops", "items"]),
+        names(&["gpu_total_ci95_ns"]),
+        figure_names::<Function>(Group::Spans),
+        figure_names::<GpuActivity>(Group::Records),
+        names(&["gpu_launches"]),
+        figure_names::<Function>(Group::Untimed),
+        figure_names::<Function>(Group::Work),
         names(&["bytes_per_s", "flops_per_s", "items_per_s"]),
         names(&COUNTERS),
         MEMORY.map(str::to_owned).to_vec(),
@@ -150,11 +155,7 @@ fn cells(function: &Function, devices: &[Device]) -> Vec<String> {
             text_cell(&function.file),
             function.line.to_string(),
         ],
-        vec![
-            function.calls.to_string(),
-            function.open_calls.to_string(),
-            function.threads.to_string(),
-        ],
+        figures(function, Group::Calls),
         times(ran).to_vec(),
         vec![
             optional(wall.map(|wall| wall.total_ns)),
@@ -162,22 +163,14 @@ fn cells(function: &Function, devices: &[Device]) -> Vec<String> {
             optional(gpu.map(|gpu| gpu.timed_calls)),
         ],
         times(gpu.map(|gpu| &gpu.times)).to_vec(),
-        vec![
-            optional(gpu.and_then(|gpu| gpu.estimate.as_ref()?.total_ci95_ns)),
-            function.gpu_nested_ns.to_string(),
-        ],
-        vec![
-            optional(activity.busy_ns),
-            optional(activity.idle_ns),
-            optional(has_records.then_some(activity.launches)),
-        ],
-        vec![
-            function.captured_calls.to_string(),
-            function.untimed_calls.to_string(),
-        ],
-        [function.bytes, function.flops, function.items]
-            .map(amount)
-            .to_vec(),
+        vec![optional(
+            gpu.and_then(|gpu| gpu.estimate.as_ref()?.total_ci95_ns),
+        )],
+        figures(function, Group::Spans),
+        figures(activity, Group::Records),
+        vec![optional(has_records.then_some(activity.launches))],
+        figures(function, Group::Untimed),
+        figures(function, Group::Work),
         rates(gpu).to_vec(),
         measured(activity.counters.as_deref()).to_vec(),
         memory(function).to_vec(),
@@ -187,6 +180,24 @@ fn cells(function: &Function, devices: &[Device]) -> Vec<String> {
         ],
     ]
     .concat()
+}
+
+/// The names of the figures that are columns of this group.
+fn figure_names<T: Columns>(group: Group) -> Vec<String> {
+    T::columns(group)
+        .map(|column| column.name.to_owned())
+        .collect()
+}
+
+/// Their values.
+fn figures<T: Columns>(row: &T, group: Group) -> Vec<String> {
+    let values = T::columns(group).map(|column| (column.value)(row));
+    let cells = values.map(|value| match value {
+        Value::Whole(number) => number.to_string(),
+        Value::Real(number) => amount(Some(number)),
+        Value::Unknown => String::new(),
+    });
+    cells.collect()
 }
 
 /// Device memory, and then pinned memory; empty where none was recorded.

@@ -19,6 +19,8 @@
 )]
 
 pub mod collectives;
+#[doc(hidden)]
+pub mod columns;
 #[cfg(feature = "analysis")]
 pub mod compare;
 pub mod csv;
@@ -26,13 +28,15 @@ pub mod csv;
 pub mod demangle;
 #[cfg(feature = "html")]
 mod escape;
-#[cfg(feature = "findings")]
+mod figures;
+#[cfg(feature = "table")]
 pub mod findings;
 pub mod folded;
 pub mod histogram;
 #[cfg(feature = "html")]
 pub mod html;
 pub mod json;
+mod json_writer;
 pub mod libcupti_paths;
 pub mod live;
 #[cfg(feature = "analysis")]

@@ -2,33 +2,32 @@
 
 use std::num::NonZeroU32;
 
-#[cfg(feature = "serde")]
-use serde::{Deserialize, Serialize};
+use crate::figures::figures;
 
-/// Which steps of `gpuprof::step()` are measured.
-///
-/// A cycle is `wait` steps in which spans do nothing, `warmup` steps that are measured and
-/// discarded, and `active` steps that are measured and reported. Cycles follow one another until
-/// the program ends, or `repeat` times. The first step begins when measuring starts.
-///
-/// ```
-/// use gpuprof_report::schedule::Schedule;
-///
-/// let schedule = Schedule { wait: 100, warmup: 2, active: 8, ..Schedule::default() };
-/// assert_eq!(Schedule::parse("100,2,8"), Some(schedule));
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(default))]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Schedule {
-    /// Steps at the start of each cycle in which spans do nothing.
-    pub wait: u32,
-    /// Next steps: measured, then discarded.
-    pub warmup: u32,
-    /// Next steps: measured and reported; 0 counts as 1.
-    pub active: u32,
-    /// Number of cycles; `None` repeats them until the program ends.
-    pub repeat: Option<NonZeroU32>,
+figures! {
+    /// Which steps of `gpuprof::step()` are measured.
+    ///
+    /// A cycle is `wait` steps in which spans do nothing, `warmup` steps that are measured and
+    /// discarded, and `active` steps that are measured and reported. Cycles follow one another
+    /// until the program ends, or `repeat` times. The first step begins when measuring starts.
+    ///
+    /// ```
+    /// use gpuprof_report::schedule::Schedule;
+    ///
+    /// let schedule = Schedule { wait: 100, warmup: 2, active: 8, ..Schedule::default() };
+    /// assert_eq!(Schedule::parse("100,2,8"), Some(schedule));
+    /// ```
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Schedule {
+        /// Steps at the start of each cycle in which spans do nothing.
+        pub wait: u32;
+        /// Next steps: measured, then discarded.
+        pub warmup: u32;
+        /// Next steps: measured and reported; 0 counts as 1.
+        pub active: u32;
+        /// Number of cycles; `None` repeats them until the program ends.
+        pub repeat: Option<NonZeroU32>;
+    }
 }
 
 impl Default for Schedule {

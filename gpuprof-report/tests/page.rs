@@ -223,28 +223,6 @@ fn a_profile_without_a_call_is_a_whole_page() {
 }
 
 #[test]
-fn positions_that_no_profile_can_have_are_not_written() {
-    let mut profile = digits();
-    let ids: Vec<u32> = profile.tree.iter().map(|node| node.id).collect();
-    // Each node below itself, below the next one, or below one that is missing.
-    for (at, node) in profile.tree.iter_mut().enumerate() {
-        node.parent = [Some(node.id), ids.get(at + 1).copied(), Some(u32::MAX)][at % 3];
-        node.function = Some(u32::MAX - at as u32);
-        for activity in &mut node.activities {
-            (activity.kernel, activity.copies) = (Some(1_000), Some(1_000));
-        }
-    }
-    let data = data(&page(&profile));
-    let nodes = data["nodes"]["rows"].as_array().unwrap();
-    assert!(
-        nodes
-            .iter()
-            .all(|node| node[0].is_null() && node[1].is_null()),
-        "{nodes:?}"
-    );
-}
-
-#[test]
 fn an_error_of_the_writer_is_returned() {
     struct Full(usize);
     impl Write for Full {

@@ -6,8 +6,10 @@
 mod profiles;
 
 use gpuprof_report::findings::findings;
+use gpuprof_report::merge::Merger;
 use gpuprof_report::profile::Profile;
 use profiles::{full, options, report};
+use serde_json::Value;
 
 fn recorded(name: &str) -> Profile {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/recorded");
@@ -91,4 +93,40 @@ fn the_first_finding_of_the_training_loop_is_its_launches() {
         first,
         [("launch-bound", "step"), ("memsets", "gpu::Gpu::product")]
     );
+}
+
+/// What a merge takes over: neither what is of one process, nor what the merge counts anew.
+fn figures(profile: &Profile) -> Value {
+    let mut document = serde_json::to_value(profile).unwrap();
+    let of_one_process = ["ranks", "findings", "commands", "pid", "wall_ns"];
+    let counted_anew = ["id", "parent", "histogram", "notes"];
+    remove(&mut document, &of_one_process);
+    remove(&mut document, &counted_anew);
+    document
+}
+
+fn remove(value: &mut Value, keys: &[&str]) {
+    match value {
+        Value::Object(fields) => {
+            fields.retain(|key, _| !keys.contains(&key.as_str()));
+            fields.values_mut().for_each(|value| remove(value, keys));
+        }
+        Value::Array(values) => values.iter_mut().for_each(|value| remove(value, keys)),
+        _ => {}
+    }
+}
+
+#[test]
+fn one_profile_merged_has_the_figures_of_that_profile() {
+    for name in [
+        "02_convolution",
+        "03_streams",
+        "04_train_digits",
+        "04_train_digits_without_cupti",
+    ] {
+        let profile = recorded(name);
+        let mut merger = Merger::default();
+        merger.add(&profile);
+        assert_eq!(figures(&merger.finish()), figures(&profile), "{name}");
+    }
 }

@@ -50,7 +50,7 @@ fn write_pages() -> Result<PathBuf, String> {
         "--example",
         "pages",
         "--features",
-        "html,findings,serde",
+        "html,analysis",
         "--",
     ]);
     workspace::neutral(&mut command);

@@ -8,7 +8,8 @@ use arrow_array::builder::{
 };
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{ArrowError, DataType, Field, Fields, Schema, SchemaRef};
-use gpuprof_report::profile::{MetaPair, Profile, SpanStats};
+use gpuprof_report::columns::{Kind, Value};
+use gpuprof_report::profile::{Function, GpuActivity, MetaPair, Profile, SpanStats};
 
 /// One process of the job.
 #[derive(Clone, Copy, Debug)]
@@ -46,6 +47,10 @@ pub(super) enum Cell<R> {
     /// A figure of durations; NULL without these.
     OfSpans(fn(&R) -> Option<&SpanStats>, fn(&SpanStats) -> u64),
     OptionalReal(fn(&R) -> Option<f64>),
+    /// A figure of a function.
+    OfFunction(Kind, fn(&R) -> &Function, fn(&Function) -> Value),
+    /// A figure of what CUPTI recorded of a function.
+    OfActivity(Kind, fn(&R) -> &GpuActivity, fn(&GpuActivity) -> Value),
     Flag(fn(&R) -> bool),
     /// Texts by key.
     Pairs(fn(&R) -> &[MetaPair]),
@@ -115,6 +120,7 @@ impl<R> Cell<R> {
             Self::Text(_) | Self::OptionalText(_) => "VARCHAR",
             Self::Number(_) | Self::OptionalNumber(_) | Self::OfSpans(..) => "BIGINT",
             Self::OptionalReal(_) => "DOUBLE",
+            Self::OfFunction(kind, ..) | Self::OfActivity(kind, ..) => sql_type(*kind),
             Self::Flag(_) => "BOOLEAN",
             Self::Pairs(_) => "MAP of VARCHAR to VARCHAR",
         }
@@ -126,6 +132,7 @@ impl<R> Cell<R> {
             // Signed, as Spark has no other integers.
             Self::Number(_) | Self::OptionalNumber(_) | Self::OfSpans(..) => DataType::Int64,
             Self::OptionalReal(_) => DataType::Float64,
+            Self::OfFunction(kind, ..) | Self::OfActivity(kind, ..) => data_type(*kind),
             Self::Flag(_) => DataType::Boolean,
             Self::Pairs(_) => {
                 let key = Field::new("key", DataType::Utf8, false);
@@ -137,13 +144,14 @@ impl<R> Cell<R> {
     }
 
     fn is_nullable(&self) -> bool {
-        matches!(
-            self,
+        match self {
             Self::OptionalText(_)
-                | Self::OptionalNumber(_)
-                | Self::OfSpans(..)
-                | Self::OptionalReal(_)
-        )
+            | Self::OptionalNumber(_)
+            | Self::OfSpans(..)
+            | Self::OptionalReal(_) => true,
+            Self::OfFunction(kind, ..) | Self::OfActivity(kind, ..) => *kind != Kind::Whole,
+            Self::Text(_) | Self::Number(_) | Self::Flag(_) | Self::Pairs(_) => false,
+        }
     }
 
     fn array(&self, rows: &[R]) -> Result<ArrayRef, ArrowError> {
@@ -153,10 +161,12 @@ impl<R> Cell<R> {
             Self::Number(get) => number_array(rows.iter().map(|row| Some(get(row)))),
             Self::OptionalNumber(get) => number_array(rows.iter().map(get)),
             Self::OfSpans(of, get) => number_array(rows.iter().map(|row| of(row).map(get))),
-            Self::OptionalReal(get) => {
-                let mut array = Float64Builder::with_capacity(rows.len());
-                array.extend(rows.iter().map(get));
-                Arc::new(array.finish())
+            Self::OptionalReal(get) => real_array(rows.iter().map(get)),
+            Self::OfFunction(kind, of, get) => {
+                figure_array(*kind, rows.iter().map(|row| get(of(row))))
+            }
+            Self::OfActivity(kind, of, get) => {
+                figure_array(*kind, rows.iter().map(|row| get(of(row))))
             }
             Self::Flag(get) => {
                 let mut array = BooleanBuilder::with_capacity(rows.len());
@@ -192,6 +202,34 @@ fn number_array(numbers: impl Iterator<Item = Option<u64>>) -> ArrayRef {
     let mut array = Int64Builder::new();
     array.extend(numbers.map(|number| Some(i64::try_from(number?).unwrap_or(i64::MAX))));
     Arc::new(array.finish())
+}
+
+fn real_array(numbers: impl Iterator<Item = Option<f64>>) -> ArrayRef {
+    let mut array = Float64Builder::new();
+    array.extend(numbers);
+    Arc::new(array.finish())
+}
+
+#[cfg(test)]
+fn sql_type(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Whole | Kind::OptionalWhole => "BIGINT",
+        Kind::OptionalReal => "DOUBLE",
+    }
+}
+
+fn data_type(kind: Kind) -> DataType {
+    match kind {
+        Kind::Whole | Kind::OptionalWhole => DataType::Int64,
+        Kind::OptionalReal => DataType::Float64,
+    }
+}
+
+fn figure_array(kind: Kind, values: impl Iterator<Item = Value>) -> ArrayRef {
+    match kind {
+        Kind::Whole | Kind::OptionalWhole => number_array(values.map(Value::whole)),
+        Kind::OptionalReal => real_array(values.map(Value::real)),
+    }
 }
 
 fn pair_array<'a>(rows: impl Iterator<Item = &'a [MetaPair]>) -> Result<ArrayRef, ArrowError> {

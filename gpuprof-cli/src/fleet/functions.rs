@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use gpuprof_report::profile::{Function, GpuSpanStats, Profile, SpanStats};
+use gpuprof_report::columns::{Columns, Group};
+use gpuprof_report::profile::{Function, GpuActivity, GpuSpanStats, Profile, SpanStats};
 
 use super::buckets::{InRange, OfBucket, bucket_columns, filled};
 use super::columns::{Cell, Column, OfProcess, Process, column, process_columns};
@@ -84,6 +85,10 @@ impl FunctionRow<'_> {
         self.numbered.function
     }
 
+    fn activity(&self) -> &GpuActivity {
+        &self.function().activity
+    }
+
     fn gpu(&self) -> Option<&GpuSpanStats> {
         self.function().gpu.as_ref()
     }
@@ -121,7 +126,7 @@ pub(super) fn function_rows<'a>(process: Process<'a>) -> Vec<FunctionRow<'a>> {
 pub(super) fn function_table<'a>() -> Vec<Column<FunctionRow<'a>>> {
     let mut columns: Vec<Column<FunctionRow<'a>>> = process_columns();
     columns.extend(function_columns());
-    columns.extend(call_columns());
+    columns.extend(figures(Group::Calls));
     columns.extend(span_columns(
         ("cpu", SUM_OF_CALLS),
         |row| Some(&row.function().cpu),
@@ -148,28 +153,20 @@ pub(super) fn function_table<'a>() -> Vec<Column<FunctionRow<'a>>> {
             measured(&gpu.times, gpu.timed_calls)
         },
     ));
-    columns.extend(gpu_columns());
+    columns.push(column(
+        "gpu_total_ci95_ns",
+        "half the 95 % interval of `gpu_total_ns`; NULL if it has none",
+        Cell::OptionalNumber(|row| row.gpu()?.estimate.as_ref()?.total_ci95_ns),
+    ));
+    columns.extend(figures(Group::Spans));
+    columns.extend(device_columns());
+    columns.extend(figures(Group::Untimed));
+    columns.extend(GpuActivity::columns(Group::Records).map(|figure| {
+        let cell = Cell::OfActivity(figure.kind, FunctionRow::activity, figure.value);
+        column(figure.name, figure.meaning, cell)
+    }));
+    columns.extend(figures(Group::Work));
     columns
-}
-
-fn call_columns<'a>() -> Vec<Column<FunctionRow<'a>>> {
-    vec![
-        column(
-            "calls",
-            "calls that ended; 0 if the function never ran",
-            Cell::Number(|row| row.function().calls),
-        ),
-        column(
-            "open_calls",
-            "calls in progress when the profile was taken",
-            Cell::Number(|row| row.function().open_calls),
-        ),
-        column(
-            "threads",
-            "threads on which a call ended",
-            Cell::Number(|row| u64::from(row.function().threads)),
-        ),
-    ]
 }
 
 /// What `cpu_sum_ns` and `wall_sum_ns` are.
@@ -228,18 +225,16 @@ fn span_columns<'a>(
     ]
 }
 
-fn gpu_columns<'a>() -> Vec<Column<FunctionRow<'a>>> {
-    vec![
-        column(
-            "gpu_total_ci95_ns",
-            "half the 95 % interval of `gpu_total_ns`; NULL if it has none",
-            Cell::OptionalNumber(|row| row.gpu()?.estimate.as_ref()?.total_ci95_ns),
-        ),
-        column(
-            "gpu_nested_ns",
-            "GPU time of nested spans on any stream",
-            Cell::Number(|row| row.function().gpu_nested_ns),
-        ),
+/// The figures of a function that are columns of this group.
+fn figures<'a>(group: Group) -> impl Iterator<Item = Column<FunctionRow<'a>>> {
+    Function::columns(group).map(|figure| {
+        let cell = Cell::OfFunction(figure.kind, FunctionRow::function, figure.value);
+        column(figure.name, figure.meaning, cell)
+    })
+}
+
+fn device_columns<'a>() -> [Column<FunctionRow<'a>>; 2] {
+    [
         column(
             "device",
             "CUDA ordinal of the device of the GPU spans; NULL if there are several or none",
@@ -249,41 +244,6 @@ fn gpu_columns<'a>() -> Vec<Column<FunctionRow<'a>>> {
             "device_name",
             "name of the device; that of a simulated device says so; NULL if `device` is",
             Cell::OptionalText(|row| row.device_name.as_deref()),
-        ),
-        column(
-            "captured_calls",
-            "calls made while their stream was captured into a graph",
-            Cell::Number(|row| row.function().captured_calls),
-        ),
-        column(
-            "untimed_calls",
-            "calls with a stream that were neither GPU-timed nor captured",
-            Cell::Number(|row| row.function().untimed_calls),
-        ),
-        column(
-            "busy_ns",
-            "time in which kernels, copies and memsets of its calls ran; NULL without CUPTI",
-            Cell::OptionalNumber(|row| row.function().activity.busy_ns),
-        ),
-        column(
-            "idle_ns",
-            "GPU spans minus that time; NULL without CUPTI, or if unknown",
-            Cell::OptionalNumber(|row| row.function().activity.idle_ns),
-        ),
-        column(
-            "bytes",
-            "stated bytes of all calls; NULL if not stated",
-            Cell::OptionalReal(|row| row.function().bytes),
-        ),
-        column(
-            "flops",
-            "stated floating-point operations of all calls; NULL if not stated",
-            Cell::OptionalReal(|row| row.function().flops),
-        ),
-        column(
-            "items",
-            "stated items of all calls; NULL if not stated",
-            Cell::OptionalReal(|row| row.function().items),
         ),
     ]
 }

@@ -2,7 +2,7 @@
 
 use super::comparison::{Comparison, Figure, Item};
 use super::sides::{Fact, Side};
-use crate::json::writer::{Fields, Object, document};
+use crate::json_writer::{Fields, Object, document};
 
 /// The name and version of the document.
 const SCHEMA: &str = "gpuprof.comparison/1";

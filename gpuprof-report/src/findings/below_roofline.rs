@@ -2,9 +2,9 @@
 
 use super::candidate::{About, Candidate};
 use super::enough_kernel_time::is_rated;
-use super::facts::Facts;
 use super::measured::Measured;
-use super::profile_facts::{kernel_ns, scaled, sum};
+use super::profile_facts::ProfileFacts;
+use super::profile_index::{kernel_ns, scaled, sum};
 use super::rule::Rule;
 use super::thresholds::{DOUBLE_PEAK_SHARE, MAX_PEAK_SHARE, MEASURED_PEAK_SHARE};
 use super::wording;
@@ -15,7 +15,7 @@ pub(super) static ROOFLINE: Rule = Rule {
     find: roofline,
 };
 
-fn roofline(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
+fn roofline(rule: &Rule, facts: &ProfileFacts<'_>) -> Vec<Candidate> {
     let found = facts.functions().filter_map(|(at, function)| {
         let below = match Measured::of_function(facts, function) {
             Some(measured) => Below::measured(&measured)?,
@@ -91,7 +91,7 @@ struct Rates {
 impl Rates {
     /// `None` if bytes or flops are not stated, if a peak is unknown, or if its kernels ran on
     /// several devices or on an unknown one.
-    fn for_function(facts: &Facts<'_>, function: &Function) -> Option<Self> {
+    fn for_function(facts: &ProfileFacts<'_>, function: &Function) -> Option<Self> {
         let device = device(facts, function)?;
         let precision = function.precision.unwrap_or(Precision::F32);
         Some(Self {
@@ -103,7 +103,7 @@ impl Rates {
 }
 
 /// The only device that its kernels ran on.
-fn device<'a>(facts: &'a Facts<'_>, function: &Function) -> Option<&'a Device> {
+fn device<'a>(facts: &'a ProfileFacts<'_>, function: &Function) -> Option<&'a Device> {
     let kernels = &function.activity.kernels;
     let ordinal = kernels.first()?.device;
     let is_only = kernels.iter().all(|kernel| kernel.device == ordinal);
@@ -120,7 +120,7 @@ fn share(function: &Function, stated: Option<f64>, peak: Option<u64>) -> Option<
 
 /// Whether the rate is near the double-precision peak, which double precision explains, unless the
 /// precision is stated. A rate above it is single precision; 5 % are the uncertainty of clocks.
-fn may_be_double(facts: &Facts<'_>, function: &Function) -> bool {
+fn may_be_double(facts: &ProfileFacts<'_>, function: &Function) -> bool {
     let peak = device(facts, function).and_then(|device| device.peak_flops_f64);
     function.precision.is_none()
         && share(function, function.flops, peak)

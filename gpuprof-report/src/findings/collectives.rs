@@ -1,8 +1,8 @@
 //! The rule about communication that hides behind no computation.
 
 use super::candidate::{About, Candidate};
-use super::facts::Facts;
-use super::profile_facts::sum;
+use super::profile_facts::ProfileFacts;
+use super::profile_index::sum;
 use super::rule::Rule;
 use super::thresholds::EXPOSED_COLLECTIVES_SHARE;
 use super::wording;
@@ -14,7 +14,7 @@ pub(super) static EXPOSED_COLLECTIVES: Rule = Rule {
     find: exposed_collectives,
 };
 
-fn exposed_collectives(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
+fn exposed_collectives(rule: &Rule, facts: &ProfileFacts<'_>) -> Vec<Candidate> {
     let kernels = facts.profile.kernels.iter().enumerate();
     let collectives = kernels.filter_map(|(index, kernel)| {
         let collective = Collective::of_kernel(&kernel.symbol)?;
@@ -52,7 +52,7 @@ fn exposed_collectives(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
 
 /// Index of the function whose own collectives ran alone for the longest; `None` if those that were
 /// launched outside of every function did. `alone_ns`: of all collectives.
-fn most_exposed(facts: &Facts<'_>, alone_ns: u64) -> Option<usize> {
+fn most_exposed(facts: &ProfileFacts<'_>, alone_ns: u64) -> Option<usize> {
     let alone = facts.functions().map(|(at, function)| {
         let kernels = function.activity.kernels.iter();
         let collectives = kernels.filter(|kernel| Collective::of_kernel(&kernel.symbol).is_some());

@@ -1,10 +1,10 @@
 //! Rules about copies between host and device: slow ones, and many small ones.
 
 use super::candidate::{About, Candidate};
-use super::facts::Facts;
 use super::host_time::HostTime;
 use super::memory::exposed_ns;
-use super::profile_facts::{scaled, sum};
+use super::profile_facts::ProfileFacts;
+use super::profile_index::{scaled, sum};
 use super::rule::Rule;
 use super::thresholds::{
     COPY_SHARE, HOST_SHARE, PAGE_LOCKED_COPY_SHARE, PAGEABLE_OR_BLOCKING_SHARE, SMALL_COPIES,
@@ -78,7 +78,7 @@ pub(super) static HOST_COPIES: Rule = Rule {
     find: host_copies,
 };
 
-fn host_copies(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
+fn host_copies(rule: &Rule, facts: &ProfileFacts<'_>) -> Vec<Candidate> {
     let found = facts
         .functions()
         .filter_map(|(at, function)| host_copies_of(rule, facts, at, function));
@@ -87,7 +87,7 @@ fn host_copies(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
 
 fn host_copies_of(
     rule: &Rule,
-    facts: &Facts<'_>,
+    facts: &ProfileFacts<'_>,
     at: usize,
     function: &Function,
 ) -> Option<Candidate> {
@@ -142,7 +142,7 @@ pub(super) static SMALL_COPIES_RULE: Rule = Rule {
     find: small_copies,
 };
 
-fn small_copies(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
+fn small_copies(rule: &Rule, facts: &ProfileFacts<'_>) -> Vec<Candidate> {
     let wall_ns = facts.profile.wall_ns;
     let found = facts.host_times.iter().filter_map(|time| {
         let copies = copies_in(facts, time);
@@ -174,7 +174,7 @@ fn small_copies(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
 }
 
 /// The copies of a function and its nested functions, or outside of every function.
-fn copies_in(facts: &Facts<'_>, time: &HostTime) -> HostCopies {
+fn copies_in(facts: &ProfileFacts<'_>, time: &HostTime) -> HostCopies {
     match time.function {
         Some(at) => {
             let parts = facts.parts(at).into_iter();

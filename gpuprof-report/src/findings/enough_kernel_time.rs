@@ -1,12 +1,12 @@
 //! Which functions have enough kernel time to judge their rate of stated work.
 
-use super::facts::Facts;
-use super::profile_facts::{copy_ns, kernel_ns, sum};
+use super::profile_facts::ProfileFacts;
+use super::profile_index::{copy_ns, kernel_ns, sum};
 use super::thresholds::{KERNEL_SHARE_OF_FUNCTION, RATED_CALLS, RATED_MEAN, RATED_SHARE};
 use crate::profile::Function;
 
 /// Whether the function has enough kernel time and timed calls for a meaningful rate.
-pub(super) fn is_rated(facts: &Facts<'_>, function: &Function) -> bool {
+pub(super) fn is_rated(facts: &ProfileFacts<'_>, function: &Function) -> bool {
     let Some(gpu) = &function.gpu else {
         return false;
     };

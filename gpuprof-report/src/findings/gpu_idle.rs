@@ -1,7 +1,7 @@
 //! The rule that looks at the idle time of the whole run.
 
 use super::candidate::{About, Candidate};
-use super::facts::Facts;
+use super::profile_facts::ProfileFacts;
 use super::rule::Rule;
 use super::run_idle::RunIdle;
 use super::thresholds::{ENDS_SHARE, MAX_GPU_USE, MIN_COPY_ONLY, MIN_ENDS, MIN_HOST_PART};
@@ -14,7 +14,7 @@ pub(super) static GPU_IDLE: Rule = Rule {
     find: gpu_idle,
 };
 
-fn gpu_idle(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
+fn gpu_idle(rule: &Rule, facts: &ProfileFacts<'_>) -> Vec<Candidate> {
     let Some(idle) = &facts.idle else {
         return Vec::new();
     };
@@ -64,7 +64,7 @@ fn evidence(idle: &RunIdle, wall_ns: u64) -> String {
     )
 }
 
-fn advice(facts: &Facts<'_>, idle: &RunIdle) -> String {
+fn advice(facts: &ProfileFacts<'_>, idle: &RunIdle) -> String {
     let records = &idle.records;
     let waits_for_host = records.idle_host_ns > records.idle_launch_ns.max(records.idle_queued_ns);
     let on_host = facts.longest_on_host();

@@ -1,8 +1,8 @@
 //! Rules about the host: waits for the GPU, and work between launches.
 
 use super::candidate::{About, Candidate};
-use super::facts::Facts;
 use super::host_time::HostTime;
+use super::profile_facts::ProfileFacts;
 use super::rule::Rule;
 use super::thresholds::{
     HOST_BOUND_LAUNCHES, HOST_SHARE, MAIN_CAUSE_SHARE, SPAN_IDLE_SHARE, WAITING_CALLS,
@@ -16,7 +16,7 @@ pub(super) static SYNCHRONIZATION: Rule = Rule {
     find: synchronization,
 };
 
-fn synchronization(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
+fn synchronization(rule: &Rule, facts: &ProfileFacts<'_>) -> Vec<Candidate> {
     let found = facts.host_times.iter().filter_map(|time| {
         let function = facts.function(time.function);
         if function.is_some_and(|function| {
@@ -55,7 +55,7 @@ pub(super) static HOST_BOUND: Rule = Rule {
     find: host_bound,
 };
 
-fn host_bound(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
+fn host_bound(rule: &Rule, facts: &ProfileFacts<'_>) -> Vec<Candidate> {
     let found = facts.host_times.iter().filter_map(|time| {
         let function = facts.profile.functions.get(time.function?)?;
         let work = &function.activity;
@@ -89,7 +89,7 @@ fn host_bound(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
 }
 
 /// How idle the GPU was in a function's spans, or else between the activities of the run.
-pub(super) fn idle(facts: &Facts<'_>, time: &HostTime) -> String {
+pub(super) fn idle(facts: &ProfileFacts<'_>, time: &HostTime) -> String {
     let function = facts.function(time.function);
     let work = function.map(|function| &function.activity);
     let (idle_ns, of_ns) = match work.map(|work| (work.idle_ns, work.busy_ns)) {

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use super::profile_facts::{ProfileFacts, scaled};
+use super::profile_index::{ProfileIndex, scaled};
 use super::thresholds::FIRST_CALL_RATIO;
 use crate::profile::{ApiKind, ApiStats, Function};
 
@@ -66,23 +66,23 @@ pub(super) struct HostTime {
 }
 
 /// The host's time in each function and outside of them; empty if the idle time is unknown.
-pub(super) fn host_times(facts: &ProfileFacts<'_>) -> Vec<HostTime> {
-    let Some(run) = facts.idle else {
+pub(super) fn host_times(index: &ProfileIndex<'_>) -> Vec<HostTime> {
+    let Some(run) = index.idle else {
         return Vec::new();
     };
-    let limits: Vec<u64> = facts
+    let limits: Vec<u64> = index
         .functions()
-        .map(|(at, _)| limit_ns(facts, at).unwrap_or(run.total_ns))
+        .map(|(at, _)| limit_ns(index, at).unwrap_or(run.total_ns))
         .collect();
-    let functions = facts.functions().map(|(at, function)| {
+    let functions = index.functions().map(|(at, function)| {
         let limit_ns = limits.get(at).copied().unwrap_or(0);
         let mut time = HostTime {
             function: Some(at),
-            idle_ns: span_idle_ns(facts, at, function).map(|ns| ns.min(run.between_ns)),
+            idle_ns: span_idle_ns(index, at, function).map(|ns| ns.min(run.between_ns)),
             ..HostTime::default()
         };
         let mut in_cuda_ns: u64 = 0;
-        for (inner, part, share) in facts.parts(at) {
+        for (inner, part, share) in index.parts(at) {
             let inner_limit = limits.get(inner).copied().unwrap_or(0);
             for call in &part.activity.api {
                 let (calls, ns) = (
@@ -96,12 +96,12 @@ pub(super) fn host_times(facts: &ProfileFacts<'_>) -> Vec<HostTime> {
         }
         time.outside_cuda_ns = (function.cpu.total_ns)
             .saturating_sub(in_cuda_ns)
-            .saturating_sub(overhead_ns(facts, at, function))
+            .saturating_sub(overhead_ns(index, at, function))
             .saturating_sub(first_call_excess_ns(function));
         time.limited(limit_ns, run.between_ns)
     });
     let mut times: Vec<HostTime> = functions.collect();
-    times.push(outside(facts, run.total_ns, run.between_ns));
+    times.push(outside(index, run.total_ns, run.between_ns));
     times
 }
 
@@ -139,9 +139,9 @@ impl HostTime {
 }
 
 /// The calls outside of every function: those of the program less those of the functions.
-fn outside(facts: &ProfileFacts<'_>, total_ns: u64, between_ns: u64) -> HostTime {
+fn outside(index: &ProfileIndex<'_>, total_ns: u64, between_ns: u64) -> HostTime {
     let mut inside: HashMap<&str, (u64, u64)> = HashMap::new();
-    for (_, function) in facts.functions() {
+    for (_, function) in index.functions() {
         for call in &function.activity.api {
             let sums = inside.entry(&call.name).or_default();
             sums.0 = sums.0.saturating_add(call.times.calls);
@@ -149,7 +149,7 @@ fn outside(facts: &ProfileFacts<'_>, total_ns: u64, between_ns: u64) -> HostTime
         }
     }
     let mut time = HostTime::default();
-    for call in &facts.profile.api {
+    for call in &index.profile.api {
         let (calls, ns) = inside.get(call.name.as_str()).copied().unwrap_or((0, 0));
         let rest = (
             call.times.calls.saturating_sub(calls),
@@ -164,31 +164,31 @@ fn outside(facts: &ProfileFacts<'_>, total_ns: u64, between_ns: u64) -> HostTime
 
 /// Idle time that advice about a function can save at most: that of its own GPU spans, or of those
 /// of functions around all its calls. `None` if neither is known.
-fn limit_ns(facts: &ProfileFacts<'_>, at: usize) -> Option<u64> {
-    let calls = facts.function(Some(at))?.calls;
+fn limit_ns(index: &ProfileIndex<'_>, at: usize) -> Option<u64> {
+    let calls = index.function(Some(at))?.calls;
     let is_around_all =
-        |outer: &usize| facts.is_inside(*outer, at) && facts.nesting.runs(*outer, at) >= calls;
-    let around = facts.nesting.around(at).filter(is_around_all);
+        |outer: &usize| index.is_inside(*outer, at) && index.nesting.runs(*outer, at) >= calls;
+    let around = index.nesting.around(at).filter(is_around_all);
     let known = around.chain([at]).filter_map(|outer| {
-        let function = facts.function(Some(outer))?;
-        span_idle_ns(facts, outer, function)
+        let function = index.function(Some(outer))?;
+        span_idle_ns(index, outer, function)
     });
     known.min()
 }
 
 /// Idle time in a function's GPU spans, less gpuprof's own overhead and a slow first call, ns.
-fn span_idle_ns(facts: &ProfileFacts<'_>, at: usize, function: &Function) -> Option<u64> {
-    let idle = function.activity.idle_ns?.min(facts.idle?.total_ns);
+fn span_idle_ns(index: &ProfileIndex<'_>, at: usize, function: &Function) -> Option<u64> {
+    let idle = function.activity.idle_ns?.min(index.idle?.total_ns);
     let rest = idle
-        .saturating_sub(overhead_ns(facts, at, function))
+        .saturating_sub(overhead_ns(index, at, function))
         .saturating_sub(first_call_excess_ns(function));
     Some(rest)
 }
 
 /// Estimated time that gpuprof itself took in the calls of a function, ns.
-fn overhead_ns(facts: &ProfileFacts<'_>, at: usize, function: &Function) -> u64 {
-    let per_call = facts.profile.diagnostics.overhead_ns_per_call.unwrap_or(0);
-    let nested = facts.nesting.inside(at).filter(|(inner, _)| *inner != at);
+fn overhead_ns(index: &ProfileIndex<'_>, at: usize, function: &Function) -> u64 {
+    let per_call = index.profile.diagnostics.overhead_ns_per_call.unwrap_or(0);
+    let nested = index.nesting.inside(at).filter(|(inner, _)| *inner != at);
     let spans = nested.fold(function.calls, |sum, (_, runs)| sum.saturating_add(runs));
     per_call.saturating_mul(spans)
 }

@@ -2,7 +2,7 @@
 //! does.
 
 use super::candidate::{About, Candidate};
-use super::facts::Facts;
+use super::profile_facts::ProfileFacts;
 use super::rule::Rule;
 use super::thresholds::{LATE_CALLS, LATE_SHARE, LATE_WORK_SHARE};
 use super::wording;
@@ -14,14 +14,14 @@ pub(super) static LATE_RANK: Rule = Rule {
     find: late_rank,
 };
 
-fn late_rank(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
+fn late_rank(rule: &Rule, facts: &ProfileFacts<'_>) -> Vec<Candidate> {
     let ranks = facts.profile.ranks.as_ref();
     let collectives = ranks.and_then(|ranks| ranks.collectives.as_ref());
     let found = collectives.and_then(|collectives| late(rule, facts, collectives));
     found.into_iter().collect()
 }
 
-fn late(rule: &Rule, facts: &Facts<'_>, ranks: &CollectiveRanks) -> Option<Candidate> {
+fn late(rule: &Rule, facts: &ProfileFacts<'_>, ranks: &CollectiveRanks) -> Option<Candidate> {
     let late = ranks.late()?;
     let gain_ns = mean_of_others(ranks, ranks.mean_ns, ranks.min_ns).checked_sub(ranks.min_ns)?;
     let calls = ranks.calls.unwrap_or(0);

@@ -1,9 +1,9 @@
 //! Rules about launches that take longer than what they launch.
 
 use super::candidate::{About, Candidate};
-use super::facts::Facts;
 use super::host;
 use super::host_time::HostTime;
+use super::profile_facts::ProfileFacts;
 use super::rule::Rule;
 use super::thresholds::{
     HOST_SHARE, KERNELS_PER_CALL, LAUNCH_BOUND_CALLS, MAIN_CAUSE_SHARE, MAX_MEDIAN_KERNEL,
@@ -18,7 +18,7 @@ pub(super) static LAUNCH_BOUND: Rule = Rule {
     find: launch_bound,
 };
 
-fn launch_bound(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
+fn launch_bound(rule: &Rule, facts: &ProfileFacts<'_>) -> Vec<Candidate> {
     let found = facts.host_times.iter().filter_map(|time| {
         let launches = Launches::for_function(facts, time)?;
         launches.are_many().then(|| {
@@ -42,7 +42,7 @@ pub(super) static SHORT_KERNELS: Rule = Rule {
     find: short_kernels,
 };
 
-fn short_kernels(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
+fn short_kernels(rule: &Rule, facts: &ProfileFacts<'_>) -> Vec<Candidate> {
     let found = facts.host_times.iter().filter_map(|time| {
         let launches = &time.launches;
         let launch_ns = launches.ns / launches.calls.max(1);
@@ -91,7 +91,7 @@ struct Launches {
 impl Launches {
     /// `None` if something else explains the idle time, if there is little of it, or if graphs
     /// launch most kernels.
-    fn for_function(facts: &Facts<'_>, time: &HostTime) -> Option<Self> {
+    fn for_function(facts: &ProfileFacts<'_>, time: &HostTime) -> Option<Self> {
         let at = time.function?;
         let function = facts.function(Some(at))?;
         let work = &function.activity;

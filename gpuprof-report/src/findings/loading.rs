@@ -1,9 +1,9 @@
 //! Rules about loading code: modules that are loaded again and again, and slow first calls.
 
 use super::candidate::{About, Candidate};
-use super::facts::Facts;
 use super::host_time::first_call_excess_ns;
-use super::profile_facts::sum;
+use super::profile_facts::ProfileFacts;
+use super::profile_index::sum;
 use super::rule::Rule;
 use super::thresholds::{
     FIRST_CALL_CALLS, FIRST_CALL_EXCESS, FIRST_CALL_SHARE, HOST_SHARE, LOADS, LOADS_OUTSIDE,
@@ -17,7 +17,7 @@ pub(super) static MODULE_LOADS: Rule = Rule {
     find: module_loads,
 };
 
-fn module_loads(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
+fn module_loads(rule: &Rule, facts: &ProfileFacts<'_>) -> Vec<Candidate> {
     let wall_ns = facts.profile.wall_ns;
     let found = facts.host_times.iter().filter_map(|time| {
         let function = facts.function(time.function);
@@ -50,7 +50,7 @@ pub(super) static FIRST_CALL: Rule = Rule {
     find: first_call,
 };
 
-fn first_call(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
+fn first_call(rule: &Rule, facts: &ProfileFacts<'_>) -> Vec<Candidate> {
     let found = facts.functions();
     found
         .filter_map(|(at, function)| first_call_of(rule, facts, at, function))
@@ -59,7 +59,7 @@ fn first_call(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
 
 fn first_call_of(
     rule: &Rule,
-    facts: &Facts<'_>,
+    facts: &ProfileFacts<'_>,
     at: usize,
     function: &Function,
 ) -> Option<Candidate> {

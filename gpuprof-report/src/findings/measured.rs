@@ -1,6 +1,6 @@
 //! How close to its peaks a function came, by hardware counters.
 
-use super::facts::Facts;
+use super::profile_facts::ProfileFacts;
 use crate::profile::{Function, Metric};
 
 /// Shares of what the device can do while the function's kernels run; 1 is the peak.
@@ -15,7 +15,7 @@ pub(super) struct Measured {
 impl Measured {
     /// `None` without samples of its own, if the peak is unknown, or if its kernels ran on several
     /// devices or on an unknown one.
-    pub(super) fn of_function(facts: &Facts<'_>, function: &Function) -> Option<Self> {
+    pub(super) fn of_function(facts: &ProfileFacts<'_>, function: &Function) -> Option<Self> {
         let work = &function.activity;
         let counters = work
             .counters

@@ -2,9 +2,9 @@
 
 use super::candidate::{About, Candidate};
 use super::enough_kernel_time::is_rated;
-use super::facts::Facts;
 use super::measured::Measured;
-use super::profile_facts::{kernel_ns, scaled, sum};
+use super::profile_facts::ProfileFacts;
+use super::profile_index::{kernel_ns, scaled, sum};
 use super::rule::Rule;
 use super::thresholds::{BUSY_BANDWIDTH, MEASURED_RATIO};
 use super::wording;
@@ -15,7 +15,7 @@ pub(super) static MEASURED_BYTES: Rule = Rule {
     find: measured_bytes,
 };
 
-fn measured_bytes(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
+fn measured_bytes(rule: &Rule, facts: &ProfileFacts<'_>) -> Vec<Candidate> {
     let found = facts.functions().filter_map(|(at, function)| {
         let measured = Measured::of_function(facts, function)?;
         let kernels = &function.activity.kernels;

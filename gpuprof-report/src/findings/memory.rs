@@ -1,8 +1,8 @@
 //! Rules about memory: allocations, memsets, and local memory of kernels.
 
 use super::candidate::{About, Candidate};
-use super::facts::Facts;
-use super::profile_facts::{kernel_ns, scaled, sum};
+use super::profile_facts::ProfileFacts;
+use super::profile_index::{kernel_ns, scaled, sum};
 use super::rule::Rule;
 use super::thresholds::{
     ALLOCATIONS, HOST_SHARE, KERNEL_CALLS, KERNEL_SHARE, LOCAL_BYTES, LOCAL_SHARE, MEMSET_SHARE,
@@ -18,7 +18,7 @@ pub(super) static ALLOCATION_CHURN: Rule = Rule {
     find: allocation_churn,
 };
 
-fn allocation_churn(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
+fn allocation_churn(rule: &Rule, facts: &ProfileFacts<'_>) -> Vec<Candidate> {
     let wall_ns = facts.profile.wall_ns;
     let found = facts.host_times.iter().filter_map(|time| {
         let memory = &time.memory;
@@ -58,7 +58,7 @@ pub(super) static MEMSETS_RULE: Rule = Rule {
     find: memsets,
 };
 
-fn memsets(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
+fn memsets(rule: &Rule, facts: &ProfileFacts<'_>) -> Vec<Candidate> {
     let found = facts.functions().filter_map(|(at, function)| {
         let own = function.activity.copies.iter();
         let memsets: Vec<&CopyStats> = own.filter(|own| own.kind == CopyKind::Memset).collect();
@@ -88,7 +88,7 @@ fn memsets(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
 }
 
 /// Time and number of the kernels of a function and its nested functions.
-fn kernels_inside(facts: &Facts<'_>, at: usize) -> (u64, u64) {
+fn kernels_inside(facts: &ProfileFacts<'_>, at: usize) -> (u64, u64) {
     let parts = facts.parts(at).into_iter();
     parts.fold((0, 0), |(ns, calls), (_, part, share)| {
         let kernels = &part.activity.kernels;
@@ -113,7 +113,7 @@ pub(super) static LOCAL_MEMORY: Rule = Rule {
     find: local_memory,
 };
 
-fn local_memory(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
+fn local_memory(rule: &Rule, facts: &ProfileFacts<'_>) -> Vec<Candidate> {
     let kernels = facts.profile.kernels.iter().enumerate();
     let found = kernels.filter_map(|(index, kernel)| {
         let share = local_share(kernel);

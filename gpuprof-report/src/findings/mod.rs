@@ -9,7 +9,6 @@ mod candidate;
 mod collectives;
 mod copies;
 mod enough_kernel_time;
-mod facts;
 mod gpu_idle;
 mod host;
 mod host_time;
@@ -25,6 +24,7 @@ mod nsight_commands;
 mod overlap;
 mod precedence;
 mod profile_facts;
+mod profile_index;
 mod rule;
 mod rule_list;
 mod run_idle;
@@ -40,7 +40,7 @@ mod wording;
 pub use nsight_commands::commands;
 
 use crate::profile::{Finding, FindingRule, Profile};
-use facts::Facts;
+use profile_facts::ProfileFacts;
 use rule::Rule;
 use rule_list::RULES;
 
@@ -51,7 +51,7 @@ pub fn findings(profile: &Profile) -> Vec<Finding> {
     if profile.cupti.is_none() {
         return Vec::new();
     }
-    let facts = Facts::new(profile);
+    let facts = ProfileFacts::new(profile);
     let is_of_ranks = |rule: &Rule| rule.id == FindingRule::LateRank;
     let rules = RULES.iter();
     let rules = rules.filter(|rule| is_of_ranks(rule) == profile.ranks.is_some());

@@ -24,12 +24,10 @@ impl Nesting {
         let mut runs = BTreeMap::new();
         for node in &profile.tree {
             let mut above = BTreeSet::new();
-            let (mut next, mut steps) = (node.parent, 0);
+            let mut next = node.parent;
             while let Some((parent, function)) = next.and_then(|id| nodes.get(&id)) {
                 above.extend(*function);
-                steps += 1;
-                // A document that gpuprof did not write could contain a cycle.
-                next = parent.filter(|_| steps <= nodes.len());
+                next = *parent;
             }
             let Some(function) = node.function else {
                 continue;

@@ -4,7 +4,7 @@
 //! `domain@range` one that was started; `@ , [ ] / * +` in a name take a backslash) and "Command
 //! Line Options".
 
-use super::profile_facts::ProfileFacts;
+use super::profile_index::ProfileIndex;
 use crate::profile::{Command, Function, KernelStats, Profile};
 use crate::sanitize;
 
@@ -37,7 +37,7 @@ pub fn commands(profile: &Profile, has_ranges: bool) -> Vec<Command> {
     } else {
         ""
     };
-    let home = ProfileFacts::new(profile).main_function(kernel);
+    let home = ProfileIndex::new(profile).main_function(kernel);
     let home = home.and_then(|at| profile.functions.get(at));
     let inside = match home {
         Some(function) => format!(", in {}", sanitize::name(&function.name)),

@@ -2,8 +2,8 @@
 
 use super::candidate::{About, Candidate};
 use super::copies;
-use super::facts::Facts;
-use super::profile_facts::{kernel_ns, scaled, sum};
+use super::profile_facts::ProfileFacts;
+use super::profile_index::{kernel_ns, scaled, sum};
 use super::rule::Rule;
 use super::shapes::lone_grid;
 use super::thresholds::{
@@ -18,7 +18,7 @@ pub(super) static ONE_STREAM: Rule = Rule {
     find: one_stream,
 };
 
-fn one_stream(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
+fn one_stream(rule: &Rule, facts: &ProfileFacts<'_>) -> Vec<Candidate> {
     let found = facts.functions();
     found
         .filter_map(|(at, function)| one_stream_function(rule, facts, at, function))
@@ -27,7 +27,7 @@ fn one_stream(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
 
 fn one_stream_function(
     rule: &Rule,
-    facts: &Facts<'_>,
+    facts: &ProfileFacts<'_>,
     at: usize,
     function: &Function,
 ) -> Option<Candidate> {
@@ -70,7 +70,7 @@ struct Parts {
 
 impl Parts {
     /// `None` if the exposed time of the copies was not computed, or if they are pageable.
-    fn for_function(facts: &Facts<'_>, at: usize) -> Option<Self> {
+    fn for_function(facts: &ProfileFacts<'_>, at: usize) -> Option<Self> {
         let launched = facts.launched_inside(at);
         let mut sums = Self::default();
         for (inner, part, share) in facts.parts(at) {
@@ -115,7 +115,7 @@ pub(super) static SERIAL_KERNELS: Rule = Rule {
     find: serial_kernels,
 };
 
-fn serial_kernels(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
+fn serial_kernels(rule: &Rule, facts: &ProfileFacts<'_>) -> Vec<Candidate> {
     let found = facts.functions();
     found
         .filter_map(|(at, function)| serial_kernels_of(rule, facts, at, function))
@@ -124,7 +124,7 @@ fn serial_kernels(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
 
 fn serial_kernels_of(
     rule: &Rule,
-    facts: &Facts<'_>,
+    facts: &ProfileFacts<'_>,
     at: usize,
     function: &Function,
 ) -> Option<Candidate> {

@@ -3,8 +3,8 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::candidate::{About, Candidate};
-use super::facts::Facts;
-use super::profile_facts::sum;
+use super::profile_facts::ProfileFacts;
+use super::profile_index::sum;
 use super::thresholds::{MIN_GAIN, NEAR_SHARE, NESTED_SHARE, UNCOVERED_IDLE};
 use crate::profile::{Finding, FindingRule};
 use crate::sorting::sort_by_key;
@@ -24,7 +24,7 @@ use crate::sorting::sort_by_key;
 ///   one after another are reported as such, and not that each leaves the device underused. That a
 ///   function's kernels are below the roofline is only reported if no such cause explains at least
 ///   half of it.
-pub(super) fn choose(facts: &Facts<'_>, candidates: Vec<Candidate>) -> Vec<Finding> {
+pub(super) fn choose(facts: &ProfileFacts<'_>, candidates: Vec<Candidate>) -> Vec<Finding> {
     let wall_ns = facts.profile.wall_ns;
     let (idle, others) = split(candidates, |about| *about == About::Idle);
     let (whole, others) = split(others, |about| *about == About::WholeIdle);
@@ -80,7 +80,7 @@ fn main_causes(candidates: Vec<Candidate>) -> Vec<Candidate> {
 }
 
 /// One candidate for each chain of nested ones.
-fn unnested(facts: &Facts<'_>, mut candidates: Vec<Candidate>) -> Vec<Candidate> {
+fn unnested(facts: &ProfileFacts<'_>, mut candidates: Vec<Candidate>) -> Vec<Candidate> {
     let is_inside = |outer: &Candidate, inner: &Candidate| match (outer.function, inner.function) {
         (Some(outer), Some(inner)) => facts.is_inside(outer, inner),
         _ => false,
@@ -102,7 +102,11 @@ fn unnested(facts: &Facts<'_>, mut candidates: Vec<Candidate>) -> Vec<Candidate>
 }
 
 /// The whole run's idle time, less what the chosen candidates explain.
-fn uncovered(facts: &Facts<'_>, whole: Vec<Candidate>, chosen: &[Candidate]) -> Option<Candidate> {
+fn uncovered(
+    facts: &ProfileFacts<'_>,
+    whole: Vec<Candidate>,
+    chosen: &[Candidate],
+) -> Option<Candidate> {
     let mut whole = whole.into_iter().next()?;
     let covered = sum(chosen, |other| other.finding.gain_ns);
     let gain = &mut whole.finding.gain_ns;
@@ -112,7 +116,7 @@ fn uncovered(facts: &Facts<'_>, whole: Vec<Candidate>, chosen: &[Candidate]) -> 
         .then_some(whole)
 }
 
-fn one_copy_each(facts: &Facts<'_>, candidates: Vec<Candidate>) -> Vec<Candidate> {
+fn one_copy_each(facts: &ProfileFacts<'_>, candidates: Vec<Candidate>) -> Vec<Candidate> {
     let (slow, others) = split(candidates, |about| *about == About::SlowCopies);
     let (overlap, others) = split(others, |about| *about == About::NestedCopies);
     let covers = |outer: &Candidate, inner: &Candidate| {

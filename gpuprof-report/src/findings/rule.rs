@@ -1,7 +1,7 @@
 //! A rule over a profile.
 
 use super::candidate::{About, Candidate};
-use super::facts::Facts;
+use super::profile_facts::ProfileFacts;
 use crate::profile::{Finding, FindingRule};
 
 /// A rule; docs/findings.md describes each.
@@ -9,14 +9,14 @@ pub(super) struct Rule {
     /// Identifies the rule in [`Finding::rule`].
     pub(super) id: FindingRule,
     /// Returns a candidate for each part of the profile that meets the condition.
-    pub(super) find: fn(&Rule, &Facts<'_>) -> Vec<Candidate>,
+    pub(super) find: fn(&Rule, &ProfileFacts<'_>) -> Vec<Candidate>,
 }
 
 impl Rule {
     /// A candidate of this rule for a function, or `None` for the whole program.
     pub(super) fn candidate<Advice: Into<String>>(
         &self,
-        facts: &Facts<'_>,
+        facts: &ProfileFacts<'_>,
         about: About,
         function: Option<usize>,
         gain_ns: u64,

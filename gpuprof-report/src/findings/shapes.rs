@@ -1,8 +1,8 @@
 //! Rules about the launch shape of kernels: grids that do not fill the device.
 
 use super::candidate::{About, Candidate};
-use super::facts::Facts;
-use super::profile_facts::scaled;
+use super::profile_facts::ProfileFacts;
+use super::profile_index::scaled;
 use super::rule::Rule;
 use super::thresholds::{
     ALONE_SHARE, KERNEL_CALLS, KERNEL_MEAN, KERNEL_SHARE, MAX_BLOCKS_PER_SM, TAIL_LOSS, TAIL_MEAN,
@@ -17,7 +17,7 @@ pub(super) static UNDERUSED: Rule = Rule {
     find: underused,
 };
 
-fn underused(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
+fn underused(rule: &Rule, facts: &ProfileFacts<'_>) -> Vec<Candidate> {
     let kernels = facts.profile.kernels.iter().enumerate();
     let found = kernels.filter_map(|(index, kernel)| {
         let grid = lone_grid(facts, kernel)?;
@@ -51,7 +51,7 @@ pub(super) struct LoneGrid {
 
 /// The grid of a kernel; `None` if it mostly runs beside others, if that is unknown, or if it has
 /// several launch shapes, whose times are not known apart, or if it is one of NCCL's.
-pub(super) fn lone_grid(facts: &Facts<'_>, kernel: &KernelStats) -> Option<LoneGrid> {
+pub(super) fn lone_grid(facts: &ProfileFacts<'_>, kernel: &KernelStats) -> Option<LoneGrid> {
     if Collective::of_kernel(&kernel.symbol).is_some() {
         // NCCL leaves most multiprocessors to others on purpose.
         return None;
@@ -69,7 +69,7 @@ pub(super) fn lone_grid(facts: &Facts<'_>, kernel: &KernelStats) -> Option<LoneG
 }
 
 /// Whether a kernel takes a good part of the GPU time, in launches that are long enough.
-fn is_large(facts: &Facts<'_>, kernel: &KernelStats) -> bool {
+fn is_large(facts: &ProfileFacts<'_>, kernel: &KernelStats) -> bool {
     KERNEL_SHARE.reached_by(kernel.times.total_ns, facts.activity_ns)
         && KERNEL_MEAN.reached(kernel.times.mean_ns as f64)
         && KERNEL_CALLS.reached(kernel.times.calls as f64)
@@ -85,7 +85,7 @@ pub(super) static TAIL_WAVE: Rule = Rule {
     find: tail_wave,
 };
 
-fn tail_wave(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
+fn tail_wave(rule: &Rule, facts: &ProfileFacts<'_>) -> Vec<Candidate> {
     let kernels = facts.profile.kernels.iter().enumerate();
     let found = kernels.filter_map(|(index, kernel)| {
         let grid = lone_grid(facts, kernel)?;

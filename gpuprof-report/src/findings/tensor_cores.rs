@@ -1,8 +1,8 @@
 //! The rule about matrix products that use no tensor cores.
 
 use super::candidate::{About, Candidate};
-use super::facts::Facts;
-use super::profile_facts::scaled;
+use super::profile_facts::ProfileFacts;
+use super::profile_index::scaled;
 use super::rule::Rule;
 use super::thresholds::{
     KERNEL_CALLS, KERNEL_SHARE, MIN_TENSOR_ACTIVITY, TENSOR_CAPABILITY, TENSOR_SPEEDUP,
@@ -28,7 +28,7 @@ pub(super) static NO_TENSOR_CORES: Rule = Rule {
     find: no_tensor_cores,
 };
 
-fn no_tensor_cores(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
+fn no_tensor_cores(rule: &Rule, facts: &ProfileFacts<'_>) -> Vec<Candidate> {
     let kernels = facts.profile.kernels.iter().enumerate();
     let found = kernels.filter_map(|(index, kernel)| {
         let device = facts.device(kernel.device)?;

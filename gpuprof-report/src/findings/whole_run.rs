@@ -1,8 +1,8 @@
 //! Rules about the run: durations that vary, throttled clocks, and unattributed work.
 
 use super::candidate::{About, Candidate};
-use super::facts::Facts;
-use super::profile_facts::{scaled, sum};
+use super::profile_facts::ProfileFacts;
+use super::profile_index::{scaled, sum};
 use super::rule::Rule;
 use super::thresholds::{
     MISSING_CLOCK_SHARE, SPREAD_CALLS, SPREAD_IDLE, SPREAD_OVER_EVENT_OVERHEAD, SPREAD_RATIO,
@@ -16,14 +16,19 @@ pub(super) static SPREAD: Rule = Rule {
     find: spread,
 };
 
-fn spread(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
+fn spread(rule: &Rule, facts: &ProfileFacts<'_>) -> Vec<Candidate> {
     let found = facts.functions();
     found
         .filter_map(|(at, function)| spread_of(rule, facts, at, function))
         .collect()
 }
 
-fn spread_of(rule: &Rule, facts: &Facts<'_>, at: usize, function: &Function) -> Option<Candidate> {
+fn spread_of(
+    rule: &Rule,
+    facts: &ProfileFacts<'_>,
+    at: usize,
+    function: &Function,
+) -> Option<Candidate> {
     let floor = facts.profile.diagnostics.event_overhead_ns.unwrap_or(0);
     // On each device by itself: that one of them is slower says nothing about inputs.
     let parts = function.gpu_on_each_device().iter().filter(|gpu| {
@@ -70,7 +75,7 @@ pub(super) static UNATTRIBUTED: Rule = Rule {
     find: unattributed,
 };
 
-fn unattributed(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
+fn unattributed(rule: &Rule, facts: &ProfileFacts<'_>) -> Vec<Candidate> {
     let found = facts.profile.cupti.iter().filter(|cupti| {
         UNATTRIBUTED_SHARE.reached_by(cupti.unattributed_ns, facts.activity_ns)
             && UNATTRIBUTED_COUNT.reached(cupti.unattributed as f64)
@@ -95,7 +100,7 @@ fn unattributed(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
 
 /// The line of the program that launched most of the unattributed GPU time whose launches were
 /// sampled, and its share.
-fn advice_by_line(facts: &Facts<'_>) -> Option<String> {
+fn advice_by_line(facts: &ProfileFacts<'_>) -> Option<String> {
     let lines = &facts.profile.stacks.as_ref()?.unattributed;
     let of_program = lines.iter().filter(|line| line.is_of_program());
     let line = of_program.max_by_key(|line| line.total_ns)?;
@@ -115,14 +120,18 @@ pub(super) static THROTTLED: Rule = Rule {
     find: throttled,
 };
 
-fn throttled(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
+fn throttled(rule: &Rule, facts: &ProfileFacts<'_>) -> Vec<Candidate> {
     let devices = facts.profile.throttled.iter();
     devices
         .filter_map(|throttle| throttled_device(rule, facts, throttle))
         .collect()
 }
 
-fn throttled_device(rule: &Rule, facts: &Facts<'_>, throttle: &Throttle) -> Option<Candidate> {
+fn throttled_device(
+    rule: &Rule,
+    facts: &ProfileFacts<'_>,
+    throttle: &Throttle,
+) -> Option<Candidate> {
     let (clock, highest) = (throttle.sm_clock_mhz?, throttle.max_sm_clock_mhz?);
     let mean = throttle.mean_sm_clock_mhz.unwrap_or(clock);
     let share = match throttle.sampled_ns {

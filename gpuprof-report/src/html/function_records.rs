@@ -154,10 +154,7 @@ fn label(stats: &LabelStats, json: &mut JsonText) {
         gpu.map(|gpu| gpu.mean_ns),
         gpu.map(|gpu| gpu.max_ns),
     ] {
-        match number {
-            Some(number) => json.integer(number),
-            None => json.null(),
-        }
+        json.integer_or_null(number);
     }
 }
 

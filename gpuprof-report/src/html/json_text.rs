@@ -82,6 +82,13 @@ impl JsonText {
         self.literal(value);
     }
 
+    pub(super) fn integer_or_null(&mut self, number: Option<u64>) {
+        match number {
+            Some(number) => self.integer(number),
+            None => self.null(),
+        }
+    }
+
     pub(super) fn null(&mut self) {
         self.literal("null");
     }

@@ -127,19 +127,11 @@ fn nodes(profile: &Profile, json: &mut JsonText) {
         .map(|(at, node)| (node.id, at))
         .collect();
     json.key("rows").array(|json| {
-        for (own, node) in profile.tree.iter().enumerate() {
+        for node in &profile.tree {
             let parent = node.parent.and_then(|id| positions.get(&id).copied());
             json.array(|json| {
-                // Parents stand before their children; anything else would be a loop.
-                match parent.filter(|parent| *parent < own) {
-                    Some(parent) => json.integer(parent as u64),
-                    None => json.null(),
-                }
-                let known = |at: &u32| (*at as usize) < profile.functions.len();
-                match node.function.filter(known) {
-                    Some(function) => json.integer(function.into()),
-                    None => json.null(),
-                }
+                json.integer_or_null(parent.map(|parent| parent as u64));
+                json.integer_or_null(node.function.map(u64::from));
                 json.integer(gpu_inclusive(node));
                 json.integer(node.cpu_total_ns);
             });
@@ -199,7 +191,7 @@ fn tables(profile: &Profile, json: &mut JsonText) {
         // Node, kernel, copies: positions, as far as the row has them.
         json.key("rows").array(|json| {
             for row in &rows {
-                tree_row(row, profile, json);
+                tree_row(row, json);
             }
         });
         // A name that is a function's is its row in the table of functions.
@@ -226,17 +218,13 @@ fn tables(profile: &Profile, json: &mut JsonText) {
     }
 }
 
-fn tree_row(row: &TreeRow<'_>, profile: &Profile, json: &mut JsonText) {
-    let known = |at: Option<u32>, length: usize| at.filter(|at| (*at as usize) < length);
+fn tree_row(row: &TreeRow<'_>, json: &mut JsonText) {
     json.array(|json| match row {
         TreeRow::Node(node) => json.integer(*node as u64),
         TreeRow::Activity(node, activity) => {
             json.integer(*node as u64);
-            match known(activity.kernel, profile.kernels.len()) {
-                Some(kernel) => json.integer(kernel.into()),
-                None => json.null(),
-            }
-            if let Some(copies) = known(activity.copies, profile.copies.len()) {
+            json.integer_or_null(activity.kernel.map(u64::from));
+            if let Some(copies) = activity.copies {
                 json.integer(copies.into());
             }
         }

@@ -4,7 +4,8 @@
 use std::collections::HashSet;
 use std::fmt;
 
-use crate::profile::{ApiStats, CopyStats, Function, KernelStats, NodeActivity, Profile, TreeNode};
+use crate::figures::Sum;
+use crate::profile::{ApiStats, CopyStats, Function, KernelStats, Profile, TreeNode};
 
 /// What contradicts itself in a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,7 +48,8 @@ impl fmt::Display for Impossible {
 pub(super) fn check(profile: &Profile) -> Result<(), Impossible> {
     check_parents(&profile.tree)?;
     check_indices(profile)?;
-    check_tree_sums(&profile.tree)?;
+    check_sums(&profile.tree)?;
+    (profile.tree.iter()).try_for_each(|node| check_sums(&node.activities))?;
     check_function_sums(&profile.functions)?;
     check_activity_sums(&profile.kernels, &profile.copies, &profile.api)?;
     profile.functions.iter().try_for_each(|function| {
@@ -93,65 +95,35 @@ fn check_indices(profile: &Profile) -> Result<(), Impossible> {
     Ok(())
 }
 
-/// A field's name, and its value in a row.
-type Field<T> = (&'static str, fn(&T) -> u64);
-
 /// Fails if the sum of a field over all rows does not fit.
-fn check_sums<T>(rows: &[T], fields: &[Field<T>]) -> Result<(), Impossible> {
-    fields.iter().try_for_each(|(field, value)| {
-        let sum = rows.iter().map(value).try_fold(0, u64::checked_add);
-        sum.map(drop).ok_or(Impossible::Sum(field))
-    })
-}
-
-fn check_tree_sums(tree: &[TreeNode]) -> Result<(), Impossible> {
-    check_sums(
-        tree,
-        &[
-            ("calls", |node| node.calls),
-            ("open_calls", |node| node.open_calls),
-            ("open_ns", |node| node.open_ns),
-            ("cpu_total_ns", |node| node.cpu_total_ns),
-            ("cpu_self_ns", |node| node.cpu_self_ns),
-            ("gpu_total_ns", |node| node.gpu_total_ns.unwrap_or(0)),
-            ("gpu_self_ns", |node| node.gpu_self_ns.unwrap_or(0)),
-            ("gpu_nested_ns", |node| node.gpu_nested_ns),
-            ("busy_ns", |node| node.busy_ns.unwrap_or(0)),
-            ("idle_ns", |node| node.idle_ns.unwrap_or(0)),
-        ],
-    )?;
-    tree.iter().try_for_each(|node| {
-        let fields: &[Field<NodeActivity>] = &[
-            ("calls", |activity| activity.calls),
-            ("total_ns", |activity| activity.total_ns),
-        ];
-        check_sums(&node.activities, fields)
-    })
+fn check_sums<'a, T: Sum + 'a>(rows: impl IntoIterator<Item = &'a T>) -> Result<(), Impossible> {
+    let mut sums: Vec<u64> = Vec::new();
+    for row in rows {
+        let mut values = Vec::with_capacity(sums.len());
+        row.each_sum("", &mut |field, value| values.push((field, value)));
+        sums.resize(values.len(), 0);
+        for (sum, (field, value)) in sums.iter_mut().zip(values) {
+            *sum = sum.checked_add(value).ok_or(Impossible::Sum(field))?;
+        }
+    }
+    Ok(())
 }
 
 fn check_function_sums(functions: &[Function]) -> Result<(), Impossible> {
+    let gpu = || {
+        functions
+            .iter()
+            .filter_map(|function| function.gpu.as_ref())
+    };
+    check_sums(functions)?;
+    check_sums(functions.iter().map(|function| &function.cpu))?;
     check_sums(
-        functions,
-        &[
-            ("calls", |function| function.calls),
-            ("open_calls", |function| function.open_calls),
-            ("open_ns", |function| function.open_ns),
-            ("cpu.total_ns", |function| function.cpu.total_ns),
-            ("cpu.self_ns", |function| function.cpu.self_ns),
-            ("wall.total_ns", |function| {
-                function.wall.as_ref().map_or(0, |wall| wall.total_ns)
-            }),
-            ("gpu.total_ns", |function| {
-                function.gpu.as_ref().map_or(0, |gpu| gpu.times.total_ns)
-            }),
-            ("gpu.self_ns", |function| {
-                function.gpu.as_ref().map_or(0, |gpu| gpu.times.self_ns)
-            }),
-            ("gpu_nested_ns", |function| function.gpu_nested_ns),
-            ("captured_calls", |function| function.captured_calls),
-            ("untimed_calls", |function| function.untimed_calls),
-        ],
-    )
+        functions
+            .iter()
+            .filter_map(|function| function.wall.as_ref()),
+    )?;
+    check_sums(gpu())?;
+    check_sums(gpu().map(|gpu| &gpu.times))
 }
 
 fn check_activity_sums(
@@ -159,28 +131,10 @@ fn check_activity_sums(
     copies: &[CopyStats],
     api: &[ApiStats],
 ) -> Result<(), Impossible> {
-    check_sums(
-        kernels,
-        &[
-            ("calls", |kernel| kernel.times.calls),
-            ("total_ns", |kernel| kernel.times.total_ns),
-            ("graph_calls", |kernel| kernel.graph_calls),
-        ],
-    )?;
-    check_sums(
-        copies,
-        &[
-            ("calls", |copies| copies.times.calls),
-            ("total_ns", |copies| copies.times.total_ns),
-            ("bytes", |copies| copies.bytes),
-        ],
-    )?;
-    check_sums(
-        api,
-        &[
-            ("calls", |api| api.times.calls),
-            ("total_ns", |api| api.times.total_ns),
-            ("failed", |api| api.failed),
-        ],
-    )
+    check_sums(kernels)?;
+    check_sums(kernels.iter().map(|kernel| &kernel.times))?;
+    check_sums(copies)?;
+    check_sums(copies.iter().map(|copies| &copies.times))?;
+    check_sums(api)?;
+    check_sums(api.iter().map(|api| &api.times))
 }

@@ -4,21 +4,21 @@
 //! seconds that a program with gpuprof would build, for one document at exit. Tests compare what
 //! is written with what serde_json would write. Reading is the feature `serde`.
 
-mod fields;
 #[cfg(feature = "serde")]
 mod impossible;
 #[cfg(feature = "serde")]
 mod read_json;
 #[cfg(test)]
 mod schema;
-pub(crate) mod writer;
+mod values;
 
 use std::io::{self, Write};
 
+use crate::json_writer;
 use crate::profile::Profile;
 
 #[cfg(feature = "trace")]
-pub(crate) use writer::push_string;
+pub(crate) use crate::json_writer::push_string;
 
 #[cfg(feature = "serde")]
 pub use impossible::Impossible;
@@ -37,7 +37,7 @@ pub fn write(profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
 /// The text that [`write()`] writes.
 #[must_use]
 pub fn to_string(profile: &Profile) -> String {
-    let mut text = writer::document(profile);
+    let mut text = json_writer::document(profile);
     text.push('\n');
     text
 }

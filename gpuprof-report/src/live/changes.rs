@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use serde::Deserialize;
 
 use super::rows::{DeviceRow, FunctionKey, FunctionRow, Rows, ThreadRow, key};
-use crate::json::writer::{self, Fields, Object};
+use crate::json_writer::{self, Fields, Object};
 use crate::profile::Profile;
 
 /// The rows that have changed since this connection's last request for them, with all their
@@ -42,7 +42,7 @@ impl Changes {
     /// The frame's content.
     #[must_use]
     pub fn to_json(&self) -> String {
-        writer::document(self)
+        json_writer::document(self)
     }
 }
 

@@ -3,7 +3,7 @@
 #[cfg(feature = "serde")]
 use serde::{Deserialize, de::DeserializeOwned};
 
-use crate::json::writer::{self, Fields, Object};
+use crate::json_writer::{self, Fields, Object};
 
 /// Name and version of the protocol. Fields may be added under the same version; viewers ignore
 /// those that they do not know.
@@ -44,7 +44,7 @@ impl Head {
     /// The frame's content.
     #[must_use]
     pub fn to_json(&self) -> String {
-        writer::document(self)
+        json_writer::document(self)
     }
 }
 

@@ -2,39 +2,37 @@
 
 use std::collections::HashMap;
 
-#[cfg(feature = "serde")]
-use serde::Deserialize;
-
-use crate::json::writer::{Fields, Object};
+use crate::figures::figures;
 use crate::profile::{Function, Profile};
 
-/// The counters of an annotated function since the window began, over all threads.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Deserialize), serde(default))]
-#[non_exhaustive]
-pub struct FunctionRow {
-    /// Number of the function on this connection.
-    pub id: u32,
-    /// Shown name.
-    pub name: String,
-    /// Calls that ended.
-    pub calls: u64,
-    /// Calls in progress.
-    pub open_calls: u64,
-    /// Time since these began, ns. It grows while they go on: a row is sent again only if another
-    /// field has changed.
-    pub open_ns: u64,
-    /// CPU time of the outermost calls, ns.
-    pub cpu_ns: u64,
-    /// CPU time without nested spans, ns.
-    pub cpu_self_ns: u64,
-    /// GPU time of the calls that have been read, ns, estimated under sampling; `None` if no call
-    /// was timed.
-    pub gpu_ns: Option<u64>,
-    /// GPU time without nested spans on the stream, ns; `None` if no call was timed.
-    pub gpu_self_ns: Option<u64>,
-    /// GPU busy time by CUPTI's records, ns; `None` without CUPTI.
-    pub busy_ns: Option<u64>,
+figures! {
+    /// The counters of an annotated function since the window began, over all threads.
+    #[derive(Clone, Debug, Default, PartialEq, Eq)]
+    #[non_exhaustive]
+    pub struct FunctionRow {
+        /// Number of the function on this connection.
+        pub id: u32;
+        /// Shown name.
+        pub name: String;
+        /// Calls that ended.
+        pub calls: u64;
+        /// Calls in progress.
+        pub open_calls: u64;
+        /// Time since these began, ns. It grows while they go on: a row is sent again only if
+        /// another field has changed.
+        pub open_ns: u64;
+        /// CPU time of the outermost calls, ns.
+        pub cpu_ns: u64;
+        /// CPU time without nested spans, ns.
+        pub cpu_self_ns: u64;
+        /// GPU time of the calls that have been read, ns, estimated under sampling; `None` if no
+        /// call was timed.
+        pub gpu_ns: Option<u64>;
+        /// GPU time without nested spans on the stream, ns; `None` if no call was timed.
+        pub gpu_self_ns: Option<u64>;
+        /// GPU busy time by CUPTI's records, ns; `None` without CUPTI.
+        pub busy_ns: Option<u64>;
+    }
 }
 
 impl FunctionRow {
@@ -60,44 +58,46 @@ impl FunctionRow {
     }
 }
 
-/// The counters of a thread of the program since the window began, or since the thread's first call
-/// if that was later.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Deserialize), serde(default))]
-#[non_exhaustive]
-pub struct ThreadRow {
-    /// The system's number of the thread.
-    pub tid: u32,
-    /// Its name; empty if it is unknown.
-    pub name: String,
-    /// Calls that ended on it.
-    pub calls: u64,
-    /// CPU time of these calls without nested spans, ns.
-    pub cpu_ns: u64,
-    /// The innermost function that runs on it now; `None` if none does. A future has a thread only
-    /// while it is polled, and is never shown here.
-    pub running: Option<String>,
-    /// Time since that call began, ns. A row is sent again only if another field has changed, or if
-    /// `running` is another call.
-    pub running_ns: u64,
+figures! {
+    /// The counters of a thread of the program since the window began, or since the thread's first
+    /// call if that was later.
+    #[derive(Clone, Debug, Default, PartialEq, Eq)]
+    #[non_exhaustive]
+    pub struct ThreadRow {
+        /// The system's number of the thread.
+        pub tid: u32;
+        /// Its name; empty if it is unknown.
+        pub name: String;
+        /// Calls that ended on it.
+        pub calls: u64;
+        /// CPU time of these calls without nested spans, ns.
+        pub cpu_ns: u64;
+        /// The innermost function that runs on it now; `None` if none does. A future has a thread
+        /// only while it is polled, and is never shown here.
+        pub running: Option<String>;
+        /// Time since that call began, ns. A row is sent again only if another field has changed,
+        /// or if `running` is another call.
+        pub running_ns: u64;
+    }
 }
 
-/// The counters of a device since the window began.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Deserialize), serde(default))]
-#[non_exhaustive]
-pub struct DeviceRow {
-    /// CUDA ordinal.
-    pub device: u32,
-    /// Name; that of a simulated device says so.
-    pub name: String,
-    /// Calls whose GPU time was read.
-    pub timed_calls: u64,
-    /// GPU time of all functions, without nested spans, ns.
-    pub gpu_ns: u64,
-    /// Time during which the device was busy, ns; see
-    /// [`GpuBusy::busy_ns`](crate::profile::GpuBusy::busy_ns).
-    pub busy_ns: u64,
+figures! {
+    /// The counters of a device since the window began.
+    #[derive(Clone, Debug, Default, PartialEq, Eq)]
+    #[non_exhaustive]
+    pub struct DeviceRow {
+        /// CUDA ordinal.
+        pub device: u32;
+        /// Name; that of a simulated device says so.
+        pub name: String;
+        /// Calls whose GPU time was read.
+        pub timed_calls: u64;
+        /// GPU time of all functions, without nested spans, ns.
+        pub gpu_ns: u64;
+        /// Time during which the device was busy, ns; see
+        /// [`GpuBusy::busy_ns`](crate::profile::GpuBusy::busy_ns).
+        pub busy_ns: u64;
+    }
 }
 
 /// All rows at one moment.
@@ -182,26 +182,4 @@ fn devices(profile: &Profile) -> Vec<DeviceRow> {
         row
     };
     profile.devices.iter().map(row).collect()
-}
-
-/// Writes each field under its name.
-macro_rules! objects {
-    ($($name:ident { $($field:ident),* $(,)? })*) => {
-        $(
-            impl Object for $name {
-                fn write_fields(&self, fields: &mut Fields<'_>) {
-                    let Self { $($field),* } = self;
-                    $(fields.field(stringify!($field), $field);)*
-                }
-            }
-        )*
-    };
-}
-
-objects! {
-    FunctionRow {
-        id, name, calls, open_calls, open_ns, cpu_ns, cpu_self_ns, gpu_ns, gpu_self_ns, busy_ns,
-    }
-    ThreadRow { tid, name, calls, cpu_ns, running, running_ns }
-    DeviceRow { device, name, timed_calls, gpu_ns, busy_ns }
 }

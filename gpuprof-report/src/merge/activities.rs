@@ -2,21 +2,18 @@
 
 use super::counters::CounterTotals;
 use super::rows::Rows;
-use super::totals::{ActivityTotals, add, add_option};
+use super::totals::ActivityTotals;
+use crate::figures::Sum;
 use crate::profile::{ApiStats, CopyStats, KernelStats, LaunchLine, add_lines};
 
 /// One kernel on one device.
 #[derive(Clone, Debug, Default)]
 pub(super) struct KernelTotals {
+    /// Added up; the launch shape is that of the profile in which it took the most time.
+    sums: KernelStats,
+    shape_ns: u64,
     times: ActivityTotals,
     latency: ActivityTotals,
-    /// Of the profile in which its launch shape took the most time.
-    of_shape: KernelStats,
-    shape_ns: u64,
-    graph_calls: u64,
-    shapes: u32,
-    streams: u32,
-    concurrent_ns: Option<u64>,
     counters: CounterTotals,
     launch_lines: Vec<LaunchLine>,
 }
@@ -25,20 +22,22 @@ impl KernelTotals {
     /// Returns whether percentiles of the sum are estimates.
     fn add(&mut self, kernel: &KernelStats, device: u32) -> bool {
         let is_estimate = self.times.add(&kernel.times) | self.latency.add(&kernel.launch_latency);
-        if self.of_shape.full_name.is_empty() || kernel.times.total_ns > self.shape_ns {
+        if self.sums.full_name.is_empty() || kernel.times.total_ns > self.shape_ns {
             self.shape_ns = kernel.times.total_ns;
-            self.of_shape = KernelStats {
-                device,
-                // Written from the totals.
-                times: Default::default(),
-                launch_latency: Default::default(),
-                ..kernel.clone()
-            };
+            let before = std::mem::replace(
+                &mut self.sums,
+                KernelStats {
+                    device,
+                    // Written from the totals.
+                    times: Default::default(),
+                    launch_latency: Default::default(),
+                    ..kernel.clone()
+                },
+            );
+            self.sums.add(&before);
+        } else {
+            self.sums.add(kernel);
         }
-        add(&mut self.graph_calls, kernel.graph_calls);
-        self.shapes = self.shapes.max(kernel.shapes);
-        self.streams = self.streams.saturating_add(kernel.streams);
-        add_option(&mut self.concurrent_ns, kernel.concurrent_ns);
         if let Some(counters) = &kernel.counters {
             self.counters.add(counters);
         }
@@ -50,13 +49,9 @@ impl KernelTotals {
         KernelStats {
             times: self.times.stats(),
             launch_latency: self.latency.stats(),
-            graph_calls: self.graph_calls,
-            shapes: self.shapes,
-            streams: self.streams,
-            concurrent_ns: self.concurrent_ns,
             counters: self.counters.values(),
             launch_lines: self.launch_lines.clone(),
-            ..self.of_shape.clone()
+            ..self.sums.clone()
         }
     }
 }
@@ -70,14 +65,8 @@ pub(super) struct CopyTotals {
 
 impl CopyTotals {
     fn add(&mut self, copies: &CopyStats, device: u32) -> bool {
-        let sums = &mut self.sums;
-        (sums.kind, sums.device) = (copies.kind, device);
-        add(&mut sums.bytes, copies.bytes);
-        add(&mut sums.pageable_calls, copies.pageable_calls);
-        add(&mut sums.pageable_ns, copies.pageable_ns);
-        add(&mut sums.blocking_calls, copies.blocking_calls);
-        add_option(&mut sums.exposed_ns, copies.exposed_ns);
-        sums.streams = sums.streams.saturating_add(copies.streams);
+        self.sums.add(copies);
+        self.sums.device = device;
         self.times.add(&copies.times)
     }
 
@@ -137,11 +126,7 @@ impl Activities {
             let Some(totals) = at.and_then(|at| self.api.get_mut(at)) else {
                 continue;
             };
-            if totals.sums.name.is_empty() {
-                totals.sums.name.clone_from(&calls.name);
-                totals.sums.kind = calls.kind;
-            }
-            add(&mut totals.sums.failed, calls.failed);
+            totals.sums.add(calls);
             self.estimated |= totals.times.add(&calls.times);
         }
         places

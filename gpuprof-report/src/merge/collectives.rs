@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 
 use super::spread::Spread;
-use super::totals::{add, rounded_mean};
+use super::totals::rounded_mean;
 use crate::collectives::Collective;
+use crate::figures::Sum;
 use crate::profile::{CollectiveRanks, KernelStats, Profile, RankProcess};
 
 /// The kernels, copies and memsets of one process, or of one function of it.
@@ -30,7 +31,7 @@ impl CollectiveWork {
             work.add_kernel(kind.as_ref(), kernel.times.calls, kernel.times.total_ns);
         }
         for copies in &profile.copies {
-            add(&mut work.other_ns, copies.times.total_ns);
+            work.other_ns.add(&copies.times.total_ns);
         }
         (work.kernels > 0).then_some(work)
     }
@@ -46,11 +47,7 @@ impl CollectiveWork {
         let tree = &profile.tree;
         let places = tree.iter().enumerate().map(|(at, node)| (node.id, at));
         let places: HashMap<u32, usize> = places.collect();
-        // A parent that does not come before its child is none.
-        let parent = |at: usize| {
-            let parent = *places.get(&tree.get(at)?.parent?)?;
-            (parent < at).then_some(parent)
-        };
+        let parent = |at: usize| places.get(&tree.get(at)?.parent?).copied();
         let mut works: Vec<Self> = Vec::with_capacity(tree.len());
         for node in tree {
             let mut work = Self::default();
@@ -61,7 +58,7 @@ impl CollectiveWork {
                         activity.calls,
                         activity.total_ns,
                     ),
-                    None => add(&mut work.other_ns, activity.total_ns),
+                    None => work.other_ns.add(&activity.total_ns),
                 }
             }
             works.push(work);
@@ -92,24 +89,24 @@ impl CollectiveWork {
     fn add_kernel(&mut self, kind: Option<&Collective<'_>>, calls: u64, ns: u64) {
         match kind {
             Some(kind) if kind.waits_for_all() => {
-                add(&mut self.kernels, calls);
-                add(&mut self.calls, calls);
-                add(&mut self.collective_ns, ns);
+                self.kernels.add(&calls);
+                self.calls.add(&calls);
+                self.collective_ns.add(&ns);
             }
             Some(_) => {
-                add(&mut self.kernels, calls);
-                add(&mut self.one_sided_ns, ns);
+                self.kernels.add(&calls);
+                self.one_sided_ns.add(&ns);
             }
-            None => add(&mut self.other_ns, ns),
+            None => self.other_ns.add(&ns),
         }
     }
 
     fn add(&mut self, other: &Self) {
-        add(&mut self.kernels, other.kernels);
-        add(&mut self.calls, other.calls);
-        add(&mut self.collective_ns, other.collective_ns);
-        add(&mut self.one_sided_ns, other.one_sided_ns);
-        add(&mut self.other_ns, other.other_ns);
+        self.kernels.add(&other.kernels);
+        self.calls.add(&other.calls);
+        self.collective_ns.add(&other.collective_ns);
+        self.one_sided_ns.add(&other.one_sided_ns);
+        self.other_ns.add(&other.other_ns);
     }
 }
 

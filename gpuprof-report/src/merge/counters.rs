@@ -1,14 +1,12 @@
 //! What hardware counters measured in several profiles.
 
-use super::totals::{add, add_option};
-use crate::profile::{CounterMean, CounterValues, DeviceCounters, Metric};
+use crate::figures::Sum;
+use crate::profile::{CounterMean, CounterValues, Metric};
 
 /// The values of a function or kernel.
 #[derive(Clone, Debug, Default)]
 pub(super) struct CounterTotals {
-    samples: u64,
-    sampled_ns: u64,
-    is_divided: bool,
+    sums: CounterValues,
     metrics: Vec<MetricTotals>,
 }
 
@@ -24,9 +22,7 @@ struct MetricTotals {
 
 impl CounterTotals {
     pub(super) fn add(&mut self, values: &CounterValues) {
-        add(&mut self.samples, values.samples);
-        add(&mut self.sampled_ns, values.sampled_ns);
-        self.is_divided |= values.is_divided;
+        self.sums.add(values);
         let ns = values.sampled_ns as f64;
         for mean in &values.means {
             let known = self.metrics.iter().position(|of| of.metric == mean.metric);
@@ -56,35 +52,13 @@ impl CounterTotals {
             mean: totals.sum / totals.ns,
             ci95: totals.variance.sqrt() / totals.ns,
         });
-        (self.samples > 0).then(|| {
+        (self.sums.samples > 0).then(|| {
             Box::new(CounterValues {
-                samples: self.samples,
-                sampled_ns: self.sampled_ns,
-                is_divided: self.is_divided,
                 means: means.collect(),
+                ..self.sums.clone()
             })
         })
     }
-}
-
-/// Adds the samples of another profile of a device.
-pub(super) fn add_device(sums: &mut DeviceCounters, counters: &DeviceCounters) {
-    sums.chip.clone_from(&counters.chip);
-    sums.interval_ns = sums.interval_ns.max(counters.interval_ns);
-    sums.start_ns = sums.start_ns.max(counters.start_ns);
-    sums.metrics.clone_from(&counters.metrics);
-    sums.omitted.clone_from(&counters.omitted);
-    add(&mut sums.samples, counters.samples);
-    add(&mut sums.sampled_ns, counters.sampled_ns);
-    add(&mut sums.unattributed_ns, counters.unattributed_ns);
-    add_option(&mut sums.dram_bytes, counters.dram_bytes);
-    add(
-        &mut sums.unattributed_dram_bytes,
-        counters.unattributed_dram_bytes,
-    );
-    add(&mut sums.gap_ns, counters.gap_ns);
-    add(&mut sums.overflows, counters.overflows);
-    add(&mut sums.late_ns, counters.late_ns);
 }
 
 #[cfg(test)]

@@ -1,10 +1,10 @@
 //! The devices of several profiles, and how busy each was.
 
-use super::counters::add_device;
 use super::rows::Rows;
-use super::totals::{Uncertainty, add};
+use super::totals::Uncertainty;
 use super::windows::{Window, covered};
-use crate::profile::{BusyRecords, Device, DeviceCounters, GpuBusy, Profile, Throttle};
+use crate::figures::Sum;
+use crate::profile::{Device, DeviceCounters, GpuBusy, Profile, Throttle};
 
 /// Devices with new ordinals, in the order in which they are found.
 ///
@@ -28,11 +28,8 @@ struct DeviceTotals {
 
 #[derive(Clone, Debug, Default)]
 struct BusyTotals {
-    busy_ns: u64,
+    sums: GpuBusy,
     uncertainty: Uncertainty,
-    is_upper_bound: bool,
-    /// `None` once a part lacks them.
-    records: Option<BusyRecords>,
     windows: Vec<Window>,
 }
 
@@ -120,7 +117,7 @@ impl Devices {
         }
         for counters in &profile.counters {
             if let Some(totals) = self.totals(&ordinals, counters.device) {
-                add_device(totals.counters.get_or_insert_default(), counters);
+                totals.counters.get_or_insert_default().add(counters);
             }
         }
         ordinals
@@ -179,16 +176,16 @@ impl DeviceTotals {
     fn add_busy(&mut self, busy: &GpuBusy, window: Window) {
         let is_first = self.busy.is_none();
         let totals = self.busy.get_or_insert_default();
-        add(&mut totals.busy_ns, busy.busy_ns);
+        totals.sums.add(busy);
         if busy.is_estimated || busy.busy_ci95_ns.is_some() {
             totals.uncertainty.add(busy.busy_ci95_ns);
         }
-        totals.is_upper_bound |= busy.is_upper_bound;
-        totals.records = match (is_first, totals.records, busy.records) {
-            (true, _, records) => records,
-            (false, Some(sum), Some(more)) => Some(add_records(sum, more)),
-            _ => None,
-        };
+        // `None` once a part lacks them.
+        match (totals.sums.records.as_mut(), &busy.records) {
+            (Some(sum), Some(more)) => sum.add(more),
+            _ if is_first => totals.sums.records = busy.records,
+            _ => totals.sums.records = None,
+        }
         totals.windows.push(window);
     }
 }
@@ -198,44 +195,25 @@ impl BusyTotals {
     /// the sum of their busy times is an upper bound.
     fn stats(&self, device: u32) -> GpuBusy {
         let (wall_ns, overlap) = covered(self.windows.clone());
+        let busy_ns = self.sums.busy_ns;
         GpuBusy {
             device,
-            busy_ns: if overlap && self.records.is_none() {
-                self.busy_ns.min(wall_ns)
+            busy_ns: if overlap && self.sums.records.is_none() {
+                busy_ns.min(wall_ns)
             } else {
-                self.busy_ns
+                busy_ns
             },
             is_estimated: self.uncertainty.is_estimated,
             busy_ci95_ns: self.uncertainty.half_width(),
-            is_upper_bound: self.is_upper_bound || overlap,
-            records: self.records,
+            is_upper_bound: self.sums.is_upper_bound || overlap,
+            records: self.sums.records,
         }
     }
 }
 
-fn add_records(mut sum: BusyRecords, more: BusyRecords) -> BusyRecords {
-    add(&mut sum.kernel_ns, more.kernel_ns);
-    add(&mut sum.copy_only_ns, more.copy_only_ns);
-    add(&mut sum.gaps, more.gaps);
-    add(&mut sum.idle_host_ns, more.idle_host_ns);
-    add(&mut sum.idle_launch_ns, more.idle_launch_ns);
-    add(&mut sum.idle_queued_ns, more.idle_queued_ns);
-    sum
-}
-
 impl ThrottleTotals {
     fn add(&mut self, throttle: &Throttle) {
-        let sums = &mut self.sums;
-        for reason in &throttle.reasons {
-            if !sums.reasons.contains(reason) {
-                sums.reasons.push(*reason);
-            }
-        }
-        let known = [sums.sm_clock_mhz, throttle.sm_clock_mhz];
-        sums.sm_clock_mhz = known.into_iter().flatten().min();
-        sums.max_sm_clock_mhz = sums.max_sm_clock_mhz.max(throttle.max_sm_clock_mhz);
-        add(&mut sums.throttled_ns, throttle.throttled_ns);
-        add(&mut sums.sampled_ns, throttle.sampled_ns);
+        self.sums.add(throttle);
         if let Some(mean) = throttle.mean_sm_clock_mhz {
             self.clock += f64::from(mean) * throttle.throttled_ns as f64;
             self.clock_ns += throttle.throttled_ns as f64;

@@ -6,8 +6,9 @@ use super::counters::CounterTotals;
 use super::devices::Ordinals;
 use super::function_spreads::SpreadTotals;
 use super::labels::Labels;
-use super::memory::{add_function_memory, add_pool_memory};
-use super::totals::{ActivityTotals, SpanTotals, Uncertainty, add, add_amount, add_option};
+use super::memory::add_function_memory;
+use super::totals::{ActivityTotals, SpanTotals, Uncertainty};
+use crate::figures::Sum;
 use crate::profile::{Function, FunctionRanks, GpuActivity, GpuSpanStats, Profile};
 
 /// The sums of one function.
@@ -39,15 +40,10 @@ struct GpuTotals {
 }
 
 impl FunctionTotals {
-    /// A function that bears the name and place of `function`.
-    pub(super) fn named_as(function: &Function) -> Self {
+    /// Of no profile yet: `cpu_only` holds until a profile denies it.
+    pub(super) fn new() -> Self {
         let mut totals = Self::default();
-        let sums = &mut totals.sums;
-        sums.name.clone_from(&function.name);
-        sums.module.clone_from(&function.module);
-        sums.file.clone_from(&function.file);
-        sums.line = function.line;
-        sums.cpu_only = true;
+        totals.sums.cpu_only = true;
         totals
     }
 
@@ -72,7 +68,7 @@ impl FunctionTotals {
         work: Option<&CollectiveWork>,
         ordinals: &Ordinals,
     ) {
-        self.add_counts(function);
+        self.sums.add(function);
         self.cpu
             .add(&function.cpu, function.calls, function.cpu.total_ns);
         if let Some(wall) = &function.wall {
@@ -88,41 +84,12 @@ impl FunctionTotals {
         }
         self.labels.add(&function.labels);
         add_function_memory(&mut self.sums.memory, &function.memory);
-        add_pool_memory(&mut self.sums.pool_memory, &function.pool_memory);
         self.add_activity(function, ordinals);
         match ranks {
             Some((processes, ranks)) => self.spread.add_merged(processes, ranks),
             None if function.has_run() => self.spread.add(profile, function, work),
             None => {}
         }
-    }
-
-    fn add_counts(&mut self, function: &Function) {
-        let sums = &mut self.sums;
-        add(&mut sums.calls, function.calls);
-        add(&mut sums.open_calls, function.open_calls);
-        add(&mut sums.open_ns, function.open_ns);
-        sums.threads = sums.threads.saturating_add(function.threads);
-        add(&mut sums.gpu_nested_ns, function.gpu_nested_ns);
-        add(&mut sums.gpu_divided_calls, function.gpu_divided_calls);
-        add(&mut sums.gpu_inherited_calls, function.gpu_inherited_calls);
-        add(&mut sums.gpu_host_calls, function.gpu_host_calls);
-        add(&mut sums.unnested_calls, function.unnested_calls);
-        sums.gpu_overlaps |= function.gpu_overlaps;
-        sums.gpu_nested_partial |= function.gpu_nested_partial;
-        sums.gpu_nested_divided |= function.gpu_nested_divided;
-        sums.gpu_nested_estimated |= function.gpu_nested_estimated;
-        add(&mut sums.captured_calls, function.captured_calls);
-        sums.captured_estimated |= function.captured_estimated;
-        add(&mut sums.untimed_calls, function.untimed_calls);
-        sums.untimed.add(&function.untimed);
-        add_amount(&mut sums.bytes, function.bytes);
-        add_amount(&mut sums.flops, function.flops);
-        add_amount(&mut sums.items, function.items);
-        sums.precision = sums.precision.or(function.precision);
-        sums.has_stream |= function.has_stream;
-        sums.cpu_only &= function.cpu_only;
-        sums.is_async |= function.is_async;
     }
 
     fn on_device(&mut self, device: u32) -> &mut GpuTotals {
@@ -155,15 +122,6 @@ impl FunctionTotals {
         if let Some(counters) = &of.counters {
             self.counters.add(counters);
         }
-        let sums = &mut self.sums.activity;
-        add_option(&mut sums.busy_ns, of.busy_ns);
-        add_option(&mut sums.idle_ns, of.idle_ns);
-        add(&mut sums.outside_span_ns, of.outside_span_ns);
-        add(&mut sums.busy_calls, of.busy_calls);
-        add(&mut sums.activities, of.activities);
-        add(&mut sums.launches, of.launches);
-        sums.work_streams = sums.work_streams.max(of.work_streams);
-        sums.first_call_ns = sums.first_call_ns.or(of.first_call_ns);
     }
 
     /// The function of the merged profile.
@@ -202,13 +160,8 @@ impl FunctionTotals {
 
 impl GpuTotals {
     fn add(&mut self, gpu: &GpuSpanStats) {
-        let sums = &mut self.sums;
+        self.sums.add(gpu);
         self.times.add(&gpu.times, gpu.timed_calls, gpu.timed_ns);
-        add(&mut sums.timed_calls, gpu.timed_calls);
-        add(&mut sums.timed_ns, gpu.timed_ns);
-        add_amount(&mut sums.timed_bytes, gpu.timed_bytes);
-        add_amount(&mut sums.timed_flops, gpu.timed_flops);
-        add_amount(&mut sums.timed_items, gpu.timed_items);
         self.uncertainty.add_estimate(gpu.estimate.as_ref());
     }
 

@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use super::totals::{Uncertainty, add, add_amount, add_option, rounded_mean};
+use super::totals::{Uncertainty, rounded_mean};
+use crate::figures::Sum;
 use crate::profile::{LabelGpuStats, LabelStats, OTHER_LABELS};
 
 /// Labels of a function that are told apart, as in one process.
@@ -72,15 +73,7 @@ impl Labels {
 
 impl LabelTotals {
     fn add(&mut self, label: &LabelStats) {
-        let sums = &mut self.sums;
-        add(&mut sums.calls, label.calls);
-        add(&mut sums.open_calls, label.open_calls);
-        add(&mut sums.open_ns, label.open_ns);
-        add(&mut sums.cpu_total_ns, label.cpu_total_ns);
-        add(&mut sums.cpu_self_ns, label.cpu_self_ns);
-        sums.cpu_max_ns = sums.cpu_max_ns.max(label.cpu_max_ns);
-        add(&mut sums.gpu_nested_ns, label.gpu_nested_ns);
-        add_option(&mut sums.gpu_busy_ns, label.gpu_busy_ns);
+        self.sums.add(label);
         let ns = exact_sum(label.cpu_total_ns, label.cpu_mean_ns, label.calls);
         self.cpu_ns = self.cpu_ns.saturating_add(ns);
         if let Some(gpu) = &label.gpu {
@@ -96,16 +89,9 @@ impl LabelTotals {
                 (Some(_), 1..) => (gpu.total_ns as f64 / gpu.mean_ns as f64).round() as u64,
                 _ => gpu.timed_calls,
             };
-            add(calls, of_mean);
+            calls.add(&of_mean);
             *ns = ns.saturating_add(exact_sum(gpu.timed_ns, gpu.mean_ns, of_mean));
-            add(&mut sums.timed_calls, gpu.timed_calls);
-            add(&mut sums.total_ns, gpu.total_ns);
-            add(&mut sums.self_ns, gpu.self_ns);
-            add(&mut sums.timed_ns, gpu.timed_ns);
-            sums.max_ns = sums.max_ns.max(gpu.max_ns);
-            add_amount(&mut sums.timed_bytes, gpu.timed_bytes);
-            add_amount(&mut sums.timed_flops, gpu.timed_flops);
-            add_amount(&mut sums.timed_items, gpu.timed_items);
+            sums.add(gpu);
         }
     }
 

@@ -52,6 +52,7 @@ mod windows;
 use std::collections::HashMap;
 use std::collections::HashSet;
 
+use crate::figures::Sum;
 use crate::findings::findings;
 use crate::profile::{FunctionRanks, Profile, Ranks, SCHEMA};
 use crate::schedule::Schedule;
@@ -63,7 +64,6 @@ use functions::FunctionTotals;
 pub use missing_ranks::JobRanks;
 use repeats::Repeats;
 use rows::{MAX_ROWS, Rows};
-use totals::add;
 use tree::Tree;
 use windows::Window;
 
@@ -132,7 +132,7 @@ impl Merger {
                     ordinals.of_model(ordinal)
                 });
         let dropped = self.tree.add(&profile.tree, &places, &activities);
-        add(&mut self.sums.diagnostics.dropped, dropped);
+        self.sums.diagnostics.dropped.add(&dropped);
     }
 
     /// The sum of the profiles that were added.
@@ -207,9 +207,7 @@ impl Merger {
         sums.meta.retain(|pair| profile.meta.contains(pair));
         sums.schedule = match (sums.schedule, profile.schedule) {
             (Some(mut sum), Some(more)) if sum.schedule == more.schedule => {
-                add(&mut sum.steps, more.steps);
-                add(&mut sum.measured_steps, more.measured_steps);
-                add(&mut sum.cycles, more.cycles);
+                sum.add(&more);
                 Some(sum)
             }
             _ => None,
@@ -252,7 +250,7 @@ impl Merger {
                 "{}\n{}\n{}\n{}",
                 function.module, function.name, function.file, function.line
             );
-            let at = self.place(function)?;
+            let at = self.place()?;
             let totals = self.functions.get_mut(at)?;
             totals.last_profile = self.added;
             let ranks = ranks.get(&(index as u32)).map(|ranks| (processes, *ranks));
@@ -264,11 +262,10 @@ impl Merger {
     }
 
     /// Where a function is that has `self.key`: two of one profile have two places.
-    fn place(&mut self, function: &crate::profile::Function) -> Option<u32> {
+    fn place(&mut self) -> Option<u32> {
         let mut namesake = 0;
         loop {
-            let make = || FunctionTotals::named_as(function);
-            let at = self.functions.position(&self.key, namesake, make)?;
+            let at = (self.functions).position(&self.key, namesake, FunctionTotals::new)?;
             let is_taken = self.functions.get(at)?.last_profile == self.added;
             if !is_taken || namesake + 1 >= MAX_NAMESAKES {
                 return Some(at);

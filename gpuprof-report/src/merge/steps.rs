@@ -2,7 +2,8 @@
 
 use std::cmp::Reverse;
 
-use super::totals::{add as add_to, rounded_mean};
+use super::totals::rounded_mean;
+use crate::figures::Sum;
 use crate::profile::{MAX_SLOWEST_STEPS, Profile, SlowStep, StepTimes};
 
 /// Adds the steps of a profile: counts and times are added, and the slowest of all are listed. The
@@ -18,9 +19,7 @@ pub(super) fn add(sum: &mut Option<StepTimes>, profile: &Profile) {
             _ => sum.min_ns.min(more.min_ns),
         };
     }
-    sum.max_ns = sum.max_ns.max(more.max_ns);
-    add_to(&mut sum.count, more.count);
-    add_to(&mut sum.total_ns, more.total_ns);
+    sum.add(more);
     sum.mean_ns = rounded_mean(sum.total_ns.into(), sum.count);
     let of_profile = |slow: &SlowStep| SlowStep {
         rank: slow.rank.or(profile.rank),

@@ -1,5 +1,6 @@
 //! Totals of durations: what a histogram, a count and a sum of several profiles come to.
 
+use crate::figures::Sum;
 use crate::histogram::{BUCKETS_PER_OCTAVE, OCTAVES, bucket_index, quantile};
 use crate::profile::{Bucket, DurationStats, Estimate, SpanStats};
 
@@ -64,10 +65,8 @@ fn total(buckets: &[Bucket]) -> u64 {
 /// Number, sum, spread and distribution of durations.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SpanTotals {
-    total_ns: u64,
-    self_ns: u64,
-    /// The sums that the profiles state.
-    stated_sum_ns: u64,
+    /// What is only added.
+    sums: SpanStats,
     calls: u64,
     sum_ns: u128,
     /// Sum of squared deviations from the mean, ns².
@@ -80,9 +79,7 @@ impl SpanTotals {
     /// Adds the durations of `calls` calls. `sum_ns` is their exact sum, unless it contradicts the
     /// mean, as the sum over outermost calls of a recursive function does.
     pub(super) fn add(&mut self, times: &SpanStats, calls: u64, sum_ns: u64) {
-        self.total_ns = self.total_ns.saturating_add(times.total_ns);
-        self.self_ns = self.self_ns.saturating_add(times.self_ns);
-        self.stated_sum_ns = self.stated_sum_ns.saturating_add(times.sum_ns);
+        self.sums.add(times);
         let counted = total(&times.histogram);
         let calls = if counted > calls { counted } else { calls };
         if calls == 0 {
@@ -112,12 +109,7 @@ impl SpanTotals {
     }
 
     pub(super) fn stats(&self) -> SpanStats {
-        let mut stats = SpanStats {
-            total_ns: self.total_ns,
-            self_ns: self.self_ns,
-            sum_ns: self.stated_sum_ns,
-            ..SpanStats::default()
-        };
+        let mut stats = self.sums.clone();
         let Some(range) = self.range else {
             return stats;
         };
@@ -138,8 +130,8 @@ impl SpanTotals {
 /// Number, sum and distribution of the durations of activities.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ActivityTotals {
-    calls: u64,
-    total_ns: u64,
+    /// What is only added.
+    sums: DurationStats,
     range: Option<(u64, u64)>,
     counts: Counts,
 }
@@ -152,8 +144,7 @@ impl ActivityTotals {
         if times.calls == 0 {
             return false;
         }
-        self.calls = self.calls.saturating_add(times.calls);
-        self.total_ns = self.total_ns.saturating_add(times.total_ns);
+        self.sums.add(times);
         self.range = Some(wider(self.range, (times.min_ns, times.max_ns)));
         self.counts.add_all(&times.histogram);
         if times.histogram.is_empty() {
@@ -166,11 +157,11 @@ impl ActivityTotals {
     }
 
     pub(super) fn total_ns(&self) -> u64 {
-        self.total_ns
+        self.sums.total_ns
     }
 
     pub(super) fn calls(&self) -> u64 {
-        self.calls
+        self.sums.calls
     }
 
     pub(super) fn stats(&self) -> DurationStats {
@@ -178,14 +169,13 @@ impl ActivityTotals {
             return DurationStats::default();
         };
         DurationStats {
-            calls: self.calls,
-            total_ns: self.total_ns,
-            mean_ns: rounded_mean(u128::from(self.total_ns), self.calls),
+            mean_ns: rounded_mean(u128::from(self.total_ns()), self.calls()),
             min_ns: range.0,
             max_ns: range.1,
             p50_ns: self.counts.quantile(0.50, range),
             p99_ns: self.counts.quantile(0.99, range),
             histogram: self.counts.buckets.clone(),
+            ..self.sums.clone()
         }
     }
 }
@@ -200,25 +190,6 @@ pub(super) fn rounded_mean(sum_ns: u128, calls: u64) -> u64 {
 
 fn wider(range: Option<(u64, u64)>, (min, max): (u64, u64)) -> (u64, u64) {
     range.map_or((min, max), |known| (known.0.min(min), known.1.max(max)))
-}
-
-/// The sum of two figures of which either may be missing.
-pub(super) fn add_option(sum: &mut Option<u64>, more: Option<u64>) {
-    if let Some(more) = more {
-        *sum = Some(sum.unwrap_or(0).saturating_add(more));
-    }
-}
-
-/// The sum of two amounts of which either may be missing.
-pub(super) fn add_amount(sum: &mut Option<f64>, more: Option<f64>) {
-    if let Some(more) = more {
-        *sum = Some(sum.unwrap_or(0.0) + more);
-    }
-}
-
-/// Adds to a sum that stays at the largest number.
-pub(super) fn add(sum: &mut u64, more: u64) {
-    *sum = sum.saturating_add(more);
 }
 
 /// The uncertainty of a sum of independent figures, some of which are exact.

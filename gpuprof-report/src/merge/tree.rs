@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::activities::Places;
 use super::rows::Rows;
-use super::totals::{Uncertainty, add, add_option};
-use crate::profile::{CapturedRuns, NodeActivity, TreeNode};
+use super::totals::Uncertainty;
+use crate::figures::Sum;
+use crate::profile::{NodeActivity, TreeNode};
 
 /// The merged call tree.
 #[derive(Clone, Debug, Default)]
@@ -20,8 +21,8 @@ pub(super) struct Tree {
 struct NodeTotals {
     sums: TreeNode,
     uncertainty: Uncertainty,
-    /// By kernel or copies: calls and time.
-    activities: BTreeMap<(Option<u32>, Option<u32>), (u64, u64)>,
+    /// By kernel or copies.
+    activities: BTreeMap<(Option<u32>, Option<u32>), NodeActivity>,
 }
 
 impl Tree {
@@ -33,11 +34,11 @@ impl Tree {
         functions: &[Option<u32>],
         activities: &Places,
     ) -> u64 {
-        let mut dropped = 0;
+        let mut dropped = 0_u64;
         let mut ids: HashMap<u32, u32> = HashMap::with_capacity(tree.len());
         for node in tree {
             let function = node.function.and_then(|at| *functions.get(at as usize)?);
-            // A node whose parent is not before it stands at the top.
+            // A node for whose parent there was no room stands at the top.
             let parent = node.parent.and_then(|parent| ids.get(&parent).copied());
             self.write_key(node, function);
             let number = parent.map_or(0, |parent| parent + 1);
@@ -46,8 +47,6 @@ impl Tree {
                 sums: TreeNode {
                     id,
                     parent,
-                    name: node.name.clone(),
-                    label: node.label.clone(),
                     function,
                     ..TreeNode::default()
                 },
@@ -58,7 +57,7 @@ impl Tree {
                     ids.insert(node.id, at);
                     totals.add(node, activities);
                 }
-                None => add(&mut dropped, node.calls),
+                None => dropped.add(&node.calls),
             }
         }
         dropped
@@ -95,11 +94,10 @@ impl Tree {
         let nodes = self.rows.sorted_by_key(|node| node.sums.id).0.into_iter();
         let nodes = nodes.map(|node| {
             let mut activities: Vec<NodeActivity> = (node.activities.into_iter())
-                .map(|((kernel, copy), (calls, total_ns))| NodeActivity {
+                .map(|((kernel, copy), sums)| NodeActivity {
                     kernel: place(kernels, kernel),
                     copies: place(copies, copy),
-                    calls,
-                    total_ns,
+                    ..sums
                 })
                 .collect();
             activities.sort_by_key(|of| (Reverse(of.total_ns), of.kernel, of.copies));
@@ -116,23 +114,8 @@ impl Tree {
 
 impl NodeTotals {
     fn add(&mut self, node: &TreeNode, places: &Places) {
-        let sums = &mut self.sums;
-        add(&mut sums.calls, node.calls);
-        add(&mut sums.open_calls, node.open_calls);
-        add(&mut sums.open_ns, node.open_ns);
-        add(&mut sums.cpu_total_ns, node.cpu_total_ns);
-        add(&mut sums.cpu_self_ns, node.cpu_self_ns);
-        add_option(&mut sums.gpu_total_ns, node.gpu_total_ns);
-        add_option(&mut sums.gpu_self_ns, node.gpu_self_ns);
+        self.sums.add(node);
         self.uncertainty.add_estimate(node.gpu_estimate.as_ref());
-        add(&mut sums.gpu_nested_ns, node.gpu_nested_ns);
-        add_option(&mut sums.busy_ns, node.busy_ns);
-        add_option(&mut sums.idle_ns, node.idle_ns);
-        if let Some(captured) = &node.captured {
-            let CapturedRuns { replays, busy_ns } = sums.captured.get_or_insert_default();
-            add(replays, captured.replays);
-            add(busy_ns, captured.busy_ns);
-        }
         let place = |places: &[Option<u32>], at: Option<u32>| *places.get(at? as usize)?;
         for activity in &node.activities {
             let key = (
@@ -140,9 +123,7 @@ impl NodeTotals {
                 place(&places.copies, activity.copies),
             );
             if key != (None, None) {
-                let (calls, total_ns) = self.activities.entry(key).or_default();
-                add(calls, activity.calls);
-                add(total_ns, activity.total_ns);
+                self.activities.entry(key).or_default().add(activity);
             }
         }
     }

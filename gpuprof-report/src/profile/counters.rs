@@ -1,83 +1,84 @@
 //! What the hardware counters of the devices measured, with `GPUPROF_COUNTERS=on`.
 
-#[cfg(feature = "serde")]
-use serde::{Deserialize, Serialize};
-
 use super::word_enums::Metric;
+use crate::figures::figures;
 
 /// Samples below which no value of a function or kernel is reported.
 pub const MIN_COUNTER_SAMPLES: u64 = 10;
 
-/// How the counters of one device were sampled.
-///
-/// Counters are of the whole device: they also count what other processes do.
-#[derive(Clone, Debug, Default, PartialEq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(default))]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[non_exhaustive]
-pub struct DeviceCounters {
-    /// CUDA ordinal.
-    pub device: u32,
-    /// Name of the chip, for example `GH100`.
-    pub chip: String,
-    /// Mean time that a sample covers, ns.
-    pub interval_ns: u64,
-    /// Time that the start of sampling took in this window, ns: just before the first profiled call
-    /// that used the device, and within its callers.
-    pub start_ns: u64,
-    /// The metrics that were sampled.
-    pub metrics: Vec<Metric>,
-    /// The metrics that the chip does not have, or has no room for beside the others.
-    pub omitted: Vec<Metric>,
-    /// Samples of the window.
-    pub samples: u64,
-    /// Time that the samples cover, ns.
-    pub sampled_ns: u64,
-    /// Of `sampled_ns`, the samples during which nothing ran that CUPTI recorded in this process.
-    pub unattributed_ns: u64,
-    /// Bytes read from and written to device memory in all samples; `None` if neither was sampled.
-    pub dram_bytes: Option<u64>,
-    /// Of `dram_bytes`, those of the samples in `unattributed_ns`.
-    pub unattributed_dram_bytes: u64,
-    /// Time without samples between the first and the last one, ns: samples came faster than they
-    /// were decoded, or the interval was changed.
-    pub gap_ns: u64,
-    /// How often the device's buffer was full, or samples came faster than they were decoded. Each
-    /// time the interval was doubled.
-    pub overflows: u64,
-    /// Time of kernels and copies whose records arrived after their samples were used, ns.
-    pub late_ns: u64,
+figures! {
+    /// How the counters of one device were sampled.
+    ///
+    /// Counters are of the whole device: they also count what other processes do.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    #[non_exhaustive]
+    pub struct DeviceCounters {
+        /// CUDA ordinal.
+        pub device: u32 = special;
+        /// Name of the chip, for example `GH100`.
+        pub chip: String = first;
+        /// Mean time that a sample covers, ns.
+        pub interval_ns: u64 = max;
+        /// Time that the start of sampling took in this window, ns: just before the first profiled
+        /// call that used the device, and within its callers.
+        pub start_ns: u64 = max;
+        /// The metrics that were sampled.
+        pub metrics: Vec<Metric> = union;
+        /// The metrics that the chip does not have, or has no room for beside the others.
+        pub omitted: Vec<Metric> = union;
+        /// Samples of the window.
+        pub samples: u64 = sum;
+        /// Time that the samples cover, ns.
+        pub sampled_ns: u64 = sum;
+        /// Of `sampled_ns`, the samples during which nothing ran that CUPTI recorded in this
+        /// process.
+        pub unattributed_ns: u64 = sum;
+        /// Bytes read from and written to device memory in all samples; `None` if neither was
+        /// sampled.
+        pub dram_bytes: Option<u64> = sum;
+        /// Of `dram_bytes`, those of the samples in `unattributed_ns`.
+        pub unattributed_dram_bytes: u64 = sum;
+        /// Time without samples between the first and the last one, ns: samples came faster than
+        /// they were decoded, or the interval was changed.
+        pub gap_ns: u64 = sum;
+        /// How often the device's buffer was full, or samples came faster than they were decoded.
+        /// Each time the interval was doubled.
+        pub overflows: u64 = sum;
+        /// Time of kernels and copies whose records arrived after their samples were used, ns.
+        pub late_ns: u64 = sum;
+    }
 }
 
-/// What was measured while the kernels of one function, or one kernel, ran on the device.
-#[derive(Clone, Debug, Default, PartialEq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(default))]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[non_exhaustive]
-pub struct CounterValues {
-    /// Samples that the values are from.
-    pub samples: u64,
-    /// Kernel time in these samples, ns.
-    pub sampled_ns: u64,
-    /// Whether other functions (of a kernel: other kernels), or copies, ran in the same samples.
-    /// What such a sample measured is divided in proportion to the time of each.
-    pub is_divided: bool,
-    /// A mean for each metric that was sampled. Empty below [`MIN_COUNTER_SAMPLES`] samples.
-    pub means: Vec<CounterMean>,
+figures! {
+    /// What was measured while the kernels of one function, or one kernel, ran on the device.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    #[non_exhaustive]
+    pub struct CounterValues {
+        /// Samples that the values are from.
+        pub samples: u64 = sum;
+        /// Kernel time in these samples, ns.
+        pub sampled_ns: u64 = sum;
+        /// Whether other functions (of a kernel: other kernels), or copies, ran in the same
+        /// samples. What such a sample measured is divided in proportion to the time of each.
+        pub is_divided: bool = any;
+        /// A mean for each metric that was sampled. Empty below [`MIN_COUNTER_SAMPLES`] samples.
+        pub means: Vec<CounterMean> = special;
+    }
 }
 
-/// The mean of a metric over the kernel time in the samples.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(default))]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[non_exhaustive]
-pub struct CounterMean {
-    /// Of this metric.
-    pub metric: Metric,
-    /// In the unit of the metric: bytes per second, or a share from 0 to 1.
-    pub mean: f64,
-    /// Half the width of the 95 % confidence interval of the mean, from the spread of the samples.
-    pub ci95: f64,
+figures! {
+    /// The mean of a metric over the kernel time in the samples.
+    #[derive(Clone, Copy, Debug, Default, PartialEq)]
+    #[non_exhaustive]
+    pub struct CounterMean {
+        /// Of this metric.
+        pub metric: Metric;
+        /// In the unit of the metric: bytes per second, or a share from 0 to 1.
+        pub mean: f64;
+        /// Half the width of the 95 % confidence interval of the mean, from the spread of the
+        /// samples.
+        pub ci95: f64;
+    }
 }
 
 impl CounterValues {

@@ -4,11 +4,7 @@
 use std::cmp::Reverse;
 use std::fmt;
 
-#[cfg(feature = "serde")]
-use serde::{Deserialize, Serialize};
-
-#[cfg(feature = "serde")]
-use super::diagnostics::is_false;
+use crate::figures::{Sum, figures};
 use crate::sorting::sort_by;
 
 /// The function of a stack in which no function has a name.
@@ -23,35 +19,33 @@ pub const REPLACED_FILE: &str = "(replaced file)";
 /// The function of a stack for which the report had no time left.
 pub const NOT_LOOKED_UP: &str = "(not looked up)";
 
-/// A source line that launches GPU work: the innermost frame of the stack that is neither of the
-/// standard library nor of a dependency, such as cudarc or a framework.
-///
-/// Counts are of launches whose stack was sampled.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(default))]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[non_exhaustive]
-pub struct LaunchLine {
-    /// The path of the function, such as `app::model::forward`.
-    pub function: String,
-    /// The source file from the folder of its package on, such as `app/src/model.rs`; `None`
-    /// without debug information.
-    pub file: Option<String>,
-    /// Its line; `None` without debug information.
-    pub line: Option<u32>,
-    /// The function of the program that calls this one, with its place, such as
-    /// `app::model::forward at app/src/model.rs:42`: where a helper launches for others, these
-    /// differ. `None` if no other one is known. JSON omits it then.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
-    pub caller: Option<String>,
-    /// Whether no frame of the stack is the program's, and this is the innermost one of a framework
-    /// or of another dependency. JSON omits it if not.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "is_false"))]
-    pub in_framework: bool,
-    /// Kernels, copies and memsets that were launched here.
-    pub calls: u64,
-    /// Their GPU time, ns.
-    pub total_ns: u64,
+figures! {
+    /// A source line that launches GPU work: the innermost frame of the stack that is neither of
+    /// the standard library nor of a dependency, such as cudarc or a framework.
+    ///
+    /// Counts are of launches whose stack was sampled.
+    #[derive(Clone, Debug, Default, PartialEq, Eq)]
+    #[non_exhaustive]
+    pub struct LaunchLine {
+        /// The path of the function, such as `app::model::forward`.
+        pub function: String = special;
+        /// The source file from the folder of its package on, such as `app/src/model.rs`; `None`
+        /// without debug information.
+        pub file: Option<String> = special;
+        /// Its line; `None` without debug information.
+        pub line: Option<u32> = special;
+        /// The function of the program that calls this one, with its place, such as
+        /// `app::model::forward at app/src/model.rs:42`: where a helper launches for others, these
+        /// differ. `None` if no other one is known. JSON omits it then.
+        pub caller: Option<String> = special, unless default;
+        /// Whether no frame of the stack is the program's, and this is the innermost one of a
+        /// framework or of another dependency. JSON omits it if not.
+        pub in_framework: bool = special, unless default;
+        /// Kernels, copies and memsets that were launched here.
+        pub calls: u64 = sum;
+        /// Their GPU time, ns.
+        pub total_ns: u64 = sum;
+    }
 }
 
 impl LaunchLine {
@@ -94,29 +88,26 @@ impl fmt::Display for LaunchLine {
     }
 }
 
-/// The launches whose stacks were sampled.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(default))]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[non_exhaustive]
-pub struct LaunchStacks {
-    /// Kernels that ran.
-    pub calls: u64,
-    /// Kernels of which the stack of the launch was sampled.
-    pub sampled_calls: u64,
-    /// Where kernels, copies and memsets outside any profiled function were launched, the line with
-    /// the most GPU time first.
-    pub unattributed: Vec<LaunchLine>,
+figures! {
+    /// The launches whose stacks were sampled.
+    #[derive(Clone, Debug, Default, PartialEq, Eq)]
+    #[non_exhaustive]
+    pub struct LaunchStacks {
+        /// Kernels that ran.
+        pub calls: u64 = sum;
+        /// Kernels of which the stack of the launch was sampled.
+        pub sampled_calls: u64 = sum;
+        /// Where kernels, copies and memsets outside any profiled function were launched, the line
+        /// with the most GPU time first.
+        pub unattributed: Vec<LaunchLine> = special;
+    }
 }
 
 /// Adds lines to those that are known. The line with the most GPU time comes first.
 pub fn add_lines(sum: &mut Vec<LaunchLine>, more: &[LaunchLine]) {
     for line in more {
         match sum.iter_mut().find(|known| known.is_same_line(line)) {
-            Some(known) => {
-                known.calls = known.calls.saturating_add(line.calls);
-                known.total_ns = known.total_ns.saturating_add(line.total_ns);
-            }
+            Some(known) => known.add(line),
             None => sum.push(line.clone()),
         }
     }

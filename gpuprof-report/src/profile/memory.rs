@@ -1,142 +1,129 @@
 //! Memory that the program allocates: by kind and device, and by function. All of it is empty
 //! unless `GPUPROF_MEMORY=on` is set.
 
-#[cfg(feature = "serde")]
-use serde::{Deserialize, Serialize};
-
-#[cfg(feature = "serde")]
-use super::diagnostics::is_zero;
 use super::word_enums::{MemoryKind, MemorySource};
+use crate::figures::{Sum, figures};
 
-/// The memory of the program.
-///
-/// Totals are those of the window. Live memory and peaks are those of the process since recording
-/// began, since memory outlives a window.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(default))]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[non_exhaustive]
-pub struct Memory {
-    /// Where the figures come from.
-    pub source: MemorySource,
-    /// By kind and device.
-    pub uses: Vec<MemoryUse>,
-    /// Allocations and frees outside any profiled function, by kind.
-    pub outside: Vec<FunctionMemory>,
-    /// Frees of memory whose allocation was not recorded: it came before recording began, or its
-    /// record was dropped.
-    pub unknown_frees: u64,
-    /// The size of that memory, bytes.
-    pub unknown_freed_bytes: u64,
-    /// Allocations that are live according to the records, and whose address was allocated again:
-    /// the record of their free is missing.
-    pub missed_frees: u64,
-    /// Live allocations for which there was no room in the table. They count in the live bytes, and
-    /// not in those of a function.
-    pub untracked_allocations: u64,
-    /// The size of these, bytes.
-    pub untracked_bytes: u64,
-    /// Records that arrived after later ones were counted: a peak may be inexact.
-    pub late_records: u64,
-    /// Records whose CUDA call is unknown. They count as outside any profiled function.
-    pub records_without_call: u64,
+figures! {
+    /// The memory of the program.
+    ///
+    /// Totals are those of the window. Live memory and peaks are those of the process since
+    /// recording began, since memory outlives a window.
+    #[derive(Clone, Debug, Default, PartialEq, Eq)]
+    #[non_exhaustive]
+    pub struct Memory {
+        /// Where the figures come from.
+        pub source: MemorySource = first;
+        /// By kind and device.
+        pub uses: Vec<MemoryUse> = special;
+        /// Allocations and frees outside any profiled function, by kind.
+        pub outside: Vec<FunctionMemory> = special;
+        /// Frees of memory whose allocation was not recorded: it came before recording began, or
+        /// its record was dropped.
+        pub unknown_frees: u64 = sum;
+        /// The size of that memory, bytes.
+        pub unknown_freed_bytes: u64 = sum;
+        /// Allocations that are live according to the records, and whose address was allocated
+        /// again: the record of their free is missing.
+        pub missed_frees: u64 = sum;
+        /// Live allocations for which there was no room in the table. They count in the live bytes,
+        /// and not in those of a function.
+        pub untracked_allocations: u64 = sum;
+        /// The size of these, bytes.
+        pub untracked_bytes: u64 = sum;
+        /// Records that arrived after later ones were counted: a peak may be inexact.
+        pub late_records: u64 = sum;
+        /// Records whose CUDA call is unknown. They count as outside any profiled function.
+        pub records_without_call: u64 = sum;
+    }
 }
 
-/// Memory of one kind, on one device if it is device memory.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(default))]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[non_exhaustive]
-pub struct MemoryUse {
-    /// Of what kind.
-    pub kind: MemoryKind,
-    /// CUDA ordinal; `None` for host memory.
-    pub device: Option<u32>,
-    /// In the window; 0 by the counters of a pool, which do not have it.
-    #[cfg_attr(feature = "serde", serde(flatten))]
-    pub totals: MemoryTotals,
-    /// Allocations that were live when the profile was taken; 0 by the counters of a pool.
-    pub live_allocations: u64,
-    /// The size of these, bytes.
-    pub live_bytes: u64,
-    /// The most that was live at once since recording began, bytes; of a pool since the process
-    /// began. Of merged profiles that of the process with the most.
-    pub peak_bytes: u64,
-    /// The function whose allocation reached the peak; `None` outside any profiled function, and if
-    /// it is unknown.
-    pub peak_function: Option<String>,
-    /// What the stream-ordered pool of the device held when the profile was taken, freed memory
-    /// that it keeps included, bytes; `None` if it was not asked.
-    pub reserved_bytes: Option<u64>,
-    /// The most that this pool ever held, bytes.
-    pub peak_reserved_bytes: Option<u64>,
+figures! {
+    /// Memory of one kind, on one device if it is device memory.
+    #[derive(Clone, Debug, Default, PartialEq, Eq)]
+    #[non_exhaustive]
+    pub struct MemoryUse {
+        /// Of what kind.
+        pub kind: MemoryKind = special;
+        /// CUDA ordinal; `None` for host memory.
+        pub device: Option<u32> = special;
+        /// In the window; 0 by the counters of a pool, which do not have it.
+        pub totals: MemoryTotals = sum, json(flatten);
+        /// Allocations that were live when the profile was taken; 0 by the counters of a pool.
+        pub live_allocations: u64 = sum;
+        /// The size of these, bytes.
+        pub live_bytes: u64 = sum;
+        /// The most that was live at once since recording began, bytes; of a pool since the process
+        /// began. Of merged profiles that of the process with the most.
+        pub peak_bytes: u64 = special;
+        /// The function whose allocation reached the peak; `None` outside any profiled function,
+        /// and if it is unknown.
+        pub peak_function: Option<String> = special;
+        /// What the stream-ordered pool of the device held when the profile was taken, freed memory
+        /// that it keeps included, bytes; `None` if it was not asked.
+        pub reserved_bytes: Option<u64> = sum;
+        /// The most that this pool ever held, bytes.
+        pub peak_reserved_bytes: Option<u64> = max;
+    }
 }
 
-/// Allocations and frees.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(default))]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[non_exhaustive]
-pub struct MemoryTotals {
-    /// Allocations.
-    pub allocations: u64,
-    /// Their size, bytes.
-    pub allocated_bytes: u64,
-    /// Frees.
-    pub frees: u64,
-    /// The size of what they freed, bytes.
-    pub freed_bytes: u64,
+figures! {
+    /// Allocations and frees.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    #[non_exhaustive]
+    pub struct MemoryTotals {
+        /// Allocations.
+        pub allocations: u64 = sum;
+        /// Their size, bytes.
+        pub allocated_bytes: u64 = sum;
+        /// Frees.
+        pub frees: u64 = sum;
+        /// The size of what they freed, bytes.
+        pub freed_bytes: u64 = sum;
+    }
 }
 
 impl MemoryTotals {
     /// Adds `other`.
     pub fn add(&mut self, other: &Self) {
-        for (sum, more) in [
-            (&mut self.allocations, other.allocations),
-            (&mut self.allocated_bytes, other.allocated_bytes),
-            (&mut self.frees, other.frees),
-            (&mut self.freed_bytes, other.freed_bytes),
-        ] {
-            *sum = sum.saturating_add(more);
-        }
+        Sum::add(self, other);
     }
 }
 
-/// Memory of one kind that a function allocated and freed, on all devices.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(default))]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[non_exhaustive]
-pub struct FunctionMemory {
-    /// Of what kind.
-    pub kind: MemoryKind,
-    /// In its calls, nested functions included.
-    pub inclusive: MemoryTotals,
-    /// In its calls, without nested functions.
-    pub exclusive: MemoryTotals,
-    /// Allocations of the function itself that were live when the profile was taken, whenever they
-    /// were made.
-    pub live_allocations: u64,
-    /// The size of these, bytes.
-    pub live_bytes: u64,
-    /// By how much its own allocations raised the program's peak in the window, bytes.
-    pub peak_growth_bytes: u64,
+figures! {
+    /// Memory of one kind that a function allocated and freed, on all devices.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    #[non_exhaustive]
+    pub struct FunctionMemory {
+        /// Of what kind.
+        pub kind: MemoryKind = special;
+        /// In its calls, nested functions included.
+        pub inclusive: MemoryTotals = sum;
+        /// In its calls, without nested functions.
+        pub exclusive: MemoryTotals = sum;
+        /// Allocations of the function itself that were live when the profile was taken, whenever
+        /// they were made.
+        pub live_allocations: u64 = sum;
+        /// The size of these, bytes.
+        pub live_bytes: u64 = sum;
+        /// By how much its own allocations raised the program's peak in the window, bytes.
+        pub peak_growth_bytes: u64 = sum;
+    }
 }
 
-/// What a function's timed outermost calls changed in the stream-ordered pool of their device,
-/// whichever thread caused it: the figures of `GPUPROF_MEMORY=on` without CUPTI.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(default))]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[non_exhaustive]
-pub struct PoolMemory {
-    /// Calls at whose start and end the pool was asked.
-    pub calls: u64,
-    /// Sum over the calls after which more of it was in use, bytes.
-    pub grown_bytes: u64,
-    /// Sum over the calls after which less of it was in use, bytes.
-    pub shrunk_bytes: u64,
-    /// By how much its peak rose during the calls, bytes. JSON omits this if it did not.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "is_zero"))]
-    pub peak_growth_bytes: u64,
+figures! {
+    /// What a function's timed outermost calls changed in the stream-ordered pool of their device,
+    /// whichever thread caused it: the figures of `GPUPROF_MEMORY=on` without CUPTI.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    #[non_exhaustive]
+    pub struct PoolMemory {
+        /// Calls at whose start and end the pool was asked.
+        pub calls: u64 = sum;
+        /// Sum over the calls after which more of it was in use, bytes.
+        pub grown_bytes: u64 = sum;
+        /// Sum over the calls after which less of it was in use, bytes.
+        pub shrunk_bytes: u64 = sum;
+        /// By how much its peak rose during the calls, bytes. JSON omits this if it did not.
+        pub peak_growth_bytes: u64 = sum, unless default;
+    }
 }

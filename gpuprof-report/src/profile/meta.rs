@@ -1,9 +1,7 @@
 //! What a user or a launcher says about a run: its commit, its arguments, and anything else that
 //! two profiles should be compared by.
 
-#[cfg(feature = "serde")]
-use serde::{Deserialize, Serialize};
-
+use crate::figures::figures;
 use crate::sanitize::ELLIPSIS;
 
 /// Pairs that a profile holds.
@@ -11,16 +9,16 @@ pub const MAX_META_PAIRS: usize = 32;
 /// Bytes of all keys and values together.
 pub const MAX_META_BYTES: usize = 4_096;
 
-/// One fact about a run, such as `commit` and `1f2e3d4`.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(default))]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[non_exhaustive]
-pub struct MetaPair {
-    /// What the value is: a letter, then letters, digits, `_`, `-` and `.`.
-    pub key: String,
-    /// The value. Outputs escape it.
-    pub value: String,
+figures! {
+    /// One fact about a run, such as `commit` and `1f2e3d4`.
+    #[derive(Clone, Debug, Default, PartialEq, Eq)]
+    #[non_exhaustive]
+    pub struct MetaPair {
+        /// What the value is: a letter, then letters, digits, `_`, `-` and `.`.
+        pub key: String;
+        /// The value. Outputs escape it.
+        pub value: String;
+    }
 }
 
 impl MetaPair {

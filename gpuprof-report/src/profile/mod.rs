@@ -94,9 +94,7 @@ mod span_stats;
 mod step_times;
 mod word_enums;
 
-#[cfg(feature = "serde")]
-use serde::{Deserialize, Serialize};
-
+use crate::figures::figures;
 use crate::schedule::Schedule;
 
 pub use benchmark::{Benchmark, Parameter};
@@ -124,100 +122,93 @@ pub use word_enums::{
 /// The name and version of the document that a [`Profile`] serializes to.
 pub const SCHEMA: &str = "gpuprof.profile/1";
 
-/// What gpuprof measured in one process.
-///
-/// Each `*_ns` is a whole number of nanoseconds. Fields may be added under the same version;
-/// readers ignore those that they do not know.
-#[derive(Clone, Debug, Default, PartialEq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(default))]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[non_exhaustive]
-pub struct Profile {
-    /// Name and version of the format.
-    #[cfg_attr(test, schemars(extend("const" = SCHEMA)))]
-    pub schema: String,
-    /// File name of the program.
-    pub program: String,
-    /// Process id.
-    pub pid: u32,
-    /// Name of the machine.
-    pub host: String,
-    /// Rank of the process in its job, from the variables of launchers: RANK (torchrun),
-    /// OMPI_COMM_WORLD_RANK, PMI_RANK, MV2_COMM_WORLD_RANK, JSM_NAMESPACE_RANK, FLUX_TASK_RANK,
-    /// PMIX_RANK or SLURM_PROCID.
-    pub rank: Option<u32>,
-    /// Ranks of the job, from the same launcher. Of a merged profile, if all agree. JSON omits it
-    /// if it is not known.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
-    pub world_size: Option<u32>,
-    /// Facts about the run: `args` and `commit` where they are known, and what `GPUPROF_META` says.
-    /// At most 32 pairs of 4 KiB in all.
-    pub meta: Vec<MetaPair>,
-    /// When measuring began, RFC 3339 in UTC: at the first annotated call, at the start of a
-    /// session, or at the last reset; never at the start of the program.
-    #[cfg_attr(
-        test,
-        schemars(regex(
-            pattern = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?Z$"
-        ))
-    )]
-    pub started_at: String,
-    /// Time from `started_at` to this profile, ns.
-    pub wall_ns: u64,
-    /// Whether the profile was taken when the process ended: calls in progress will not end.
-    pub at_exit: bool,
-    /// Progress under a schedule of steps; `None` without one.
-    pub schedule: Option<ScheduleSteps>,
-    /// How long the program's steps took; `None` if `gpuprof::step()` was not called, and in the
-    /// profile of one cycle of a schedule. JSON omits it then.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
-    pub steps: Option<StepTimes>,
-    /// The devices on which anything was timed, by ordinal.
-    pub devices: Vec<Device>,
-    /// How busy each of these devices was, by ordinal; a device without a GPU span or a record is
-    /// omitted.
-    pub gpu_busy: Vec<GpuBusy>,
-    /// The annotated functions by name, including those that were never called.
-    pub functions: Vec<Function>,
-    /// The call tree, merged over all threads; parents come before their children.
-    pub tree: Vec<TreeNode>,
-    /// How complete CUPTI's records are; `None` if CUPTI was not asked for or is unavailable, in
-    /// which case `diagnostics.notes` says why.
-    pub cupti: Option<Cupti>,
-    /// The kernels of the program, longest total time first.
-    pub kernels: Vec<KernelStats>,
-    /// The copies by direction, and the memsets, of the program, longest total time first.
-    pub copies: Vec<CopyStats>,
-    /// The CUDA API functions that the program called, longest total time first.
-    pub api: Vec<ApiStats>,
-    /// How the hardware counters of the devices were sampled, by ordinal. JSON omits it if they
-    /// were not.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Vec::is_empty"))]
-    pub counters: Vec<DeviceCounters>,
-    /// From which lines the program launched GPU work; `None` without `GPUPROF_STACKS=on`. JSON
-    /// omits it then.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
-    pub stacks: Option<LaunchStacks>,
-    /// The devices that ran below their maximum clock.
-    pub throttled: Vec<Throttle>,
-    /// The memory that the program allocated; `None` without `GPUPROF_MEMORY=on`. JSON omits it
-    /// then.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
-    pub memory: Option<Memory>,
-    /// What to improve, largest gain first.
-    pub findings: Vec<Finding>,
-    /// Command lines of other tools for a closer look; empty without CUPTI.
-    pub commands: Vec<Command>,
-    /// How the processes differ whose profiles were merged into this one; `None` for the profile
-    /// of one process. JSON omits it then.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
-    pub ranks: Option<Ranks>,
-    /// Of a run of benchmarks, one in each mode; not in merged profiles. JSON omits it if there are
-    /// none.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Vec::is_empty"))]
-    pub benchmarks: Vec<Benchmark>,
-    /// Coverage, overhead and errors of the measurement.
-    pub diagnostics: Diagnostics,
+figures! {
+    /// What gpuprof measured in one process.
+    ///
+    /// Each `*_ns` is a whole number of nanoseconds. Fields may be added under the same version;
+    /// readers ignore those that they do not know.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    #[non_exhaustive]
+    pub struct Profile {
+        /// Name and version of the format.
+        #[cfg_attr(test, schemars(extend("const" = SCHEMA)))]
+        pub schema: String;
+        /// File name of the program.
+        pub program: String;
+        /// Process id.
+        pub pid: u32;
+        /// Name of the machine.
+        pub host: String;
+        /// Rank of the process in its job, from the variables of launchers: RANK (torchrun),
+        /// OMPI_COMM_WORLD_RANK, PMI_RANK, MV2_COMM_WORLD_RANK, JSM_NAMESPACE_RANK, FLUX_TASK_RANK,
+        /// PMIX_RANK or SLURM_PROCID.
+        pub rank: Option<u32>;
+        /// Ranks of the job, from the same launcher. Of a merged profile, if all agree. JSON omits
+        /// it if it is not known.
+        pub world_size: Option<u32>, unless default;
+        /// Facts about the run: `args` and `commit` where they are known, and what `GPUPROF_META`
+        /// says. At most 32 pairs of 4 KiB in all.
+        pub meta: Vec<MetaPair>;
+        /// When measuring began, RFC 3339 in UTC: at the first annotated call, at the start of a
+        /// session, or at the last reset; never at the start of the program.
+        #[cfg_attr(
+            test,
+            schemars(regex(
+                pattern = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?Z$"
+            ))
+        )]
+        pub started_at: String;
+        /// Time from `started_at` to this profile, ns.
+        pub wall_ns: u64;
+        /// Whether the profile was taken when the process ended: calls in progress will not end.
+        pub at_exit: bool;
+        /// Progress under a schedule of steps; `None` without one.
+        pub schedule: Option<ScheduleSteps>;
+        /// How long the program's steps took; `None` if `gpuprof::step()` was not called, and in
+        /// the profile of one cycle of a schedule. JSON omits it then.
+        pub steps: Option<StepTimes>, unless default;
+        /// The devices on which anything was timed, by ordinal.
+        pub devices: Vec<Device>;
+        /// How busy each of these devices was, by ordinal; a device without a GPU span or a record
+        /// is omitted.
+        pub gpu_busy: Vec<GpuBusy>;
+        /// The annotated functions by name, including those that were never called.
+        pub functions: Vec<Function>;
+        /// The call tree, merged over all threads; parents come before their children.
+        pub tree: Vec<TreeNode>;
+        /// How complete CUPTI's records are; `None` if CUPTI was not asked for or is unavailable,
+        /// in which case `diagnostics.notes` says why.
+        pub cupti: Option<Cupti>;
+        /// The kernels of the program, longest total time first.
+        pub kernels: Vec<KernelStats>;
+        /// The copies by direction, and the memsets, of the program, longest total time first.
+        pub copies: Vec<CopyStats>;
+        /// The CUDA API functions that the program called, longest total time first.
+        pub api: Vec<ApiStats>;
+        /// How the hardware counters of the devices were sampled, by ordinal. JSON omits it if they
+        /// were not.
+        pub counters: Vec<DeviceCounters>, unless default;
+        /// From which lines the program launched GPU work; `None` without `GPUPROF_STACKS=on`. JSON
+        /// omits it then.
+        pub stacks: Option<LaunchStacks>, unless default;
+        /// The devices that ran below their maximum clock.
+        pub throttled: Vec<Throttle>;
+        /// The memory that the program allocated; `None` without `GPUPROF_MEMORY=on`. JSON omits it
+        /// then.
+        pub memory: Option<Memory>, unless default;
+        /// What to improve, largest gain first.
+        pub findings: Vec<Finding>;
+        /// Command lines of other tools for a closer look; empty without CUPTI.
+        pub commands: Vec<Command>;
+        /// How the processes differ whose profiles were merged into this one; `None` for the
+        /// profile of one process. JSON omits it then.
+        pub ranks: Option<Ranks>, unless default;
+        /// Of a run of benchmarks, one in each mode; not in merged profiles. JSON omits it if there
+        /// are none.
+        pub benchmarks: Vec<Benchmark>, unless default;
+        /// Coverage, overhead and errors of the measurement.
+        pub diagnostics: Diagnostics;
+    }
 }
 
 #[cfg(feature = "table")]
@@ -237,20 +228,19 @@ impl std::fmt::Display for Profile {
     }
 }
 
-/// A schedule and its progress.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(default))]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[non_exhaustive]
-pub struct ScheduleSteps {
-    /// The schedule.
-    #[cfg_attr(feature = "serde", serde(flatten))]
-    pub schedule: Schedule,
-    /// Steps that the program has made.
-    pub steps: u64,
-    /// Completed active steps that this profile covers. It also covers the active step in
-    /// progress.
-    pub measured_steps: u64,
-    /// Cycles that these steps belong to.
-    pub cycles: u64,
+figures! {
+    /// A schedule and its progress.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    #[non_exhaustive]
+    pub struct ScheduleSteps {
+        /// The schedule.
+        pub schedule: Schedule = special, json(flatten);
+        /// Steps that the program has made.
+        pub steps: u64 = sum;
+        /// Completed active steps that this profile covers. It also covers the active step in
+        /// progress.
+        pub measured_steps: u64 = sum;
+        /// Cycles that these steps belong to.
+        pub cycles: u64 = sum;
+    }
 }

@@ -1,121 +1,117 @@
 //! How the processes of a merged profile differ.
 
-#[cfg(feature = "serde")]
-use serde::{Deserialize, Serialize};
+use crate::figures::figures;
 
-/// The spread over the processes that were merged into a profile: the ranks of a job, or runs.
-#[derive(Clone, Debug, Default, PartialEq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(default))]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[non_exhaustive]
-pub struct Ranks {
-    /// Profiles that were merged.
-    pub profiles: u32,
-    /// Hosts that they are of.
-    pub hosts: u32,
-    /// The rank of each of these profiles, ascending; empty, and omitted in JSON, if some have none
-    /// or the number of ranks is not known.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Vec::is_empty"))]
-    pub numbers: Vec<u32>,
-    /// The collectives of the program; `None` without CUPTI or without a collective of NCCL. JSON
-    /// omits it then.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
-    pub collectives: Option<CollectiveRanks>,
-    /// The functions that ran, in the order of `functions`.
-    pub functions: Vec<FunctionRanks>,
+figures! {
+    /// The spread over the processes that were merged into a profile: the ranks of a job, or runs.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    #[non_exhaustive]
+    pub struct Ranks {
+        /// Profiles that were merged.
+        pub profiles: u32;
+        /// Hosts that they are of.
+        pub hosts: u32;
+        /// The rank of each of these profiles, ascending; empty, and omitted in JSON, if some have
+        /// none or the number of ranks is not known.
+        pub numbers: Vec<u32>, unless default;
+        /// The collectives of the program; `None` without CUPTI or without a collective of NCCL.
+        /// JSON omits it then.
+        pub collectives: Option<CollectiveRanks>, unless default;
+        /// The functions that ran, in the order of `functions`.
+        pub functions: Vec<FunctionRanks>;
+    }
 }
 
-/// One function over the merged processes.
-#[derive(Clone, Debug, Default, PartialEq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(default))]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[non_exhaustive]
-pub struct FunctionRanks {
-    /// Index into `functions`.
-    pub function: u32,
-    /// Processes in which it ran.
-    pub profiles: u32,
-    /// Its `cpu.total_ns`.
-    pub cpu: RankSpread,
-    /// Its `gpu.total_ns`; `None` if no call was timed.
-    pub gpu: Option<RankSpread>,
-    /// Its `busy_ns`; `None` without CUPTI.
-    pub busy: Option<RankSpread>,
-    /// The collectives of its calls and their nested spans; `None` without CUPTI or without a
-    /// collective of NCCL. JSON omits it then.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
-    pub collectives: Option<Box<CollectiveRanks>>,
+figures! {
+    /// One function over the merged processes.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    #[non_exhaustive]
+    pub struct FunctionRanks {
+        /// Index into `functions`.
+        pub function: u32;
+        /// Processes in which it ran.
+        pub profiles: u32;
+        /// Its `cpu.total_ns`.
+        pub cpu: RankSpread;
+        /// Its `gpu.total_ns`; `None` if no call was timed.
+        pub gpu: Option<RankSpread>;
+        /// Its `busy_ns`; `None` without CUPTI.
+        pub busy: Option<RankSpread>;
+        /// The collectives of its calls and their nested spans; `None` without CUPTI or without a
+        /// collective of NCCL. JSON omits it then.
+        pub collectives: Option<Box<CollectiveRanks>>, unless default;
+    }
 }
 
-/// A time over the merged processes. A process in which the function did not run, or that lacks
-/// the figure, counts with 0.
-#[derive(Clone, Debug, Default, PartialEq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(default))]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[non_exhaustive]
-pub struct RankSpread {
-    /// Minimum, ns.
-    pub min_ns: u64,
-    /// Mean, ns.
-    pub mean_ns: u64,
-    /// Maximum, ns.
-    pub max_ns: u64,
-    /// Maximum over mean, from 1: how much longer the slowest process takes than it would if the
-    /// work were spread evenly. `None` if the mean is 0.
-    #[cfg_attr(test, schemars(range(min = 0)))]
-    pub imbalance: Option<f64>,
-    /// Rank of the process with the maximum; `None` if it has none.
-    pub slowest_rank: Option<u32>,
-    /// Its host.
-    pub slowest_host: String,
-    /// Its process id.
-    pub slowest_pid: u32,
+figures! {
+    /// A time over the merged processes. A process in which the function did not run, or that lacks
+    /// the figure, counts with 0.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    #[non_exhaustive]
+    pub struct RankSpread {
+        /// Minimum, ns.
+        pub min_ns: u64;
+        /// Mean, ns.
+        pub mean_ns: u64;
+        /// Maximum, ns.
+        pub max_ns: u64;
+        /// Maximum over mean, from 1: how much longer the slowest process takes than it would if
+        /// the work were spread evenly. `None` if the mean is 0.
+        #[cfg_attr(test, schemars(range(min = 0)))]
+        pub imbalance: Option<f64>;
+        /// Rank of the process with the maximum; `None` if it has none.
+        pub slowest_rank: Option<u32>;
+        /// Its host.
+        pub slowest_host: String;
+        /// Its process id.
+        pub slowest_pid: u32;
+    }
 }
 
-/// The collectives of NCCL over the merged processes that ran any.
-///
-/// The times are of those that end when the last rank has come: AllReduce, AllGather and
-/// ReduceScatter. Each rank waits in them for the last one, which therefore has the least time.
-#[derive(Clone, Debug, Default, PartialEq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(default))]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[non_exhaustive]
-pub struct CollectiveRanks {
-    /// Processes that ran a kernel of NCCL.
-    pub profiles: u32,
-    /// Calls of each of them; `None` if their numbers differ.
-    pub calls: Option<u64>,
-    /// Minimum of their times, ns.
-    pub min_ns: u64,
-    /// Mean, ns.
-    pub mean_ns: u64,
-    /// Maximum, ns.
-    pub max_ns: u64,
-    /// The process with the minimum.
-    pub least: RankProcess,
-    /// Time of its other work, ns: all kernels, copies and memsets that are not NCCL's.
-    pub least_other_ns: u64,
-    /// The process with the maximum.
-    pub most: RankProcess,
-    /// The time of the other work.
-    pub other: RankSpread,
-    /// Mean time of NCCL's other kernels, ns: in a broadcast, a reduction to one rank or a transfer
-    /// between two, only some ranks wait for others.
-    pub one_sided_mean_ns: u64,
+figures! {
+    /// The collectives of NCCL over the merged processes that ran any.
+    ///
+    /// The times are of those that end when the last rank has come: AllReduce, AllGather and
+    /// ReduceScatter. Each rank waits in them for the last one, which therefore has the least time.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    #[non_exhaustive]
+    pub struct CollectiveRanks {
+        /// Processes that ran a kernel of NCCL.
+        pub profiles: u32;
+        /// Calls of each of them; `None` if their numbers differ.
+        pub calls: Option<u64>;
+        /// Minimum of their times, ns.
+        pub min_ns: u64;
+        /// Mean, ns.
+        pub mean_ns: u64;
+        /// Maximum, ns.
+        pub max_ns: u64;
+        /// The process with the minimum.
+        pub least: RankProcess;
+        /// Time of its other work, ns: all kernels, copies and memsets that are not NCCL's.
+        pub least_other_ns: u64;
+        /// The process with the maximum.
+        pub most: RankProcess;
+        /// The time of the other work.
+        pub other: RankSpread;
+        /// Mean time of NCCL's other kernels, ns: in a broadcast, a reduction to one rank or a
+        /// transfer between two, only some ranks wait for others.
+        pub one_sided_mean_ns: u64;
+    }
 }
 
-/// A process of a job.
-#[derive(Clone, Debug, Default, PartialEq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(default))]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[non_exhaustive]
-pub struct RankProcess {
-    /// Its rank; `None` if it has none.
-    pub rank: Option<u32>,
-    /// Its host.
-    pub host: String,
-    /// Its process id.
-    pub pid: u32,
+figures! {
+    /// A process of a job.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    #[non_exhaustive]
+    pub struct RankProcess {
+        /// Its rank; `None` if it has none.
+        pub rank: Option<u32>;
+        /// Its host.
+        pub host: String;
+        /// Its process id.
+        pub pid: u32;
+    }
 }
 
 impl CollectiveRanks {

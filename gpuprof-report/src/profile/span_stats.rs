@@ -3,45 +3,43 @@
 #[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
 
-#[cfg(feature = "serde")]
-use super::diagnostics::is_zero;
+use crate::figures::figures;
 
-/// Statistics of the durations of spans.
-#[derive(Clone, Debug, Default, PartialEq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(default))]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[non_exhaustive]
-pub struct SpanStats {
-    /// Sum over the outermost calls, ns: a call inside a call of the same function is not added
-    /// again.
-    pub total_ns: u64,
-    /// Total without the time of nested spans, ns.
-    pub self_ns: u64,
-    /// Sum over all calls, ns: calls inside a call of the same function are added too. On the GPU
-    /// it is the sum over the calls that `histogram` counts. JSON omits this if it is 0.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "is_zero"))]
-    pub sum_ns: u64,
-    /// Mean of all calls, ns.
-    pub mean_ns: u64,
-    /// Shortest call, ns.
-    pub min_ns: u64,
-    /// Longest call, ns.
-    pub max_ns: u64,
-    /// Standard deviation of the calls, ns (of the population).
-    pub stddev_ns: u64,
-    /// Median, ns, from the histogram: within 1/32 of the true value.
-    pub p50_ns: u64,
-    /// 90th percentile, ns, from the histogram.
-    pub p90_ns: u64,
-    /// 95th percentile, ns, from the histogram.
-    pub p95_ns: u64,
-    /// 99th percentile, ns, from the histogram.
-    pub p99_ns: u64,
-    /// Calls by duration, in buckets that widen with it. Each item is a pair `[index, count]`.
-    /// With `o = index / 16` and `s = index % 16`, a bucket counts the durations of `index` ns if
-    /// `o` is 0, and of `(16 + s)·2^(o − 1)` to `(17 + s)·2^(o − 1) − 1` ns otherwise; bucket 639
-    /// also counts all longer ones. Empty buckets are omitted.
-    pub histogram: Vec<Bucket>,
+figures! {
+    /// Statistics of the durations of spans.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    #[non_exhaustive]
+    pub struct SpanStats {
+        /// Sum over the outermost calls, ns: a call inside a call of the same function is not added
+        /// again.
+        pub total_ns: u64 = sum;
+        /// Total without the time of nested spans, ns.
+        pub self_ns: u64 = sum;
+        /// Sum over all calls, ns: calls inside a call of the same function are added too. On the
+        /// GPU it is the sum over the calls that `histogram` counts. JSON omits this if it is 0.
+        pub sum_ns: u64 = sum, unless default;
+        /// Mean of all calls, ns.
+        pub mean_ns: u64 = special;
+        /// Shortest call, ns.
+        pub min_ns: u64 = special;
+        /// Longest call, ns.
+        pub max_ns: u64 = special;
+        /// Standard deviation of the calls, ns (of the population).
+        pub stddev_ns: u64 = special;
+        /// Median, ns, from the histogram: within 1/32 of the true value.
+        pub p50_ns: u64 = special;
+        /// 90th percentile, ns, from the histogram.
+        pub p90_ns: u64 = special;
+        /// 95th percentile, ns, from the histogram.
+        pub p95_ns: u64 = special;
+        /// 99th percentile, ns, from the histogram.
+        pub p99_ns: u64 = special;
+        /// Calls by duration, in buckets that widen with it. Each item is a pair `[index, count]`.
+        /// With `o = index / 16` and `s = index % 16`, a bucket counts the durations of `index` ns
+        /// if `o` is 0, and of `(16 + s)·2^(o − 1)` to `(17 + s)·2^(o − 1) − 1` ns otherwise;
+        /// bucket 639 also counts all longer ones. Empty buckets are omitted.
+        pub histogram: Vec<Bucket> = special;
+    }
 }
 
 impl SpanStats {
@@ -92,44 +90,43 @@ impl From<Bucket> for (u32, u64) {
     }
 }
 
-/// Statistics of GPU spans: event-to-event times on the function's stream, which are not kernel
-/// times.
-#[derive(Clone, Debug, Default, PartialEq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(default))]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[non_exhaustive]
-pub struct GpuSpanStats {
-    /// CUDA ordinal of the device, as in `devices`; `None` if the calls ran on several.
-    pub device: Option<u32>,
-    /// Calls whose event pair was read.
-    pub timed_calls: u64,
-    /// The durations. Under sampling, all but `min_ns` and `max_ns`, which are of timed calls, are
-    /// estimates for all calls.
-    #[cfg_attr(feature = "serde", serde(flatten))]
-    pub times: SpanStats,
-    /// Uncertainty of `total_ns` and `self_ns` if they were scaled up from a sample.
-    pub estimate: Option<Estimate>,
-    /// Stated bytes of the timed calls, for rates. If these stand for different numbers of calls,
-    /// as under automatic sampling, this and the next three are weighted means times
-    /// `timed_calls`.
-    pub timed_bytes: Option<f64>,
-    /// Stated floating-point operations of the timed calls.
-    pub timed_flops: Option<f64>,
-    /// Stated items of the timed calls.
-    pub timed_items: Option<f64>,
-    /// Sum of the durations of all timed calls, nested ones included, ns: the divisor of rates.
-    /// Never scaled up.
-    pub timed_ns: u64,
+figures! {
+    /// Statistics of GPU spans: event-to-event times on the function's stream, which are not kernel
+    /// times.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    #[non_exhaustive]
+    pub struct GpuSpanStats {
+        /// CUDA ordinal of the device, as in `devices`; `None` if the calls ran on several.
+        pub device: Option<u32> = special;
+        /// Calls whose event pair was read.
+        pub timed_calls: u64 = sum;
+        /// The durations. Under sampling, all but `min_ns` and `max_ns`, which are of timed calls,
+        /// are estimates for all calls.
+        pub times: SpanStats = special, json(flatten);
+        /// Uncertainty of `total_ns` and `self_ns` if they were scaled up from a sample.
+        pub estimate: Option<Estimate> = special;
+        /// Stated bytes of the timed calls, for rates. If these stand for different numbers of
+        /// calls, as under automatic sampling, this and the next three are weighted means times
+        /// `timed_calls`.
+        pub timed_bytes: Option<f64> = sum;
+        /// Stated floating-point operations of the timed calls.
+        pub timed_flops: Option<f64> = sum;
+        /// Stated items of the timed calls.
+        pub timed_items: Option<f64> = sum;
+        /// Sum of the durations of all timed calls, nested ones included, ns: the divisor of rates.
+        /// Never scaled up.
+        pub timed_ns: u64 = sum;
+    }
 }
 
-/// Uncertainty of a total that was scaled up from a sample.
-#[derive(Clone, Debug, Default, PartialEq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(default))]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[non_exhaustive]
-pub struct Estimate {
-    /// Half the width of the 95 % confidence interval of `total_ns`, ns. It accounts for calls
-    /// that were sampled together, inside one sampled call. `None`: the sample is too small to
-    /// tell.
-    pub total_ci95_ns: Option<u64>,
+figures! {
+    /// Uncertainty of a total that was scaled up from a sample.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    #[non_exhaustive]
+    pub struct Estimate {
+        /// Half the width of the 95 % confidence interval of `total_ns`, ns. It accounts for calls
+        /// that were sampled together, inside one sampled call. `None`: the sample is too small to
+        /// tell.
+        pub total_ci95_ns: Option<u64>;
+    }
 }

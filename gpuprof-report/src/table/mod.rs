@@ -45,12 +45,9 @@ mod words;
 use std::fmt;
 use std::io::{self, Write};
 
-#[cfg(feature = "findings")]
-pub(crate) use number::prefixed_rate;
 #[cfg(feature = "analysis")]
 pub(crate) use number::size;
-#[cfg(any(feature = "findings", feature = "analysis"))]
-pub(crate) use number::{count, duration};
+pub(crate) use number::{count, duration, prefixed_rate};
 
 use crate::profile::{Function, Profile};
 pub use crate::settings::Sort;

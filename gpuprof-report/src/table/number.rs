@@ -133,7 +133,6 @@ pub(super) fn decimal(value: f64, digits: usize) -> Number {
 }
 
 /// A rate with the prefix k, M, G, T or P as its unit; `None` where it is not a number.
-#[cfg(any(feature = "findings", test))]
 pub(crate) fn prefixed_rate(per_s: f64) -> Option<Number> {
     if !per_s.is_finite() || per_s < 0.0 {
         return None;

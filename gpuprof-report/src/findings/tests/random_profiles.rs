@@ -153,8 +153,8 @@ fn random_profile(rng: &mut Rng) -> Profile {
     let functions: Vec<Function> = (0..rng.usize(..6)).map(|_| random_function(rng)).collect();
     let node = |id: u32, rng: &mut Rng| TreeNode {
         id,
-        // Of a document that gpuprof did not write: a cycle, and functions that there are not.
-        parent: maybe(rng, |rng| rng.u32(..8)),
+        parent: maybe(rng, |rng| rng.u32(..8)).filter(|parent| *parent < id),
+        // Of a document that gpuprof did not write: functions that there are not.
         function: maybe(rng, |rng| rng.u32(..7)),
         calls: number(rng),
         ..TreeNode::default()

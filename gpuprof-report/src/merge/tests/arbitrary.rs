@@ -133,7 +133,7 @@ prop_compose! {
 }
 
 prop_compose! {
-    /// A profile that contradicts itself in every way.
+    /// A profile that contradicts itself in every way but one: parents stand before their children.
     pub(crate) fn profile()(
         texts in prop::array::uniform4(text()),
         numbers in prop::array::uniform4(number()),
@@ -153,6 +153,10 @@ prop_compose! {
             0 => "2026-11-22T17:59:00Z".into(),
             _ => started_at,
         };
+        for (id, node) in (0..).zip(&mut profile.tree) {
+            node.id = id;
+            node.parent = node.parent.filter(|parent| *parent < id);
+        }
         for (ordinal, uuid, simulated) in devices {
             profile.devices.push(Device { ordinal, uuid, simulated, ..Device::default() });
             let busy_ci95_ns = Some(busy_ns);

@@ -1,0 +1,57 @@
+//! The words and pairs of a document; [`figures!`](crate::figures) has its structs.
+
+use crate::json_writer::{Fields, Object, Value, Writer};
+use crate::profile::{
+    ApiKind, Bucket, CopyKind, FindingRule, MemoryKind, MemorySource, Metric, Precision,
+    ThrottleReason,
+};
+use crate::settings::Sampling;
+
+impl Value for Bucket {
+    fn write(&self, writer: &mut Writer) {
+        let Self { index, count } = self;
+        writer.array([index as &dyn Value, count].into_iter());
+    }
+}
+
+impl Value for Sampling {
+    fn write(&self, writer: &mut Writer) {
+        match self {
+            Self::EveryCall => writer.string("every_call"),
+            Self::OneIn(calls) => writer.object(&Only("one_in", calls)),
+            Self::Auto { budget_ppm } => {
+                writer.object(&Only("auto", &Only("budget_ppm", budget_ppm)));
+            }
+        }
+    }
+}
+
+/// An object of one field.
+struct Only<'a>(&'static str, &'a dyn Value);
+
+impl Object for Only<'_> {
+    fn write_fields(&self, fields: &mut Fields<'_>) {
+        let Self(name, value) = self;
+        fields.field(name, *value);
+    }
+}
+
+impl Value for std::num::NonZeroU32 {
+    fn write(&self, writer: &mut Writer) {
+        self.get().write(writer);
+    }
+}
+
+macro_rules! words {
+    ($($name:ident)*) => {
+        $(
+            impl Value for $name {
+                fn write(&self, writer: &mut Writer) {
+                    writer.string(self.as_str());
+                }
+            }
+        )*
+    };
+}
+
+words! { ApiKind CopyKind FindingRule MemoryKind MemorySource Metric Precision ThrottleReason }
