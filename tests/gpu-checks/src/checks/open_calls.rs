@@ -9,11 +9,11 @@ use std::{env, fs, future, thread};
 
 use cudarc::driver::{CudaStream, DriverError};
 use gpuprof::{Profile, gpu_profile};
+use promises::function;
 
 use super::TestProgram;
 use crate::check::{Check, Row, RunMode};
-use crate::device::{self, Gpu, failed_in};
-use crate::known_durations::{SHORTER_NS, function};
+use crate::device::{self, Gpu, TOLERANCE, failed_in};
 use crate::process;
 use crate::runner::own_command;
 use crate::session::every_call;
@@ -177,7 +177,7 @@ fn nested(what: &str, profile: &Profile) -> Row {
     };
     let timed = request.gpu.as_ref().map_or(0, |gpu| gpu.timed_calls);
     let ns = serves.gpu_nested_ns;
-    let least_ns = REQUESTS * (REQUEST_NS - SHORTER_NS);
+    let least_ns = REQUESTS * (REQUEST_NS - TOLERANCE.shorter_ns);
     Row::judged(
         what,
         format!(

@@ -13,10 +13,10 @@ use cudarc::driver::sys::CUgraphInstantiate_flags as Flags;
 use cudarc::driver::sys::CUstreamCaptureMode as Mode;
 use cudarc::driver::{CudaSlice, CudaStream, DriverError};
 use gpuprof::{Profile, gpu_profile};
+use promises::{errors, function};
 
 use crate::check::{Row, RunMode};
 use crate::device::{Gpu, failed_in};
-use crate::known_durations::{self, function};
 
 /// Threads with spans.
 const THREADS: usize = 2;
@@ -192,7 +192,7 @@ fn rows(times: u64, outcome: &Outcome, spans: u64, profile: &Profile) -> Vec<Row
                 beside[0],
                 beside[2],
                 beside[3],
-                known_durations::errors(profile)
+                errors(profile)
             ),
             format!("{spans} calls, all accounted for, some timed, no error"),
             beside[0] == spans

@@ -7,11 +7,11 @@ use std::thread;
 use std::time::Duration;
 
 use gpuprof::{Profile, Schedule};
+use promises::{errors, function};
 
 use super::varies;
 use crate::check::{Row, RunMode};
 use crate::device::{Gpu, failed_in};
-use crate::known_durations::{self, function};
 use crate::session::every_call;
 use crate::statistics::time;
 
@@ -104,7 +104,7 @@ fn steps(profile: &Profile, cycles: &[Profile], steps: u32) -> Vec<Row> {
                 progress.measured_steps,
                 progress.steps,
                 progress.cycles,
-                known_durations::errors(profile)
+                errors(profile)
             ),
             format!(
                 "{all} calls, {all} timed, {} of {steps} steps in {CYCLES} cycles; no error",

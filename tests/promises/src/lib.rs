@@ -1,0 +1,29 @@
+//! Promises that are tested on two devices: on the simulated one under a virtual clock, where every
+//! time has one exact value, and on a GPU.
+//!
+//! Each is one function. It takes a [`World`] and a [`Tolerance`], and returns what it
+//! [observed](Observation). `tests/suite` asserts that every observation is as promised;
+//! `tests/gpu-checks` makes a row of each.
+
+// Test code: the names say what the items are.
+#![allow(missing_docs)]
+
+pub mod amounts;
+mod blocked_streams;
+pub mod devices;
+pub mod graphs;
+mod known_spans;
+mod observation;
+pub mod shared_streams;
+pub mod stream_choice;
+pub mod streams;
+mod tolerance;
+mod two_threads;
+mod world;
+
+pub use blocked_streams::{TRIES, measured};
+pub use known_spans::{KnownSpans, errors, function, observe, times};
+pub use observation::{Observation, Observed, assert_kept, time};
+pub use tolerance::Tolerance;
+pub use two_threads::on_two_threads;
+pub use world::{Done, World, failed_in};
