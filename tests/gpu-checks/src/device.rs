@@ -5,6 +5,8 @@
 use std::ffi::{c_uint, c_void};
 use std::ptr;
 use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
 
 use cudarc::driver::{CudaContext, CudaFunction, CudaSlice, CudaStream, sys};
 use cudarc::driver::{DriverError, LaunchConfig, PushKernelArg};
@@ -175,6 +177,19 @@ impl World for Gpu {
 
     fn spin(&self, stream: &Arc<CudaStream>, ns: u64) -> Done {
         Gpu::spin(self, stream, ns)
+    }
+
+    fn add(
+        &self,
+        stream: &Arc<CudaStream>,
+        from: &CudaSlice<f32>,
+        to: &mut CudaSlice<f32>,
+    ) -> Done {
+        self.saxpy(stream, 1.0, from, to)
+    }
+
+    fn pass(&self, time: Duration) {
+        thread::sleep(time);
     }
 }
 

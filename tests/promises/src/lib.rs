@@ -10,6 +10,7 @@
 
 pub mod amounts;
 mod blocked_streams;
+pub mod capture_storm;
 pub mod devices;
 pub mod graphs;
 mod known_spans;

@@ -2,8 +2,9 @@
 
 use std::fmt::Display;
 use std::sync::Arc;
+use std::time::Duration;
 
-use cudarc::driver::{CudaContext, CudaStream, DriverError};
+use cudarc::driver::{CudaContext, CudaSlice, CudaStream, DriverError};
 use gpuprof::Profile;
 
 /// The result of queuing work.
@@ -18,6 +19,16 @@ pub trait World: Sync {
     /// # Errors
     /// A driver error.
     fn spin(&self, stream: &Arc<CudaStream>, ns: u64) -> Done;
+
+    /// Adds the elements of `from` to those of `to`.
+    ///
+    /// # Errors
+    /// A driver error.
+    fn add(&self, stream: &Arc<CudaStream>, from: &CudaSlice<f32>, to: &mut CudaSlice<f32>)
+    -> Done;
+
+    /// Lets this much time pass, in which the thread does nothing else.
+    fn pass(&self, time: Duration);
 
     /// Asserts what holds for every profile of this world.
     fn accept(&self, profile: &Profile) {

@@ -2,13 +2,11 @@
 //! the function around its launch, and 10,000 captures in GLOBAL mode succeed beside threads with
 //! spans.
 
-mod capture_stress;
-
 use std::time::Duration;
 
 use cudarc::driver::CudaGraph;
 use cudarc::driver::sys::CUstreamCaptureMode as Mode;
-use promises::graphs;
+use promises::{capture_storm, graphs};
 
 use super::driver::measure_queue_room;
 use crate::check::{Check, Row, RunMode, rows};
@@ -33,7 +31,7 @@ pub(crate) const CHECKS: &[Check] = &[
         name: "capture-storm",
         promise: "Ten thousand GLOBAL captures in a row succeed beside threads with spans.",
         limit: Duration::from_secs(120),
-        run: capture_stress::run,
+        run: storm,
     },
 ];
 
@@ -43,6 +41,12 @@ fn run(run_mode: &RunMode) -> Result<Vec<Row>, String> {
     let gpu = Gpu::new().map_err(failed_in("a graph"))?;
     let launches = if run_mode.short { 5 } else { 80 };
     rows([graphs::replays_are_spans(&gpu, MODE, launches, TOLERANCE)])
+}
+
+fn storm(run_mode: &RunMode) -> Result<Vec<Row>, String> {
+    let gpu = Gpu::new().map_err(failed_in("the captures"))?;
+    let times = if run_mode.short { 100 } else { 10_000 };
+    rows([capture_storm::succeeds_beside_spans(&gpu, times)])
 }
 
 /// The number of launches that a stream takes before one waits: of a graph of annotated functions,
