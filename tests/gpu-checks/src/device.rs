@@ -44,6 +44,7 @@ pub(crate) const TOLERANCE: Tolerance = Tolerance {
     longer_ns: 20_000,
     shorter_ns: 2_000,
     resolution_ns: 500,
+    of_host_ns: 5_000_000_000,
 };
 
 /// `cuLaunchKernel`, or a variant of it.

@@ -15,6 +15,7 @@ pub mod devices;
 pub mod graphs;
 mod known_spans;
 mod observation;
+pub mod open_calls;
 pub mod schedules;
 pub mod shared_streams;
 pub mod stream_choice;

@@ -13,6 +13,8 @@ pub struct Tolerance {
     pub shorter_ns: u64,
     /// Resolution of `cuEventElapsedTime`, ns.
     pub resolution_ns: u64,
+    /// How much longer than asked for the host may take, ns.
+    pub of_host_ns: u64,
 }
 
 impl Tolerance {
@@ -22,6 +24,7 @@ impl Tolerance {
         longer_ns: 0,
         shorter_ns: 0,
         resolution_ns: 0,
+        of_host_ns: 0,
     };
 
     /// The longest accepted time if `ns` are expected.
@@ -32,6 +35,11 @@ impl Tolerance {
     /// Whether `measured` is accepted if `ns` are expected.
     pub fn accepts(&self, measured: u64, ns: u64) -> bool {
         (ns.saturating_sub(self.shorter_ns)..=self.longest(ns)).contains(&measured)
+    }
+
+    /// Whether `measured` is accepted of the host if `ns` or more are expected.
+    pub fn accepts_of_host(&self, measured: u64, ns: u64) -> bool {
+        (ns..=ns + self.of_host_ns).contains(&measured)
     }
 }
 
@@ -54,6 +62,7 @@ mod tests {
         longer_ns: 20_000,
         shorter_ns: 2_000,
         resolution_ns: 500,
+        of_host_ns: 1_000_000_000,
     };
 
     #[test]
