@@ -12,7 +12,7 @@ use crate::world::{Done, World, failed_in};
 /// Duration of the blocking kernel at the first try; each further try doubles it.
 const FIRST_BLOCK: Duration = Duration::from_millis(50);
 /// The number of tries. On a host too slow for the longest of them nothing can be measured.
-pub const TRIES: u32 = 6;
+const TRIES: u32 = 6;
 
 /// Measures the work that `queue` puts onto `streams` while all of them are blocked for the time it
 /// is given in ns. Streams of one context begin together. `queue` is called again in a new session

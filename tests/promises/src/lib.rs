@@ -11,20 +11,25 @@
 pub mod amounts;
 mod blocked_streams;
 pub mod capture_storm;
+pub mod contexts;
+mod cupti_records;
 pub mod devices;
 pub mod graphs;
 mod known_spans;
+pub mod late_records;
 mod observation;
 pub mod open_calls;
 pub mod schedules;
 pub mod shared_streams;
 pub mod stream_choice;
 pub mod streams;
+pub mod timed_streams;
 mod tolerance;
 mod two_threads;
 mod world;
 
-pub use blocked_streams::{TRIES, measured};
+pub use blocked_streams::measured;
+pub use cupti_records::{Kernels, kernels_of};
 pub use known_spans::{KnownSpans, errors, function, observe, times};
 pub use observation::{Observation, Observed, assert_kept, time};
 pub use tolerance::Tolerance;

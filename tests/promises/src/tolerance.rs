@@ -48,8 +48,11 @@ impl fmt::Display for Tolerance {
         if *self == Self::EXACT {
             return f.write_str("exactly");
         }
-        let (percent, us) = (100.0 * self.longer, self.longer_ns as f64 / 1e3);
-        write!(f, "within {percent} % + {us} µs")
+        write!(f, "within {} %", 100.0 * self.longer)?;
+        if self.longer_ns > 0 {
+            write!(f, " + {} µs", self.longer_ns as f64 / 1e3)?;
+        }
+        Ok(())
     }
 }
 

@@ -2,11 +2,11 @@
 //! the program's current context is unchanged.
 
 use std::sync::Arc;
-use std::thread;
 
-use cudarc::driver::{CudaContext, CudaStream, result};
+use cudarc::driver::CudaStream;
 use gpuprof::profile::Profile;
 use gpuprof::{Session, gpu_profile};
+use promises::contexts::the_current_one_stays;
 use promises::devices::separate_times;
 use promises::{Tolerance, assert_kept};
 use support::executor::{pause, poll};
@@ -207,27 +207,15 @@ fn a_call_of_which_one_device_cannot_be_read_is_untimed_as_a_whole() {
 
 fn the_threads_current_context_stays_what_it_was() {
     let (w, second) = two();
+    assert_kept(the_current_one_stays([&w.gpu, &second], 4));
     let session = w.session();
-    let here = |context: &Arc<CudaContext>| {
-        context.bind_to_thread().expect("bind");
+    for current in [&w.gpu.context, &second.context] {
+        current.bind_to_thread().expect("bind");
         w.sim.reset_calls();
         around(&w.gpu.stream, || touches_nothing(&second.stream));
         assert_eq!(w.sim.calls("cuCtxSetCurrent"), 0);
-        assert_eq!(result::ctx::get_current(), Ok(Some(context.cu_ctx())));
-    };
-    here(&w.gpu.context);
-    here(&second.context);
-    // The same on a thread without a current context.
-    thread::scope(|scope| {
-        let fresh = || {
-            around(&w.gpu.stream, || touches_nothing(&second.stream));
-            assert_eq!(result::ctx::get_current(), Ok(None));
-        };
-        scope.spawn(fresh).join().expect("no panic");
-    });
-    let profile = finish(&w, &second, session);
-    assert_eq!(gpu_times(&profile, "around").0, 3);
-    assert_eq!(gpu_times(&profile, "touches_nothing").0, 3);
+    }
+    finish(&w, &second, session);
 }
 
 fn a_context_that_ended_and_one_in_its_place_do_not_mix() {

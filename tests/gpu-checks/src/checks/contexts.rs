@@ -6,21 +6,20 @@ mod lifetimes;
 use std::process::ExitCode;
 use std::ptr;
 use std::sync::Arc;
-use std::thread;
 use std::time::Duration;
 
 use cudarc::driver::{CudaContext, CudaStream, DriverError, result, sys};
 use gpuprof::gpu_profile;
 use gpuprof::profile::Function;
+use promises::contexts::the_current_one_stays;
 use promises::devices::separate_times;
-use promises::{KnownSpans, errors, function, measured, observe};
+use promises::{KnownSpans, measured, observe};
 
 use super::TestProgram;
 use crate::check::{Check, Row, RunMode, rows};
 use crate::device::{self, Gpu, TOLERANCE, failed_in};
 use crate::process;
 use crate::runner::own_command;
-use crate::session::every_call;
 
 pub(crate) const CHECKS: &[Check] = &[
     Check {
@@ -51,14 +50,6 @@ const MS: u64 = 1_000_000;
 #[gpu_profile(name = "in context")]
 fn on(gpu: &Gpu, stream: &Arc<CudaStream>, ns: u64) -> Result<(), DriverError> {
     gpu.spin(stream, ns)
-}
-
-#[gpu_profile(name = "around")]
-fn around(
-    _stream: &Arc<CudaStream>,
-    inside: impl FnOnce() -> Result<(), DriverError>,
-) -> Result<(), DriverError> {
-    inside()
 }
 
 /// A new non-primary context.
@@ -96,51 +87,11 @@ fn two_contexts(run_mode: &RunMode) -> Result<Vec<Row>, String> {
         let expected = KnownSpans::new("in context", vec![2 * MS; calls as usize]);
         rows.push(observe(what, &profile, &[expected], TOLERANCE).into());
     }
-    rows.extend(nested(&primary, &other, calls).map_err(&failed)?);
+    rows.extend(self::rows([the_current_one_stays(
+        [&primary, &other],
+        calls,
+    )])?);
     Ok(rows)
-}
-
-/// Spans of one context inside spans of the other, with either context or none current.
-fn nested(primary: &Gpu, other: &Gpu, calls: u64) -> Result<Vec<Row>, DriverError> {
-    let (a, b) = (primary.context.new_stream()?, other.context.new_stream()?);
-    let session = every_call().start().expect("the only session");
-    let mut unchanged = 0;
-    for call in 0..calls {
-        let current = match call % 2 {
-            0 => &primary.context,
-            _ => &other.context,
-        };
-        current.bind_to_thread()?;
-        around(&a, || around(&b, || Ok(())))?;
-        unchanged += u64::from(result::ctx::get_current()? == Some(current.cu_ctx()));
-    }
-    let none = thread::scope(|scope| {
-        let fresh = scope.spawn(|| {
-            around(&a, || around(&b, || Ok(())))?;
-            Ok(result::ctx::get_current()?.is_none())
-        });
-        fresh.join().expect("no panic")
-    })?;
-    primary.context.synchronize()?;
-    other.context.synchronize()?;
-    let profile = session.finish();
-    let found = function(&profile, "around");
-    let (ran, timed) = counts(found);
-    let wanted = 2 * (calls + 1);
-    Ok(vec![
-        Row::judged(
-            "spans of one context inside spans of another",
-            format!("{ran} calls, {timed} timed, {}", errors(&profile)),
-            format!("{wanted} calls, {wanted} timed, no error"),
-            (ran, timed) == (wanted, wanted) && profile.diagnostics.errors.is_empty(),
-        ),
-        Row::judged(
-            "the current context after them",
-            format!("unchanged in {unchanged} of {calls}; none where there was none: {none}"),
-            format!("unchanged in {calls} of {calls}; none where there was none: true"),
-            unchanged == calls && none,
-        ),
-    ])
 }
 
 fn counts(function: Option<&Function>) -> (u64, u64) {
