@@ -16,6 +16,7 @@ pub(crate) mod metrics_api;
 mod open_windows;
 mod process_facts;
 mod profile_callback;
+mod serving;
 mod signals;
 mod table_options;
 mod time_line;

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use promises::{Observation, Observed};
+
 /// A promise that is checked in a process of its own.
 pub(crate) struct Check {
     /// Name on the command line: `capture`, `span-cost`.
@@ -46,4 +48,28 @@ pub(crate) enum Verdict {
     Info,
     /// Cannot be measured on this machine; `measured` gives the reason.
     Unavailable,
+}
+
+impl From<Observation> for Row {
+    fn from(observed: Observation) -> Row {
+        let Observation {
+            what,
+            measured,
+            wanted,
+            is_kept,
+        } = observed;
+        Row::judged(what, measured, wanted, is_kept)
+    }
+}
+
+/// The rows of these promises.
+///
+/// # Errors
+/// The first promise that could not be tested.
+pub(crate) fn rows<const N: usize>(observed: [Observed; N]) -> Result<Vec<Row>, String> {
+    let mut rows = Vec::new();
+    for observed in observed {
+        rows.extend(observed?.into_iter().map(Row::from));
+    }
+    Ok(rows)
 }

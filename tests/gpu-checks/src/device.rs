@@ -3,13 +3,16 @@
 //! Nothing here is annotated: each check annotates its own functions.
 
 use std::ffi::{c_uint, c_void};
-use std::fmt::Display;
 use std::ptr;
 use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
 
 use cudarc::driver::{CudaContext, CudaFunction, CudaSlice, CudaStream, sys};
 use cudarc::driver::{DriverError, LaunchConfig, PushKernelArg};
 use cudarc::nvrtc::Ptx;
+pub(crate) use promises::failed_in;
+use promises::{Done, Tolerance, World};
 
 use crate::check::RunMode;
 
@@ -34,10 +37,15 @@ pub(crate) fn open(run_mode: &RunMode) -> Result<(), String> {
     }
 }
 
-/// Maps an error to a message that begins with the failed operation.
-pub(crate) fn failed_in<E: Display>(what: &str) -> impl Fn(E) -> String + '_ {
-    move |error| format!("{what}: {error}")
-}
+/// The accepted span around a spin kernel: 2 %, and what two records and a launch add on a busy
+/// stream. The simulated device runs each kernel for exactly the requested time.
+pub(crate) const TOLERANCE: Tolerance = Tolerance {
+    longer: 0.02,
+    longer_ns: 20_000,
+    shorter_ns: 2_000,
+    resolution_ns: 500,
+    of_host_ns: 5_000_000_000,
+};
 
 /// `cuLaunchKernel`, or a variant of it.
 pub(crate) type LaunchKernel = unsafe extern "C" fn(
@@ -160,6 +168,29 @@ impl Gpu {
         launch.arg(&n).arg(&a).arg(x).arg(y);
         // SAFETY: these are the kernel's parameters, and both slices hold n elements.
         unsafe { launch.launch(config(kernels::saxpy_geometry(n))) }.map(drop)
+    }
+}
+
+impl World for Gpu {
+    fn context(&self) -> &Arc<CudaContext> {
+        &self.context
+    }
+
+    fn spin(&self, stream: &Arc<CudaStream>, ns: u64) -> Done {
+        Gpu::spin(self, stream, ns)
+    }
+
+    fn add(
+        &self,
+        stream: &Arc<CudaStream>,
+        from: &CudaSlice<f32>,
+        to: &mut CudaSlice<f32>,
+    ) -> Done {
+        self.saxpy(stream, 1.0, from, to)
+    }
+
+    fn pass(&self, time: Duration) {
+        thread::sleep(time);
     }
 }
 

@@ -9,7 +9,6 @@ mod checks;
 mod device;
 mod examples;
 mod hand_timed;
-mod known_durations;
 mod machine;
 mod outcome;
 mod process;

@@ -1,5 +1,7 @@
 //! Median and quartiles of repeated measurements, and their format in rows.
 
+pub(crate) use promises::time;
+
 use crate::check::{Row, RunMode};
 
 /// The distribution of a set of measurements.
@@ -83,17 +85,6 @@ impl MedianInterval {
     }
 }
 
-/// A duration in ns, with its unit.
-pub(crate) fn time(ns: f64) -> String {
-    match ns.abs() {
-        1e9.. => format!("{:.3} s", ns / 1e9),
-        1e6.. => format!("{:.3} ms", ns / 1e6),
-        1e4.. => format!("{:.2} µs", ns / 1e3),
-        1e3.. => format!("{:.3} µs", ns / 1e3),
-        _ => format!("{ns:.0} ns"),
-    }
-}
-
 /// The relative difference of `is` from `wanted`.
 pub(crate) fn off(is: f64, wanted: f64) -> f64 {
     (is - wanted) / wanted
@@ -160,13 +151,6 @@ mod tests {
         assert_eq!((spread.median, spread.mean, spread.least), (2.5, 2.5, 1.0));
         assert_eq!((spread.p25, spread.p75), (1.75, 3.25));
         assert!(Spread::of(&[]).median.is_nan());
-    }
-
-    #[test]
-    fn times_carry_their_unit() {
-        let shown = [900.0, 1_234.0, 12_345.0, 1.5e6, -2e9].map(time);
-        let expected = ["900 ns", "1.234 µs", "12.35 µs", "1.500 ms", "-2.000 s"];
-        assert_eq!(shown, expected);
     }
 
     #[test]

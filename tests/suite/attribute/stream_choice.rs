@@ -5,8 +5,8 @@
 use std::sync::Arc;
 
 use cudarc::driver::{CudaSlice, CudaStream};
-use gpuprof::{HasStream, StreamRef, gpu_profile, scope, with_stream};
-use support::executor::run;
+use gpuprof::{gpu_profile, scope, with_stream};
+use promises::{Tolerance, assert_kept};
 use support::suite::Module;
 use support::tests;
 use support::{World, function, gpu_times, world};
@@ -196,119 +196,14 @@ fn without_a_stream_there_is_cpu_time_alone() {
     assert!(function(&profile, "cpu_only").cpu_only);
 }
 
-/// A type of the user's that carries a stream.
-struct Carrier(Arc<CudaStream>);
-
-impl HasStream for Carrier {
-    fn stream_ref(&self) -> Option<StreamRef<'_>> {
-        Some(StreamRef::from(&self.0))
-    }
-}
-
-#[gpu_profile]
-impl Carrier {
-    fn method(&self, w: &World, other: &CudaSlice<f32>, stream: &Arc<CudaStream>) {
-        let _ = other;
-        w.gpu.kernel_on(stream, NS);
-    }
-}
-
-#[gpu_profile]
-fn slice_first(w: &World, x: &CudaSlice<f32>, stream: &Arc<CudaStream>) {
-    let _ = x;
-    w.gpu.kernel_on(stream, NS);
-}
-
-#[gpu_profile]
-fn bare_last(w: &World, x: Option<&mut CudaSlice<f32>>, _own: &Carrier, stream: &CudaStream) {
-    let _ = x;
-    let _ = stream;
-    w.cpu(NS);
-}
-
-#[gpu_profile]
-#[allow(clippy::redundant_allocation)]
-fn wrapped(w: &World, x: &CudaSlice<f32>, stream: Option<Box<Arc<CudaStream>>>) {
-    let _ = x;
-    w.gpu.kernel_on(&stream.expect("some"), NS);
-}
-
-#[gpu_profile]
-fn absent(w: &World, stream: Option<&Arc<CudaStream>>, x: &CudaSlice<f32>) {
-    assert!(stream.is_none());
-    w.gpu.kernel_on(x.stream(), NS);
-}
-
-#[gpu_profile]
-async fn in_a_future(w: &World, x: CudaSlice<f32>, stream: Arc<CudaStream>) {
-    drop(x);
-    w.gpu.kernel_on(&stream, NS);
-}
-
 fn a_stream_comes_before_what_carries_one() {
     let w = world();
-    let zeros = || {
-        w.gpu
-            .another_stream()
-            .alloc_zeros::<f32>(1)
-            .expect("memory")
-    };
-    let stream = w.gpu.another_stream();
-    let names = [
-        "slice_first",
-        "bare_last",
-        "wrapped",
-        "absent",
-        "in_a_future",
-        "Carrier::method",
-    ];
-    let session = w.session();
-    slice_first(&w, &zeros(), &stream);
-    let own = Carrier(w.gpu.another_stream());
-    bare_last(&w, Some(&mut zeros()), &own, &w.gpu.another_stream());
-    wrapped(&w, &zeros(), Some(Box::new(Arc::clone(&stream))));
-    absent(&w, None, &zeros());
-    run(&w, in_a_future(&w, zeros(), Arc::clone(&stream)), 0);
-    Carrier(w.gpu.another_stream()).method(&w, &zeros(), &stream);
-    w.cpu(100 * NS);
-    let profile = w.finish(session);
-    for name in names {
-        assert_eq!(gpu_times(&profile, name), (1, NS, NS), "{name}");
-    }
-    assert_eq!(profile.diagnostics.notes, [""; 0]);
-}
-
-#[gpu_profile]
-fn agree(w: &World, x: &CudaSlice<f32>, y: &CudaSlice<f32>) {
-    let _ = y;
-    w.gpu.kernel_on(x.stream(), NS);
-}
-
-#[gpu_profile]
-fn disagree(w: &World, x: &CudaSlice<f32>, y: &CudaSlice<f32>) {
-    let _ = x;
-    w.gpu.kernel_on(y.stream(), NS);
+    let observed = promises::stream_choice::streams_before_carriers(&w.gpu, Tolerance::EXACT);
+    assert_kept(observed);
 }
 
 fn carriers_that_disagree_are_named() {
     let w = world();
-    let stream = w.gpu.another_stream();
-    let zeros = |stream: &Arc<CudaStream>| stream.alloc_zeros::<f32>(1).expect("memory");
-    let session = w.session();
-    agree(&w, &zeros(&stream), &zeros(&stream));
-    disagree(&w, &zeros(&stream), &zeros(&w.gpu.another_stream()));
-    w.cpu(100 * NS);
-    let profile = w.finish(session);
-    let [note] = profile.diagnostics.notes.as_slice() else {
-        panic!("{:?}", profile.diagnostics.notes);
-    };
-    assert!(
-        note.starts_with("parameters carry different streams in "),
-        "{note}"
-    );
-    assert!(
-        note.contains("stream_choice::disagree: the first"),
-        "{note}"
-    );
-    assert!(!note.contains("stream_choice::agree"), "{note}");
+    let observed = promises::stream_choice::carriers_that_disagree(&w.gpu, Tolerance::EXACT);
+    assert_kept(observed);
 }

@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use cudarc::driver::CudaStream;
 use gpuprof::gpu_profile;
+use promises::timed_streams::{self, SpanMargins};
+use promises::{Tolerance, assert_kept};
 use support::cupti_world::{Tier, builder, busy, tier, work};
 use support::suite::Module;
 use support::tests;
@@ -25,13 +27,6 @@ fn beside_each_other(t: &Tier, a: &Arc<CudaStream>, b: &Arc<CudaStream>) {
     t.gpu.kernel_on(a, 1_000);
     t.cpu(400);
     t.gpu.kernel_on(b, 1_000);
-}
-
-/// Timed on `stream`, which it does not use.
-#[gpu_profile]
-fn on_the_wrong_stream(t: &Tier, stream: &Arc<CudaStream>) {
-    let _ = stream;
-    t.gpu.kernel(2_000_000);
 }
 
 #[gpu_profile]
@@ -68,20 +63,23 @@ fn kernels_that_run_beside_each_other_count_once() {
 
 fn a_span_on_the_wrong_stream_is_named() {
     let t = tier();
-    let other = t.gpu.another_stream();
+    let (a, b) = (t.gpu.another_stream(), t.gpu.another_stream());
     let session = t.session();
-    on_the_wrong_stream(&t, &other);
+    timed_streams::work(&t.gpu, [&a, &b], 20).expect("launches");
     let profile = t.finish_unchecked(session);
-    let activity = work(&profile, "on_the_wrong_stream");
-    assert!(activity.outside_span_ns > 1_900_000 && activity.idle_ns.is_none());
-    let notes = &profile.diagnostics.notes;
-    let note = notes.iter().find(|note| note.contains("wrong stream"));
-    let note = note.unwrap_or_else(|| panic!("{notes:?}"));
-    let start = "busy_time::on_the_wrong_stream may be timed on the wrong stream";
-    assert!(note.starts_with(start), "{note}");
+    let margins = SpanMargins {
+        outside: 0,
+        inside: 0,
+    };
+    let observed = timed_streams::observe(&profile, 20, Tolerance::EXACT, margins);
+    assert_kept(Ok(observed));
+    // Its idle time is unknown.
+    let wrong = promises::function(&profile, "timed on another stream").expect("it ran");
+    assert_eq!(wrong.activity.idle_ns, None);
     assert!(
-        note.contains("2.000ms") && note.contains("stream = …"),
-        "{note}"
+        profile.diagnostics.notes[0].contains("40.000ms"),
+        "{:?}",
+        profile.diagnostics.notes
     );
 }
 

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use cudarc::driver::CudaStream;
 use gpuprof::gpu_profile;
-use support::cupti_world::{Tier, busy, cupti, kernels, tier, work};
+use promises::{Tolerance, assert_kept, late_records};
+use support::cupti_world::{Tier, busy, cupti, tier, work};
 use support::suite::Module;
 use support::tests;
 
@@ -50,18 +51,14 @@ fn quick() {}
 /// Each report asks CUPTI for its records: 620 of them are as many as the reader asks for in 62 s.
 fn records_after_many_reports_keep_their_functions() {
     let t = tier();
-    let other = t.gpu.another_stream();
+    let (long_ns, reports) = (70 * SECOND, 620);
+    let streams = [&t.gpu.stream, &t.gpu.another_stream()];
     let session = t.session();
-    persistent(&t, &t.gpu.stream);
-    (0..300).for_each(|_| beside(&t, &other));
-    for _ in 0..620 {
-        drop(gpuprof::collect());
-    }
+    let is_running = late_records::work(&t.gpu, streams, long_ns, reports).expect("launches");
     let profile = t.finish(session);
-    assert_eq!(kernels(&profile, "persistent"), [("saxpy", 1, 70 * SECOND)]);
-    assert_eq!(kernels(&profile, "beside"), [("saxpy", 300, 3_000)]);
-    assert_eq!(busy(&profile, "beside"), (3_000, 300, 300, 300));
-    assert_eq!(cupti(&profile).unattributed, 0);
+    let within = [Tolerance::EXACT; 2];
+    let observed = late_records::observe(&profile, (long_ns, reports), is_running, within);
+    assert_kept(Ok(observed));
 }
 
 fn a_second_activity_of_a_call_after_several_reports_keeps_its_function() {

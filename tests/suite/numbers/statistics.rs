@@ -8,7 +8,7 @@ use std::sync::Arc;
 use cudarc::driver::CudaStream;
 use gpuprof::profile::{Bucket, Precision, SpanStats};
 use gpuprof::{Mode, Session, gpu_profile, scope};
-use support::executor::run as run_future;
+use promises::assert_kept;
 use support::report_text::full_report;
 use support::suite::Module;
 use support::tests;
@@ -280,33 +280,8 @@ fn sums_and_products_of_work_do_not_overflow() {
     assert_eq!(profile.diagnostics.invalid_amounts, 1);
 }
 
-#[gpu_profile(bytes = amount, flops = 1)]
-fn states(w: &World, _stream: &Arc<CudaStream>, amount: f64) {
-    w.gpu.kernel(1_000);
-}
-
-#[gpu_profile(cpu, items = amount)]
-async fn states_later(w: &World, amount: f64) {
-    w.cpu(1_000);
-}
-
 fn an_invalid_amount_is_left_out_and_counted() {
-    let w = world();
-    let session = w.session();
-    let amounts = [f64::NAN, f64::INFINITY, -5.0, 1e31, 40.0, 0.0, 2.0];
-    for amount in amounts {
-        states(&w, &w.gpu.stream, amount);
-        run_future(&w, states_later(&w, amount), 0);
-    }
-    let profile = w.finish(session);
-    let (states, later) = (
-        function(&profile, "states"),
-        function(&profile, "states_later"),
-    );
-    assert_eq!((states.bytes, states.flops), (Some(42.0), Some(7.0)));
-    assert_eq!(gpu(&profile, "states").timed_bytes, Some(42.0));
-    assert_eq!(later.items, Some(42.0));
-    assert_eq!(profile.diagnostics.invalid_amounts, 8);
+    assert_kept(promises::amounts::invalid_amounts(&world().gpu));
 }
 
 fn nothing_is_evaluated_that_is_not_used() {

@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use cudarc::driver::CudaStream;
 use gpuprof::{gpu_profile, scope, with_stream};
+use promises::{Tolerance, assert_kept, streams};
 use support::suite::Module;
 use support::tests;
-use support::{World, cpu_times, function, gpu_times, node, world};
+use support::{cpu_times, function, gpu_times, node, world};
 
 pub(crate) const MODULE: Module = Module::new(
     module_path!(),
@@ -21,11 +22,6 @@ pub(crate) const MODULE: Module = Module::new(
         a_scope_with_a_stream_gives_it_on,
     ]],
 );
-
-#[gpu_profile]
-fn on(w: &World, stream: &Arc<CudaStream>, ns: u64) {
-    w.gpu.kernel_on(stream, ns);
-}
 
 #[gpu_profile]
 fn around(_stream: &Arc<CudaStream>, inside: impl FnOnce()) {
@@ -88,27 +84,10 @@ fn of_several_streams_the_first_is_inherited() {
 }
 
 fn with_stream_gives_its_stream_to_the_spans_inside_and_to_no_other() {
-    let w = world();
-    let (a, b) = (w.gpu.another_stream(), w.gpu.another_stream());
-    let session = w.session();
-    let launch = || {
-        w.gpu.kernel_on(&a, 1_000);
-        w.gpu.kernel_on(&b, 20_000);
-    };
-    with_stream(&a, || {
-        inherits(launch);
-        with_stream(&b, || inherits_too(launch));
-        // The outer `with_stream` applies again.
-        inherits(launch);
-        // A function with a stream among its arguments uses that one.
-        on(&w, &b, 300);
-    });
-    has_none(launch);
-    let profile = w.finish(session);
-    assert_eq!(gpu_times(&profile, "inherits"), (2, 2_000, 2_000));
-    assert_eq!(gpu_times(&profile, "inherits_too"), (1, 20_000, 20_000));
-    assert_eq!(gpu_times(&profile, "on"), (1, 300, 300));
-    assert!(!function(&profile, "has_none").has_stream);
+    assert_kept(streams::given_by_with_stream(
+        &world().gpu,
+        Tolerance::EXACT,
+    ));
 }
 
 fn with_stream_inside_a_span_is_no_node_and_takes_no_time() {

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use cudarc::driver::CudaStream;
 use gpuprof::{Profile, gpu_profile};
+use promises::{Tolerance, assert_kept, shared_streams};
 use support::executor::{join, pause, poll};
 use support::suite::Module;
 use support::tests;
@@ -23,7 +24,7 @@ pub(crate) const MODULE: Module = Module::new(
         the_call_around_joined_futures_has_what_they_leave,
         a_future_that_moves_between_threads_shares_as_one_call,
         calls_one_after_another_share_nothing,
-        per_thread_streams_of_two_threads_share_nothing,
+        streams_of_their_own_of_two_threads_share_nothing,
         a_call_on_several_streams_shares_each_with_the_calls_there,
         a_call_nested_on_one_of_several_streams_is_subtracted,
         a_reset_inside_a_call_leaves_other_threads_their_times,
@@ -88,56 +89,17 @@ fn durations(profile: &Profile, name: &str) -> (u64, u64) {
 }
 
 fn two_threads_on_one_stream_have_half_of_its_time_each() {
-    let w = world();
-    let s = &w.gpu.stream;
-    let session = w.session();
-    // Both calls are open before the first kernel and until the last one has been launched.
-    let work = |meet: &dyn Fn()| {
-        meet();
-        w.gpu.kernel_on(s, 10 * MS);
-        meet();
-    };
-    on_two_threads(
-        |meet| first(s, || work(meet)),
-        |meet| second(s, || work(meet)),
-    );
-    let profile = w.finish(session);
-    let names = ["first", "second"];
-    assert_eq!(exclusive(&profile, names), [(1, 10 * MS), (1, 10 * MS)]);
-    for name in names {
-        assert_eq!(durations(&profile, name), (20 * MS, 20 * MS), "{name}");
-    }
+    assert_kept(shared_streams::shared_all_the_time(
+        &world().gpu,
+        Tolerance::EXACT,
+    ));
 }
 
 fn only_the_common_part_is_divided() {
-    let w = world();
-    let s = &w.gpu.stream;
-    let session = w.session();
-    on_two_threads(
-        |meet| {
-            first(s, || {
-                w.gpu.kernel_on(s, 4 * MS);
-                meet();
-                meet();
-            });
-            meet();
-        },
-        |meet| {
-            meet();
-            second(s, || {
-                w.gpu.kernel_on(s, 6 * MS);
-                meet();
-                meet();
-                w.gpu.kernel_on(s, 5 * MS);
-            });
-        },
-    );
-    let profile = w.finish(session);
-    // 4 ms of the first alone, 6 ms of both, 5 ms of the second alone.
-    let expected = [(1, 7 * MS), (1, 8 * MS)];
-    assert_eq!(exclusive(&profile, ["first", "second"]), expected);
-    assert_eq!(durations(&profile, "first"), (10 * MS, 10 * MS));
-    assert_eq!(durations(&profile, "second"), (11 * MS, 11 * MS));
+    assert_kept(shared_streams::shared_in_part(
+        &world().gpu,
+        Tolerance::EXACT,
+    ));
 }
 
 fn of_nested_calls_the_innermost_shares_with_the_other_thread() {
@@ -175,15 +137,10 @@ fn of_nested_calls_the_innermost_shares_with_the_other_thread() {
 }
 
 fn joined_futures_on_one_stream_have_its_time_once() {
-    let w = world();
-    let s = &w.gpu.stream;
-    let session = w.session();
-    let mut all = Box::pin(join((0..4).map(|_| request(&w, s, MS)).collect()));
-    while poll(all.as_mut()).is_pending() {}
-    let profile = w.finish(session);
-    // Each is open for all 4 ms.
-    assert_eq!(exclusive(&profile, ["request"]), [(4, 4 * MS)]);
-    assert_eq!(durations(&profile, "request"), (4 * MS, 4 * MS));
+    assert_kept(shared_streams::joined_futures(
+        &world().gpu,
+        Tolerance::EXACT,
+    ));
 }
 
 fn the_call_around_joined_futures_has_what_they_leave() {
@@ -222,36 +179,16 @@ fn a_future_that_moves_between_threads_shares_as_one_call() {
 }
 
 fn calls_one_after_another_share_nothing() {
-    let w = world();
-    let s = &w.gpu.stream;
-    let session = w.session();
-    // Both calls have returned long before the GPU comes to the second one.
-    first(s, || w.gpu.kernel_on(s, 3 * MS));
-    thread::scope(|scope| {
-        scope.spawn(|| second(s, || w.gpu.kernel_on(s, 5 * MS)));
-    });
-    let profile = w.finish(session);
-    let expected = [(1, 3 * MS), (1, 5 * MS)];
-    assert_eq!(exclusive(&profile, ["first", "second"]), expected);
+    assert_kept(shared_streams::in_turn(&world().gpu, Tolerance::EXACT));
 }
 
-fn per_thread_streams_of_two_threads_share_nothing() {
+fn streams_of_their_own_of_two_threads_share_nothing() {
     let w = world();
-    let s = &w.gpu.context.per_thread_stream();
-    let session = w.session();
-    let work = |meet: &dyn Fn()| {
-        w.gpu.context.bind_to_thread().expect("bind");
-        meet();
-        w.gpu.kernel_on(s, 10 * MS);
-        meet();
-    };
-    on_two_threads(
-        |meet| first(s, || work(meet)),
-        |meet| second(s, || work(meet)),
-    );
-    let profile = w.finish(session);
-    let expected = [(1, 10 * MS), (1, 10 * MS)];
-    assert_eq!(exclusive(&profile, ["first", "second"]), expected);
+    assert_kept(shared_streams::on_a_stream_each(&w.gpu, Tolerance::EXACT));
+    assert_kept(shared_streams::on_the_per_thread_stream(
+        &w.gpu,
+        Tolerance::EXACT,
+    ));
 }
 
 fn a_call_on_several_streams_shares_each_with_the_calls_there() {

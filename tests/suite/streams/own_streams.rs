@@ -1,10 +1,10 @@
 //! Promise: each call is timed on its own stream or streams, and on no others.
 
 use std::sync::Arc;
-use std::thread;
 
 use cudarc::driver::CudaStream;
 use gpuprof::gpu_profile;
+use promises::{Tolerance, assert_kept, streams};
 use support::suite::Module;
 use support::tests;
 use support::{World, function, gpu, gpu_times, world};
@@ -17,7 +17,8 @@ pub(crate) const MODULE: Module = Module::new(
         the_same_stream_twice_is_one_stream,
         only_the_functions_own_stream_counts_when_the_body_uses_another,
         waiting_for_another_stream_counts,
-        the_null_stream_is_timed_where_it_is_given_and_never_assumed,
+        streams_of_every_kind_are_timed,
+        the_null_stream_is_never_assumed,
         forked_and_borrowed_streams_are_streams_like_any_other,
         the_null_stream_has_two_names_and_is_one_stream,
         a_function_that_switches_streams_is_timed_on_the_one_it_was_given,
@@ -69,20 +70,12 @@ fn overlapping_streams_add_up_past_the_wall_time() {
 
 fn several_streams_are_timed_from_the_first_start_to_the_last_end() {
     let w = world();
-    let (a, b) = (w.gpu.another_stream(), w.gpu.another_stream());
-    let session = w.session();
-    // Both streams are idle: the call lasts as long as the longer one.
-    on_both(&w, &a, &b, (2_000, 7_000));
-    on_both(&w, &a, &b, (9_000, 1_000));
-    let profile = w.finish(session);
-    // The second call starts on a at 2,000 and on b at 7,000; it ends on a at 11,000 and on b at
-    // 8,000.
-    let gpu = gpu(&profile, "on_both");
-    assert_eq!((gpu.times.min_ns, gpu.times.max_ns), (7_000, 9_000));
-    assert_eq!(gpu_times(&profile, "on_both"), (2, 16_000, 16_000));
+    let observed = streams::from_the_first_start_to_the_last_end(&w.gpu, Tolerance::EXACT);
+    assert_kept(observed);
 
     // The first start event is on a, at once; the last end event is on b, at 21,000. Until 20,000,
     // b does the work of before.
+    let (a, b) = (w.gpu.another_stream(), w.gpu.another_stream());
     let session = w.session();
     w.gpu.kernel_on(&b, 20_000);
     on_both(&w, &a, &b, (10, 1_000));
@@ -100,16 +93,7 @@ fn the_same_stream_twice_is_one_stream() {
 }
 
 fn only_the_functions_own_stream_counts_when_the_body_uses_another() {
-    let w = world();
-    let (a, b) = (w.gpu.another_stream(), w.gpu.another_stream());
-    let session = w.session();
-    around(&a, || {
-        w.gpu.kernel_on(&a, 3_000);
-        w.gpu.kernel_on(&b, 50_000);
-        w.gpu.kernel_on(&a, 4_000);
-    });
-    let profile = w.finish(session);
-    assert_eq!(gpu_times(&profile, "around"), (1, 7_000, 7_000));
+    assert_kept(streams::beside_other_work(&world().gpu, Tolerance::EXACT));
 }
 
 fn waiting_for_another_stream_counts() {
@@ -125,16 +109,14 @@ fn waiting_for_another_stream_counts() {
     assert_eq!(gpu_times(&profile, "around"), (1, 51_000, 51_000));
 }
 
-fn the_null_stream_is_timed_where_it_is_given_and_never_assumed() {
+fn streams_of_every_kind_are_timed() {
     let w = world();
-    let null = w.gpu.context.default_stream();
-    let session = w.session();
-    on(&w, &null, 5_000);
-    has_none(|| w.gpu.kernel_on(&null, 5_000));
-    let profile = w.finish(session);
-    assert_eq!(gpu_times(&profile, "on"), (1, 5_000, 5_000));
-    let none = function(&profile, "has_none");
-    assert!(!none.has_stream && none.gpu.is_none() && none.untimed_calls == 0);
+    assert_kept(streams::of_every_kind(&w.gpu, 4, Tolerance::EXACT));
+    assert_kept(streams::of_raw_handles(&w.gpu, 4, Tolerance::EXACT));
+}
+
+fn the_null_stream_is_never_assumed() {
+    assert_kept(streams::never_assumed(&world().gpu));
 }
 
 fn forked_and_borrowed_streams_are_streams_like_any_other() {
@@ -196,22 +178,7 @@ fn a_function_that_switches_streams_is_timed_on_the_one_it_was_given() {
 }
 
 fn the_per_thread_stream_is_each_threads_own() {
-    let w = world();
-    let per_thread = w.gpu.context.per_thread_stream();
-    let session = w.session();
-    // This thread's per-thread stream runs a long kernel; the other thread's is idle.
-    w.gpu.kernel_on(&per_thread, 100_000);
-    around(&per_thread, || {
-        thread::scope(|scope| {
-            let other = scope.spawn(|| on_another(&w, &per_thread, 3_000));
-            other.join().expect("no panic");
-        });
-        on(&w, &per_thread, 2_000);
-    });
-    let profile = w.finish(session);
-    assert_eq!(gpu_times(&profile, "on_another"), (1, 3_000, 3_000));
-    assert_eq!(gpu_times(&profile, "on"), (1, 2_000, 2_000));
-    assert_eq!(gpu_times(&profile, "around"), (1, 2_000, 0));
+    assert_kept(streams::of_each_thread(&world().gpu, 4, Tolerance::EXACT));
 }
 
 fn streams_made_and_dropped_one_after_another_are_told_apart() {

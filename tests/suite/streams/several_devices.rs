@@ -2,11 +2,13 @@
 //! the program's current context is unchanged.
 
 use std::sync::Arc;
-use std::thread;
 
-use cudarc::driver::{CudaContext, CudaStream, result};
+use cudarc::driver::CudaStream;
 use gpuprof::profile::Profile;
 use gpuprof::{Session, gpu_profile};
+use promises::contexts::the_current_one_stays;
+use promises::devices::separate_times;
+use promises::{Tolerance, assert_kept};
 use support::executor::{pause, poll};
 use support::report_text::{cells, full_report, rows};
 use support::suite::Module;
@@ -16,12 +18,11 @@ use support::{Gpu, World, function, gpu, gpu_times, until, world_with};
 pub(crate) const MODULE: Module = Module::new(
     module_path!(),
     &[tests![
-        one_function_on_two_devices,
+        one_function_and_one_call_on_two_devices,
         the_table_has_a_row_for_each_device_where_a_function_ran_on_several,
         the_devices_used_are_listed,
         a_child_on_another_device_is_not_subtracted,
         the_same_null_handle_on_two_devices_is_two_streams,
-        a_call_on_two_devices_is_one_call_timed_on_each,
         a_call_that_shares_streams_of_two_devices_counts_once,
         a_call_of_which_one_device_cannot_be_read_is_untimed_as_a_whole,
         the_threads_current_context_stays_what_it_was,
@@ -39,7 +40,7 @@ fn around(_stream: &Arc<CudaStream>, inside: impl FnOnce()) {
     inside();
 }
 
-#[gpu_profile(stream = [a, b], bytes = 1_000)]
+#[gpu_profile(stream = [a, b])]
 fn on_two_devices(gpus: [&Gpu; 2], a: &Arc<CudaStream>, b: &Arc<CudaStream>, ns: [u64; 2]) {
     gpus[0].kernel_on(a, ns[0]);
     gpus[1].kernel_on(b, ns[1]);
@@ -81,25 +82,9 @@ fn by_device(profile: &Profile, name: &str) -> Vec<(u32, u64, u64, u64)> {
     parts.iter().map(row).collect()
 }
 
-fn one_function_on_two_devices() {
+fn one_function_and_one_call_on_two_devices() {
     let (w, second) = two();
-    let session = w.session();
-    on(&w.gpu, &w.gpu.stream, 1_000);
-    on(&w.gpu, &w.gpu.stream, 3_000);
-    on(&second, &second.stream, 70_000);
-    let profile = finish(&w, &second, session);
-    assert_eq!(gpu_times(&profile, "on"), (3, 74_000, 74_000));
-    assert_eq!(
-        by_device(&profile, "on"),
-        [(0, 2, 4_000, 4_000), (1, 1, 70_000, 70_000)]
-    );
-    let parts = &function(&profile, "on").gpu_by_device;
-    assert_eq!(
-        (parts[0].times.min_ns, parts[0].times.max_ns),
-        (1_000, 3_000)
-    );
-    assert_eq!(parts[1].times.min_ns, 70_000);
-    assert_eq!(profile.diagnostics.errors, []);
+    assert_kept(separate_times([&w.gpu, &second], 4, Tolerance::EXACT));
 }
 
 fn the_table_has_a_row_for_each_device_where_a_function_ran_on_several() {
@@ -178,28 +163,6 @@ fn the_same_null_handle_on_two_devices_is_two_streams() {
     );
 }
 
-fn a_call_on_two_devices_is_one_call_timed_on_each() {
-    let (w, second) = two();
-    let gpus = [&w.gpu, &second];
-    let session = w.session();
-    // The second device is busy: from one device's start to the other's end it is 59,000 ns.
-    second.kernel(50_000);
-    on_two_devices(gpus, &w.gpu.stream, &second.stream, [2_000, 9_000]);
-    w.sim.advance(100_000);
-    on_two_devices(gpus, &w.gpu.stream, &second.stream, [4_000, 1_000]);
-    let profile = finish(&w, &second, session);
-    assert_eq!(gpu_times(&profile, "on_two_devices"), (2, 16_000, 16_000));
-    assert_eq!(
-        by_device(&profile, "on_two_devices"),
-        [(0, 2, 6_000, 6_000), (1, 2, 10_000, 10_000)]
-    );
-    let gpu = gpu(&profile, "on_two_devices");
-    assert_eq!((gpu.times.min_ns, gpu.times.max_ns), (1_000, 9_000));
-    // Each call's work counts once.
-    assert_eq!(gpu.timed_bytes, Some(2_000.0));
-    assert_eq!(profile.diagnostics.errors, []);
-}
-
 fn a_call_that_shares_streams_of_two_devices_counts_once() {
     let (w, second) = two();
     let (a, b) = (&w.gpu.stream, &second.stream);
@@ -244,27 +207,15 @@ fn a_call_of_which_one_device_cannot_be_read_is_untimed_as_a_whole() {
 
 fn the_threads_current_context_stays_what_it_was() {
     let (w, second) = two();
+    assert_kept(the_current_one_stays([&w.gpu, &second], 4));
     let session = w.session();
-    let here = |context: &Arc<CudaContext>| {
-        context.bind_to_thread().expect("bind");
+    for current in [&w.gpu.context, &second.context] {
+        current.bind_to_thread().expect("bind");
         w.sim.reset_calls();
         around(&w.gpu.stream, || touches_nothing(&second.stream));
         assert_eq!(w.sim.calls("cuCtxSetCurrent"), 0);
-        assert_eq!(result::ctx::get_current(), Ok(Some(context.cu_ctx())));
-    };
-    here(&w.gpu.context);
-    here(&second.context);
-    // The same on a thread without a current context.
-    thread::scope(|scope| {
-        let fresh = || {
-            around(&w.gpu.stream, || touches_nothing(&second.stream));
-            assert_eq!(result::ctx::get_current(), Ok(None));
-        };
-        scope.spawn(fresh).join().expect("no panic");
-    });
-    let profile = finish(&w, &second, session);
-    assert_eq!(gpu_times(&profile, "around").0, 3);
-    assert_eq!(gpu_times(&profile, "touches_nothing").0, 3);
+    }
+    finish(&w, &second, session);
 }
 
 fn a_context_that_ended_and_one_in_its_place_do_not_mix() {

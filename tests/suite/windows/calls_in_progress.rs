@@ -7,6 +7,8 @@ use std::thread;
 
 use cudarc::driver::CudaStream;
 use gpuprof::{Mode, Profile, Session, gpu_profile};
+use promises::open_calls::in_progress;
+use promises::{Tolerance, assert_kept};
 use support::executor::{pause, poll};
 use support::report_text::full_report;
 use support::suite::Module;
@@ -33,11 +35,6 @@ pub(crate) const MODULE: Module = Module::new(
 fn serve(w: &World, _stream: &Arc<CudaStream>, inside: impl FnOnce()) {
     w.cpu(1_000);
     inside();
-}
-
-#[gpu_profile(cpu)]
-fn request(w: &World) {
-    w.cpu(10);
 }
 
 #[gpu_profile(cpu)]
@@ -68,25 +65,7 @@ fn open(profile: &Profile, name: &str) -> (u64, u64) {
 }
 
 fn a_call_in_progress_has_its_time_so_far() {
-    let w = world();
-    w.warm_up(|| serve(&w, &w.gpu.stream, || ()));
-    let session = w.session();
-    serve(&w, &w.gpu.stream, || {
-        (0..3).for_each(|_| request(&w));
-        let profile = snapshot();
-        assert_eq!(open(&profile, "serve"), (1, 1_030));
-        assert_eq!(open(&profile, "request"), (0, 0));
-        assert_eq!(cpu_times(&profile, "serve"), (0, 0, 0));
-        assert_eq!(cpu_times(&profile, "request"), (3, 30, 30));
-        let serve = node(&profile, &["serve"]);
-        assert_eq!(
-            (serve.calls, serve.open_calls, serve.open_ns),
-            (0, 1, 1_030)
-        );
-    });
-    let profile = w.finish(session);
-    assert_eq!(open(&profile, "serve"), (0, 0));
-    assert_eq!(cpu_times(&profile, "serve"), (1, 1_030, 1_000));
+    assert_kept(in_progress(&world().gpu, Tolerance::EXACT));
 }
 
 fn of_recursive_calls_the_outermost_counts_in_the_time() {

@@ -23,9 +23,8 @@ pub mod report_text;
 pub mod sampled_world;
 mod simulated_world;
 pub mod suite;
-mod two_threads;
 
 pub use profile_consistency::assert_consistent;
 pub use profile_lookups::{cpu_times, function, gpu, gpu_times, node, one_in};
+pub use promises::on_two_threads;
 pub use simulated_world::{Gpu, World, until, world, world_with};
-pub use two_threads::on_two_threads;

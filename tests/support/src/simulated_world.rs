@@ -9,6 +9,7 @@ use cudarc::driver::{
 };
 use cudarc::nvrtc::Ptx;
 use gpuprof::{Profile, Sampling, Session};
+use promises::Done;
 use simcuda::Sim;
 
 use crate::assert_consistent;
@@ -90,6 +91,7 @@ pub struct Gpu {
     pub context: Arc<CudaContext>,
     pub stream: Arc<CudaStream>,
     function: CudaFunction,
+    spin: OnceLock<CudaFunction>,
     _buffers: (CudaSlice<f32>, CudaSlice<f32>),
     pointers: (u64, u64),
     launch: Mutex<()>,
@@ -114,6 +116,7 @@ impl Gpu {
             context,
             stream,
             function,
+            spin: OnceLock::new(),
             _buffers: (x, y),
             pointers,
             launch: Mutex::new(()),
@@ -148,6 +151,45 @@ impl Gpu {
     /// Another non-blocking stream of the same context.
     pub fn another_stream(&self) -> Arc<CudaStream> {
         self.context.new_stream().expect("stream")
+    }
+}
+
+impl promises::World for Gpu {
+    fn context(&self) -> &Arc<CudaContext> {
+        &self.context
+    }
+
+    fn spin(&self, stream: &Arc<CudaStream>, ns: u64) -> Done {
+        // A graph of it keeps the time, whatever that of saxpy is when the graph is launched.
+        let mut launch = stream.launch_builder(self.spin.get_or_init(|| {
+            let module = self.context.load_module(Ptx::from_src(kernels::SPIN_PTX));
+            let spin = module.and_then(|module| module.load_function(kernels::SPIN));
+            spin.expect("the simulated device has this kernel")
+        }));
+        launch.arg(&ns);
+        // SAFETY: `ns` is the kernel's only parameter.
+        unsafe { launch.launch(LaunchConfig::for_num_elems(1)) }.map(drop)
+    }
+
+    fn add(
+        &self,
+        stream: &Arc<CudaStream>,
+        from: &CudaSlice<f32>,
+        to: &mut CudaSlice<f32>,
+    ) -> Done {
+        let (n, a) = (from.len().min(to.len()) as u32, 1.0_f32);
+        let mut launch = stream.launch_builder(&self.function);
+        launch.arg(&n).arg(&a).arg(from).arg(to);
+        // SAFETY: these are saxpy's parameters, and both slices hold n elements.
+        unsafe { launch.launch(LaunchConfig::for_num_elems(n)) }.map(drop)
+    }
+
+    fn pass(&self, time: Duration) {
+        self.sim.advance(time.as_nanos() as u64);
+    }
+
+    fn accept(&self, profile: &Profile) {
+        assert_consistent(profile);
     }
 }
 

@@ -8,8 +8,9 @@ use std::time::{Duration, Instant};
 
 use super::answers::{self, Answer};
 use super::budget::{self, PACE};
-use crate::os::{self, fd};
+use crate::os::fd;
 use crate::session::process_facts;
+use crate::session::serving::cpu_time_of;
 use gpuprof_report::live::{
     DocumentWriter, Head, MAX_REQUEST_BYTES, Request, Sent, read_frame, write_frame,
 };
@@ -59,12 +60,11 @@ impl Connection {
                 Err(error) => return self.refuse(&error.to_string()),
             };
             let answer = answers::answer(request, &mut self.sent, &self.stream);
-            let before = os::thread_cpu_ns();
             if !self.is_ours() {
                 return;
             }
-            let written = self.write(&answer);
-            budget::charge(os::thread_cpu_ns().saturating_sub(before));
+            let (written, spent) = cpu_time_of(|| self.write(&answer));
+            budget::charge(spent);
             if written.is_err() {
                 return;
             }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::budget::PACE;
 use super::connection::Connection;
-use super::connections::Place;
+use super::connections::DESCRIPTORS;
 use super::socket::Socket;
 use crate::os::{thread_signals, user};
 
@@ -47,10 +47,10 @@ fn admit(stream: UnixStream) {
     let Ok(mut connection) = Connection::new(stream) else {
         return;
     };
-    let Some(place) = Place::take() else {
+    let Some(place) = DESCRIPTORS.take_place() else {
         return connection.refuse("as many viewers are connected as the program accepts");
     };
-    place.set(connection.as_raw_fd());
+    place.set([connection.as_raw_fd()]);
     let serve = move || {
         connection.serve();
         connection.close();

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use parking_lot::Mutex;
 
-use super::connections;
+use super::connections::DESCRIPTORS;
 use crate::os::user;
 use gpuprof_report::live::{check_folder, folder_path, pid_of, socket_name};
 
@@ -48,7 +48,7 @@ impl Socket {
         match listen(&file) {
             Ok(listener) => {
                 *FILE.lock() = Some(file);
-                connections::set_listener(listener.as_raw_fd());
+                DESCRIPTORS.set_own([listener.as_raw_fd()]);
                 Ok(Self { listener, folder })
             }
             Err(error) => Err((file, error.to_string())),

@@ -1,7 +1,7 @@
 //! What is answered to a request.
 
 use std::cell::RefCell;
-use std::time::Instant;
+use std::time::Duration;
 
 use http_body_util::Full;
 use hyper::body::Bytes;
@@ -10,30 +10,34 @@ use hyper::{Request, Response, StatusCode};
 
 use super::request::{self, Asked};
 use super::scrape::page;
+use crate::session::serving::{Budget, cpu_time_of};
 use crate::session::waits::LOCK_LIMIT;
 use gpuprof_report::metrics::text;
 
-/// A page is sent again within so many times the time that it took to make: clients cannot have
+/// A page is sent again within so many times the CPU time that it took to make: clients cannot have
 /// more than a tenth of a processor spent on it.
 const REUSE: u32 = 10;
 
 pub(super) struct Answers {
     /// The listener is for this machine alone.
     is_local: bool,
-    metrics: RefCell<Option<Page>>,
+    metrics: RefCell<Page>,
 }
 
-/// Metrics that may be sent again.
+/// Metrics that are sent again until others may be made.
 struct Page {
-    text: Bytes,
-    until: Instant,
+    text: Option<Bytes>,
+    budget: Budget,
 }
 
 impl Answers {
     pub(super) fn new(is_local: bool) -> Self {
         Self {
             is_local,
-            metrics: RefCell::new(None),
+            metrics: RefCell::new(Page {
+                text: None,
+                budget: Budget::new(REUSE, Duration::MAX),
+            }),
         }
     }
 
@@ -50,17 +54,13 @@ impl Answers {
 
     /// `None`: a lock was not free.
     fn metrics(&self) -> Option<Bytes> {
-        let began = Instant::now();
         let mut known = self.metrics.borrow_mut();
-        if let Some(page) = known.as_ref().filter(|page| began < page.until) {
-            return Some(page.text.clone());
+        if known.budget.wait().is_none() {
+            let (text, spent) = cpu_time_of(|| page(LOCK_LIMIT));
+            known.text = Some(Bytes::from(text?));
+            known.budget.spend(spent);
         }
-        let text = Bytes::from(page(LOCK_LIMIT)?);
-        *known = Some(Page {
-            text: text.clone(),
-            until: Instant::now() + began.elapsed() * REUSE,
-        });
-        Some(text)
+        known.text.clone()
     }
 }
 

@@ -5,7 +5,7 @@ use std::convert::Infallible;
 use std::future::{self, poll_fn};
 use std::io;
 use std::net::Shutdown;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, AsRawFd};
 use std::rc::Rc;
 use std::task::Poll;
 use std::time::Duration;
@@ -18,7 +18,8 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use super::answers::Answers;
-use super::descriptors::Place;
+use super::descriptors::DESCRIPTORS;
+use crate::session::serving::Place;
 
 /// Bytes of a request's head, at most; hyper takes no fewer.
 const MAX_HEAD: usize = 8 << 10;
@@ -76,16 +77,19 @@ async fn close(mut stream: TcpStream) {
 /// Shuts the connection down at its end. Closing it is not enough: a forked child may have it too.
 struct End {
     copy: std::net::TcpStream,
-    /// Dropped last.
-    _place: Place,
+    /// Dropped last. `None` if all places are taken, by connections that are being closed.
+    _place: Option<Place<2>>,
 }
 
 impl End {
     /// # Errors
     /// The system's.
     fn of(stream: &TcpStream) -> io::Result<Self> {
-        let copy = stream.as_fd().try_clone_to_owned()?.into();
-        let _place = Place::of(stream, &copy);
+        let copy = std::net::TcpStream::from(stream.as_fd().try_clone_to_owned()?);
+        let _place = DESCRIPTORS.take_place();
+        if let Some(place) = &_place {
+            place.set([stream.as_raw_fd(), copy.as_raw_fd()]);
+        }
         Ok(Self { copy, _place })
     }
 }

@@ -1,17 +1,13 @@
 //! One scrape: the profile of all windows so far as metrics.
 
 use std::sync::OnceLock;
-use std::sync::atomic::{
-    AtomicBool,
-    Ordering::{Acquire, Release},
-};
 use std::time::Duration;
 
 use parking_lot::Mutex;
 
 use crate::collector::collector;
 use crate::os::{self, fork};
-use crate::session::process_facts;
+use crate::session::{process_facts, serving};
 use crate::span::overhead;
 use gpuprof_report::metrics::{self, Families, Series, text};
 use gpuprof_report::profile::Profile;
@@ -22,10 +18,6 @@ static SCRAPES: Mutex<Scrapes> = Mutex::new(Scrapes { series: None });
 struct Scrapes {
     series: Option<Series>,
 }
-
-/// The process ends: the driver may be gone soon. Set without the lock, which a scrape may hold for
-/// longer than the end of the process waits.
-static HAS_ENDED: AtomicBool = AtomicBool::new(false);
 
 /// Host and rank, which are labels of every series. They are looked up once: another value would be
 /// another series, and the environment may change while it is read.
@@ -42,8 +34,7 @@ pub(super) fn prepare() {
 
 /// Waits at most `limit` for a scrape in progress, and lets no other begin.
 pub(in crate::session) fn stop(limit: Duration) {
-    HAS_ENDED.store(true, Release);
-    drop(SCRAPES.try_lock_for(limit));
+    serving::stop(&SCRAPES, limit);
 }
 
 /// The text of a scrape. `None`: a lock was not free within `limit`, or the process ends.
@@ -64,7 +55,7 @@ pub(in crate::session) fn scrape(limit: Duration) -> Option<Families> {
         return Some(Families::default());
     }
     let mut scrapes = SCRAPES.try_lock_for(limit)?;
-    if HAS_ENDED.load(Acquire) {
+    if serving::has_ended() {
         return None;
     }
     scrapes.families(limit)

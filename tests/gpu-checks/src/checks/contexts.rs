@@ -6,20 +6,20 @@ mod lifetimes;
 use std::process::ExitCode;
 use std::ptr;
 use std::sync::Arc;
-use std::thread;
 use std::time::Duration;
 
 use cudarc::driver::{CudaContext, CudaStream, DriverError, result, sys};
+use gpuprof::gpu_profile;
 use gpuprof::profile::Function;
-use gpuprof::{Profile, gpu_profile};
+use promises::contexts::the_current_one_stays;
+use promises::devices::separate_times;
+use promises::{KnownSpans, measured, observe};
 
 use super::TestProgram;
-use crate::check::{Check, Row, RunMode};
-use crate::device::{self, Gpu, failed_in};
-use crate::known_durations::{self, Wanted, as_spun, function, measured, row};
+use crate::check::{Check, Row, RunMode, rows};
+use crate::device::{self, Gpu, TOLERANCE, failed_in};
 use crate::process;
 use crate::runner::own_command;
-use crate::session::every_call;
 
 pub(crate) const CHECKS: &[Check] = &[
     Check {
@@ -50,25 +50,6 @@ const MS: u64 = 1_000_000;
 #[gpu_profile(name = "in context")]
 fn on(gpu: &Gpu, stream: &Arc<CudaStream>, ns: u64) -> Result<(), DriverError> {
     gpu.spin(stream, ns)
-}
-
-#[gpu_profile(name = "around")]
-fn around(
-    _stream: &Arc<CudaStream>,
-    inside: impl FnOnce() -> Result<(), DriverError>,
-) -> Result<(), DriverError> {
-    inside()
-}
-
-#[gpu_profile(name = "on two devices", stream = [a, b])]
-fn on_two_devices(
-    gpus: [&Gpu; 2],
-    a: &Arc<CudaStream>,
-    b: &Arc<CudaStream>,
-    ns: [u64; 2],
-) -> Result<(), DriverError> {
-    gpus[0].spin(a, ns[0])?;
-    gpus[1].spin(b, ns[1])
 }
 
 /// A new non-primary context.
@@ -102,66 +83,15 @@ fn two_contexts(run_mode: &RunMode) -> Result<Vec<Row>, String> {
         let profile = measured(&[(gpu, stream)], |_| {
             (0..calls).try_for_each(|_| on(gpu, stream, 2 * MS))
         })?;
-        let wanted = Wanted {
-            name: "in context",
-            runs: calls,
-            shortest: 2 * MS,
-            longest: 2 * MS,
-        };
-        rows.push(row(
-            format!("{calls} calls in {which}"),
-            &profile,
-            &[wanted],
-        ));
+        let what = format!("{calls} calls in {which}");
+        let expected = KnownSpans::new("in context", vec![2 * MS; calls as usize]);
+        rows.push(observe(what, &profile, &[expected], TOLERANCE).into());
     }
-    rows.extend(nested(&primary, &other, calls).map_err(&failed)?);
+    rows.extend(self::rows([the_current_one_stays(
+        [&primary, &other],
+        calls,
+    )])?);
     Ok(rows)
-}
-
-/// Spans of one context inside spans of the other, with either context or none current.
-fn nested(primary: &Gpu, other: &Gpu, calls: u64) -> Result<Vec<Row>, DriverError> {
-    let (a, b) = (primary.context.new_stream()?, other.context.new_stream()?);
-    let session = every_call().start().expect("the only session");
-    let mut unchanged = 0;
-    for call in 0..calls {
-        let current = match call % 2 {
-            0 => &primary.context,
-            _ => &other.context,
-        };
-        current.bind_to_thread()?;
-        around(&a, || around(&b, || Ok(())))?;
-        unchanged += u64::from(result::ctx::get_current()? == Some(current.cu_ctx()));
-    }
-    let none = thread::scope(|scope| {
-        let fresh = scope.spawn(|| {
-            around(&a, || around(&b, || Ok(())))?;
-            Ok(result::ctx::get_current()?.is_none())
-        });
-        fresh.join().expect("no panic")
-    })?;
-    primary.context.synchronize()?;
-    other.context.synchronize()?;
-    let profile = session.finish();
-    let found = function(&profile, "around");
-    let (ran, timed) = counts(found);
-    let wanted = 2 * (calls + 1);
-    Ok(vec![
-        Row::judged(
-            "spans of one context inside spans of another",
-            format!(
-                "{ran} calls, {timed} timed, {}",
-                known_durations::errors(&profile)
-            ),
-            format!("{wanted} calls, {wanted} timed, no error"),
-            (ran, timed) == (wanted, wanted) && profile.diagnostics.errors.is_empty(),
-        ),
-        Row::judged(
-            "the current context after them",
-            format!("unchanged in {unchanged} of {calls}; none where there was none: {none}"),
-            format!("unchanged in {calls} of {calls}; none where there was none: true"),
-            unchanged == calls && none,
-        ),
-    ])
 }
 
 fn counts(function: Option<&Function>) -> (u64, u64) {
@@ -205,72 +135,11 @@ fn two_devices(run_mode: &RunMode) -> Result<ExitCode, String> {
     let failed = failed_in("two devices");
     let first = Gpu::new().map_err(&failed)?;
     let second = Gpu::of(CudaContext::new(1).map_err(&failed)?).map_err(&failed)?;
-    let a = first.context.new_stream().map_err(&failed)?;
-    let b = second.context.new_stream().map_err(&failed)?;
     let calls = if run_mode.short { 3 } else { 20 };
-    let streams = [(&first, &a), (&second, &b)];
-    let profile = measured(&streams, |_| {
-        for _ in 0..calls {
-            on(&first, &a, MS)?;
-            on(&second, &b, 3 * MS)?;
-            on_two_devices([&first, &second], &a, &b, [2 * MS, 5 * MS])?;
-        }
-        Ok(())
-    })?;
-    let rows = vec![
-        by_device(
-            "one function on two devices",
-            &profile,
-            "in context",
-            calls,
-            [MS, 3 * MS],
-        ),
-        by_device(
-            "a call on streams of two devices",
-            &profile,
-            "on two devices",
-            calls,
-            [2 * MS, 5 * MS],
-        ),
-    ];
+    let rows = rows([separate_times([&first, &second], calls, TOLERANCE)])?;
     println!(
         "{}",
         serde_json::to_string(&rows).map_err(failed_in("rows"))?
     );
     Ok(ExitCode::SUCCESS)
-}
-
-/// Whether the profile shows `calls` timed calls on each device, with minimum and maximum within
-/// the tolerance of the time that its kernel spun, `spun`, ns.
-fn by_device(what: &str, profile: &Profile, name: &str, calls: u64, spun: [u64; 2]) -> Row {
-    let parts = function(profile, name).map_or(&[][..], |function| function.gpu_on_each_device());
-    let shown = parts.iter().map(|part| {
-        let ordinal = part
-            .device
-            .map_or_else(|| "several".into(), |ordinal| ordinal.to_string());
-        format!("device {ordinal}: {}", known_durations::times(Some(part)))
-    });
-    let shown: Vec<_> = shown.chain([known_durations::errors(profile)]).collect();
-    let right = parts
-        .iter()
-        .zip(0_u32..)
-        .zip(spun)
-        .all(|((part, ordinal), spun)| {
-            let times = &part.times;
-            part.device == Some(ordinal)
-                && part.timed_calls == calls
-                && as_spun(times.min_ns, spun)
-                && as_spun(times.max_ns, spun)
-        });
-    Row::judged(
-        what,
-        shown.join("; "),
-        format!(
-            "device 0: {calls} timed, {} ms; device 1: {calls} timed, {} ms; \
-             each within 2 % + 20 µs, no error",
-            spun[0] / MS,
-            spun[1] / MS
-        ),
-        parts.len() == 2 && right && profile.diagnostics.errors.is_empty(),
-    )
 }

@@ -11,12 +11,12 @@ use std::time::Duration;
 
 use cudarc::driver::{CudaStream, DriverError};
 use gpuprof::{Profile, gpu_profile};
+use promises::function;
 use serde::{Deserialize, Serialize};
 
 use super::TestProgram;
 use crate::check::{Check, Row, RunMode};
-use crate::device::{self, Gpu, failed_in};
-use crate::known_durations::{as_spun, function};
+use crate::device::{self, Gpu, TOLERANCE, failed_in};
 use crate::process;
 use crate::runner::own_command;
 use crate::statistics::time;
@@ -195,7 +195,7 @@ fn sampling(run_mode: &RunMode) -> Result<Vec<Row>, String> {
                 "{} of the kernels, within 2 % + 20 µs a call",
                 time(spun as f64)
             ),
-            as_spun(truth as u64 / calls, spun / calls),
+            TOLERANCE.accepts(truth as u64 / calls, spun / calls),
         ),
     ];
     rows.push(counted(&estimated, calls));

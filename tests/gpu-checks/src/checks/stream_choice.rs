@@ -4,12 +4,12 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use cudarc::driver::{CudaSlice, CudaStream, DriverError};
+use cudarc::driver::{CudaStream, DriverError};
 use gpuprof::{Profile, gpu_profile, with_stream};
+use promises::{function, stream_choice};
 
-use crate::check::{Check, Row, RunMode};
-use crate::device::{Gpu, failed_in};
-use crate::known_durations::{Wanted, function, measured, row};
+use crate::check::{Check, Row, RunMode, rows};
+use crate::device::{Gpu, TOLERANCE, failed_in};
 use crate::session::every_call;
 
 pub(crate) const CHECKS: &[Check] = &[Check {
@@ -27,24 +27,6 @@ const BEHIND: u64 = 50;
 const KERNEL_NS: u64 = 50 * MS;
 
 type Done = Result<(), DriverError>;
-
-#[gpu_profile(name = "slice and stream")]
-fn slice_and_stream(gpu: &Gpu, x: &CudaSlice<f32>, stream: &Arc<CudaStream>) -> Done {
-    let _ = x;
-    gpu.spin(stream, 2 * MS)
-}
-
-#[gpu_profile(name = "slices that agree")]
-fn agree(gpu: &Gpu, x: &CudaSlice<f32>, y: &CudaSlice<f32>) -> Done {
-    let _ = y;
-    gpu.spin(x.stream(), MS)
-}
-
-#[gpu_profile(name = "slices that disagree")]
-fn disagree(gpu: &Gpu, x: &CudaSlice<f32>, y: &CudaSlice<f32>) -> Done {
-    let _ = y;
-    gpu.spin(x.stream(), MS)
-}
 
 /// Launches nothing.
 #[gpu_profile(name = "computes")]
@@ -73,54 +55,13 @@ fn busy() {
 
 fn run(run_mode: &RunMode) -> Result<Vec<Row>, String> {
     let gpu = Gpu::new().map_err(failed_in("the device"))?;
-    let failed = failed_in("a stream");
-    let a = gpu.context.new_stream().map_err(&failed)?;
-    let b = gpu.context.new_stream().map_err(&failed)?;
-    let mut rows = parameters(&gpu, &a, &b)?;
-    rows.extend(helpers(run_mode, &gpu, a)?);
+    let stream = gpu.context.new_stream().map_err(failed_in("a stream"))?;
+    let mut rows = rows([
+        stream_choice::streams_before_carriers(&gpu, TOLERANCE),
+        stream_choice::carriers_that_disagree(&gpu, TOLERANCE),
+    ])?;
+    rows.extend(helpers(run_mode, &gpu, stream)?);
     Ok(rows)
-}
-
-fn parameters(gpu: &Gpu, a: &Arc<CudaStream>, b: &Arc<CudaStream>) -> Result<Vec<Row>, String> {
-    let zeros = |stream: &Arc<CudaStream>| {
-        let zeros = stream.alloc_zeros::<f32>(1);
-        zeros.map_err(failed_in("memory"))
-    };
-    let (on_a, also_on_a, on_b) = (zeros(a)?, zeros(a)?, zeros(b)?);
-    let profile = measured(&[(gpu, a), (gpu, b)], |_| {
-        slice_and_stream(gpu, &on_a, b)?;
-        agree(gpu, &on_a, &also_on_a)?;
-        disagree(gpu, &on_a, &on_b)
-    })?;
-    let wanted = |name, ns| Wanted {
-        name,
-        runs: 1,
-        shortest: ns,
-        longest: ns,
-    };
-    let notes = &profile.diagnostics.notes;
-    let named = |name: &str| notes.iter().any(|note| note.contains(name));
-    Ok(vec![
-        row(
-            "a slice of one stream before another stream, which is used",
-            &profile,
-            &[wanted("slice and stream", 2 * MS)],
-        ),
-        row(
-            "two slices, whose first one's stream is used",
-            &profile,
-            &[
-                wanted("slices that agree", MS),
-                wanted("slices that disagree", MS),
-            ],
-        ),
-        Row::judged(
-            "the note on carriers that disagree",
-            notes.join("; "),
-            "names `slices that disagree` and no other function",
-            notes.len() == 1 && named("slices that disagree") && !named("slices that agree"),
-        ),
-    ])
 }
 
 /// Inherited spans of functions that launch and of functions that do not.

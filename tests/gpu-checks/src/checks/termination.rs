@@ -18,11 +18,11 @@ use std::{env, fs};
 
 use cudarc::driver::{CudaStream, DriverError};
 use gpuprof::{Profile, gpu_profile};
+use promises::function;
 
 use super::TestProgram;
 use crate::check::{Check, Row, RunMode};
 use crate::device::{self, Gpu, failed_in};
-use crate::known_durations::function;
 use crate::process::{self, Finished};
 use crate::runner::own_command;
 

@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 
 use cudarc::driver::{CudaContext, CudaSlice, CudaStream, DriverError, sys};
 use gpuprof::gpu_profile;
+use promises::{errors, function};
 
 use super::{DEVICE, counts, not_primary};
 use crate::check::{Row, RunMode};
-use crate::known_durations::{self, function};
 use crate::session::every_call;
 
 /// Spans per context.
@@ -105,10 +105,7 @@ fn check_kind(kind: &Kind, run_mode: &RunMode) -> Result<Vec<Row>, DriverError> 
                 "{rounds} lives of {}, half dropped while times are pending",
                 kind.what
             ),
-            format!(
-                "{calls} calls, {timed} timed, {}",
-                known_durations::errors(&profile)
-            ),
+            format!("{calls} calls, {timed} timed, {}", errors(&profile)),
             format!("{wanted} calls, {wanted} timed, no error"),
             (calls, timed) == (wanted, wanted) && profile.diagnostics.errors.is_empty(),
         ),

@@ -5,24 +5,27 @@ use std::sync::Arc;
 
 use cudarc::driver::{CudaStream, DriverError, sys};
 use gpuprof::{Profile, gpu_profile};
+use promises::{Tolerance, kernels_of, late_records};
 use serde::{Deserialize, Serialize};
 
-use super::{function, launches, refusal, run_with_cupti};
+use super::{function, refusal, run_with_cupti};
 use crate::check::{Row, RunMode};
-use crate::device::{self, Gpu, LaunchKernel, failed_in};
-use crate::statistics::{off, time};
+use crate::device::{self, Gpu, LaunchKernel, TOLERANCE, failed_in};
 
 pub(super) const NAME: &str = "kernels-late";
 
-/// Kernels beside the long one, and the duration of each, ns.
-const BESIDE: u64 = 300;
-const BESIDE_NS: u64 = 20_000;
+/// How long the kernels beside the long one may take in sum: CUPTI lengthens kernels of 20 µs.
+const BESIDE_WITHIN: Tolerance = Tolerance {
+    longer: 0.1,
+    longer_ns: 0,
+    shorter_ns: 600_000,
+    ..TOLERANCE
+};
 /// Profiles made while the long kernel runs; each reads CUPTI's records.
 const REPORTS: usize = 620;
-/// Launches by each variant of the call.
+/// Launches by each variant of the call, and the kernel of each, ns.
 const LAUNCHES: u64 = 10;
-
-type Done = Result<(), DriverError>;
+const VARIANT_NS: u64 = 20_000;
 
 #[gpu_profile(name = "set up two streams")]
 fn set_up() -> Result<(Gpu, [Arc<CudaStream>; 2]), DriverError> {
@@ -31,30 +34,19 @@ fn set_up() -> Result<(Gpu, [Arc<CudaStream>; 2]), DriverError> {
     Ok((gpu, streams))
 }
 
-// Without a GPU span, for whose end a profile would wait.
-#[gpu_profile(cpu, name = "runs long")]
-fn long(gpu: &Gpu, stream: &Arc<CudaStream>, ns: u64) -> Done {
-    gpu.spin(stream, ns)
-}
-
-#[gpu_profile(cpu, name = "runs meanwhile")]
-fn beside(gpu: &Gpu, stream: &Arc<CudaStream>) -> Done {
-    gpu.spin(stream, BESIDE_NS)
-}
-
 /// Launches through `cuLaunchKernel`, and as programs that are compiled for per-thread default
 /// streams do.
 #[gpu_profile(name = "variants")]
 fn variants(gpu: &Gpu, stream: &Arc<CudaStream>, simulated: bool) -> Result<(), String> {
     let failed = failed_in("a launch");
     (0..LAUNCHES)
-        .try_for_each(|_| gpu.spin(stream, BESIDE_NS))
+        .try_for_each(|_| gpu.spin(stream, VARIANT_NS))
         .map_err(&failed)?;
     if simulated {
         let cupti = simcupti::install().map_err(failed_in("the simulated libcupti"))?;
         cupti.launch_per_thread(true);
         return (0..LAUNCHES)
-            .try_for_each(|_| gpu.spin(stream, BESIDE_NS))
+            .try_for_each(|_| gpu.spin(stream, VARIANT_NS))
             .map_err(&failed);
     }
     // SAFETY: cudarc has loaded the driver.
@@ -63,7 +55,7 @@ fn variants(gpu: &Gpu, stream: &Arc<CudaStream>, simulated: bool) -> Result<(), 
     let launch = unsafe { driver.get::<LaunchKernel>(b"cuLaunchKernel_ptsz") };
     let launch = *launch.map_err(failed_in("cuLaunchKernel_ptsz"))?;
     (0..LAUNCHES)
-        .try_for_each(|_| gpu.spin_by(launch, stream, BESIDE_NS))
+        .try_for_each(|_| gpu.spin_by(launch, stream, VARIANT_NS))
         .map_err(&failed)
 }
 
@@ -95,16 +87,8 @@ pub(super) fn run_program(run_mode: &RunMode) -> Result<ExitCode, String> {
     device::open(run_mode)?;
     let failed = failed_in("a launch");
     let (gpu, [a, b]) = set_up().map_err(&failed)?;
-    long(&gpu, &a, long_ns(run_mode)).map_err(&failed)?;
-    let end = a.record_event(None).map_err(&failed)?;
-    (0..BESIDE)
-        .try_for_each(|_| beside(&gpu, &b))
-        .map_err(&failed)?;
-    for _ in 0..reports(run_mode) {
-        drop(gpuprof::collect());
-    }
-    let is_running = !end.try_is_complete().map_err(&failed)?;
-    gpu.context.synchronize().map_err(&failed)?;
+    let is_running = late_records::work(&gpu, [&a, &b], long_ns(run_mode), reports(run_mode));
+    let is_running = is_running.map_err(&failed)?;
     variants(&gpu, &b, run_mode.simulated)?;
     gpu.context.synchronize().map_err(&failed)?;
     let profile = gpuprof::collect();
@@ -122,62 +106,20 @@ pub(super) fn run(run_mode: &RunMode) -> Result<Vec<Row>, String> {
     if let Some(why) = refusal(profile) {
         return Ok(vec![Row::unavailable("records of long kernels", why)]);
     }
-    Ok(vec![
-        row_of_long(run_mode, &measured),
-        row_of_others(profile),
-        row_of_variants(profile),
-    ])
-}
-
-/// The number of the function's kernels, and their time in ns.
-fn kernels_of(profile: &Profile, name: &str) -> (u64, u64) {
-    function(profile, name).map_or((0, 0), |found| {
-        let kernels = &found.activity.kernels;
-        let spins = kernels.iter().find(|one| one.symbol == kernels::SPIN);
-        let ns = spins.map_or(0, |spins| spins.times.total_ns);
-        (launches(kernels, kernels::SPIN), ns)
-    })
-}
-
-fn row_of_long(run_mode: &RunMode, measured: &Measured) -> Row {
-    let (kernels, ns) = kernels_of(&measured.profile, "runs long");
-    let wanted_ns = long_ns(run_mode) as f64;
-    let reports = reports(run_mode);
-    let is_timed = off(ns as f64, wanted_ns).abs() < 0.005;
-    Row::judged(
-        format!(
-            "a kernel of {}, and {reports} reports meanwhile",
-            time(wanted_ns)
-        ),
-        format!(
-            "{kernels} kernel of {}; {} at the last report",
-            time(ns as f64),
-            if measured.is_running {
-                "runs"
-            } else {
-                "is over"
-            }
-        ),
-        "1 kernel of that time, within 0.5 %; runs at the last report",
-        // On the simulated device reports take as long as the host does.
-        kernels == 1 && is_timed && (measured.is_running || run_mode.simulated),
-    )
-}
-
-fn row_of_others(profile: &Profile) -> Row {
-    let (kernels, ns) = kernels_of(profile, "runs meanwhile");
-    let cupti = profile.cupti.clone().unwrap_or_default();
-    Row::judged(
-        format!("{BESIDE} kernels on another stream meanwhile"),
-        format!(
-            "{kernels} kernels, {}; {} outside every function, {} without their call",
-            time(ns as f64),
-            cupti.unattributed,
-            cupti.records_without_call
-        ),
-        format!("{BESIDE} kernels; 0 outside, 0 without their call"),
-        (kernels, cupti.unattributed, cupti.records_without_call) == (BESIDE, 0, 0),
-    )
+    let long_ns = long_ns(run_mode);
+    let within = Tolerance {
+        longer: 0.005,
+        longer_ns: 0,
+        shorter_ns: long_ns / 200,
+        ..TOLERANCE
+    };
+    // On the simulated device reports take as long as the host does.
+    let is_running = measured.is_running || run_mode.simulated;
+    let asked = (long_ns, reports(run_mode));
+    let observed = late_records::observe(profile, asked, is_running, [within, BESIDE_WITHIN]);
+    let mut rows: Vec<_> = observed.into_iter().map(Row::from).collect();
+    rows.push(row_of_variants(profile));
+    Ok(rows)
 }
 
 fn row_of_variants(profile: &Profile) -> Row {
@@ -189,7 +131,7 @@ fn row_of_variants(profile: &Profile) -> Row {
     let rows: Vec<_> = rows.map(|row| (&*row.name, row.times.calls)).collect();
     let shown = rows.iter().map(|(name, calls)| format!("{name} {calls}"));
     let shown: Vec<_> = shown.collect();
-    let kernels = kernels_of(profile, "variants").0;
+    let kernels = kernels_of(profile, "variants").launches;
     let all = 2 * LAUNCHES;
     Row::judged(
         format!("{LAUNCHES} launches by cuLaunchKernel, {LAUNCHES} by cuLaunchKernel_ptsz"),

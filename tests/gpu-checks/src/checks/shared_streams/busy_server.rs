@@ -3,14 +3,14 @@
 use std::sync::{Arc, Barrier};
 use std::thread;
 
-use cudarc::driver::{CudaStream, DriverError};
+use cudarc::driver::sys::CUevent_flags;
+use cudarc::driver::{CudaEvent, CudaStream, DriverError};
 use gpuprof::profile::GpuSpanStats;
 use gpuprof::{Profile, gpu_profile};
+use promises::{Done, errors, function};
 
-use super::{Done, timed_event};
 use crate::check::{Row, RunMode};
-use crate::device::{Gpu, failed_in};
-use crate::known_durations::{SHORTER_NS, errors, function};
+use crate::device::{Gpu, TOLERANCE, failed_in};
 use crate::session::every_call;
 use crate::statistics::time;
 
@@ -153,7 +153,7 @@ fn sums(profile: &Profile, covered_ns: f64, spun_ns: f64) -> Row {
     };
     let (own, all) = (sum(|gpu| gpu.times.self_ns), sum(|gpu| gpu.timed_ns));
     let kernels = sum(|gpu| gpu.timed_calls);
-    let shorter_ns = kernels * SHORTER_NS as f64;
+    let shorter_ns = kernels * TOLERANCE.shorter_ns as f64;
     Row::judged(
         "self times of these calls in sum",
         format!(
@@ -166,4 +166,8 @@ fn sums(profile: &Profile, covered_ns: f64, spun_ns: f64) -> Row {
         "at most the streams' time, within 0.1 %; at least the kernels, within 2 µs each",
         own <= covered_ns * (1.0 + MARGIN) && own >= spun_ns - shorter_ns,
     )
+}
+
+fn timed_event(stream: &Arc<CudaStream>) -> Result<CudaEvent, DriverError> {
+    stream.record_event(Some(CUevent_flags::CU_EVENT_DEFAULT))
 }
