@@ -50,8 +50,8 @@ pub fn work(
     Ok(is_running)
 }
 
-/// What the profile says of [`work`]. The tolerances are those of the long kernel and of the time of
-/// the short ones in sum.
+/// What the profile says of [`work`]. The tolerances are those of the long kernel and of the time
+/// of the short ones in sum.
 pub fn observe(
     profile: &Profile,
     (long_ns, profiles): (u64, usize),

@@ -139,7 +139,8 @@ fn after_its_end(profile: &Profile, within: Tolerance) -> Observation {
     Observation::new(
         "the profile after that call",
         format!(
-            "{calls} calls, {open} in progress; CPU time {total}, self {own}, requests {nested}; {}",
+            "{calls} calls, {open} in progress; CPU time {total}, self {own}, requests {nested}; \
+             {}",
             errors(profile)
         ),
         format!(
