@@ -135,7 +135,7 @@ impl Decision {
         random: &mut fastrand::Rng,
         outer: Option<Self>,
         rate: CallRate,
-        moment: DecisionStage,
+        stage: DecisionStage,
     ) -> Self {
         let function = rate.function;
         let outer = outer.unwrap_or_else(|| Self::draw(random, rate.session));
@@ -152,7 +152,7 @@ impl Decision {
             draw.weight
         };
         // What is inside a call that is left out before anything is asked does not ask either.
-        let stands_for_inside = match moment {
+        let stands_for_inside = match stage {
             DecisionStage::BeforeStreams => stands_for,
             DecisionStage::WithStreams => outer.stands_for_inside,
         };
@@ -238,22 +238,22 @@ impl ThreadDecisions {
 
     /// Whether sampling takes a call.
     #[inline(always)]
-    pub(crate) fn decide(&self, rate: CallRate, moment: DecisionStage) -> Decision {
+    pub(crate) fn decide(&self, rate: CallRate, stage: DecisionStage) -> Decision {
         let around = self.around.get();
         if around.is_none() && rate.session <= 1 && rate.function.is_every_call() {
             Decision::ALL
         } else {
-            self.make(around, rate, moment)
+            self.make(around, rate, stage)
         }
     }
 
     #[inline(never)]
-    fn make(&self, around: Option<Decision>, rate: CallRate, moment: DecisionStage) -> Decision {
+    fn make(&self, around: Option<Decision>, rate: CallRate, stage: DecisionStage) -> Decision {
         let mut random = match self.random.get() {
             0 => random::generator(),
             state => fastrand::Rng::with_seed(state),
         };
-        let decision = Decision::make(&mut random, around, rate, moment);
+        let decision = Decision::make(&mut random, around, rate, stage);
         self.random.set(random.get_seed());
         decision
     }
