@@ -3,7 +3,7 @@
 mod profiles;
 
 use gpuprof_report::profile::{Device, Profile};
-use profiles::{digits, options, report, with_memory, with_pool_memory};
+use profiles::{digits, options, report, with_memory};
 
 /// With the memory of the device.
 fn on_device(mut profile: Profile) -> Profile {
@@ -27,13 +27,6 @@ fn functions_have_what_they_allocated_freed_and_left() {
         let text = report(&profile, &options(width));
         insta::assert_snapshot!(format!("memory_{name}"), memory_part(&text));
     }
-}
-
-#[test]
-fn the_counters_of_a_pool_say_what_they_cannot_see() {
-    let profile = on_device(with_pool_memory(digits()));
-    let text = report(&profile, &options(120));
-    insta::assert_snapshot!("memory_of_a_pool", memory_part(&text));
 }
 
 #[test]

@@ -2,8 +2,7 @@
 
 use crate::json_writer::{Fields, Object, Value, Writer};
 use crate::profile::{
-    ApiKind, Bucket, CopyKind, FindingRule, MemoryKind, MemorySource, Metric, Precision,
-    ThrottleReason,
+    ApiKind, Bucket, CopyKind, FindingRule, MemoryKind, Metric, Precision, ThrottleReason,
 };
 use crate::settings::Sampling;
 
@@ -54,4 +53,4 @@ macro_rules! words {
     };
 }
 
-words! { ApiKind CopyKind FindingRule MemoryKind MemorySource Metric Precision ThrottleReason }
+words! { ApiKind CopyKind FindingRule MemoryKind Metric Precision ThrottleReason }

@@ -3,7 +3,7 @@
 use super::diagnostics::UntimedReasons;
 use super::gpu_activity::GpuActivity;
 use super::label_stats::LabelStats;
-use super::memory::{FunctionMemory, PoolMemory};
+use super::memory::FunctionMemory;
 use super::span_stats::{Estimate, GpuSpanStats, SpanStats};
 use super::word_enums::Precision;
 use crate::figures::figures;
@@ -101,9 +101,6 @@ figures! {
         /// The memory that it allocated and freed, by kind; empty without CUPTI's memory records.
         /// JSON omits it then.
         pub memory: Vec<FunctionMemory> = special, unless default;
-        /// What its calls changed in the stream-ordered pool; `None` if the pool was not asked.
-        /// JSON omits it then.
-        pub pool_memory: Option<PoolMemory> = sum, unless default;
         /// What CUPTI recorded during its calls. JSON omits these fields if nothing was recorded:
         /// without CUPTI, or if the function was never called.
         #[cfg_attr(test, schemars(with = "Option<GpuActivity>"))]

@@ -1,7 +1,7 @@
 //! Memory that the program allocates: by kind and device, and by function. All of it is empty
 //! unless `GPUPROF_MEMORY=on` is set.
 
-use super::word_enums::{MemoryKind, MemorySource};
+use super::word_enums::MemoryKind;
 use crate::figures::{Sum, figures};
 
 figures! {
@@ -12,8 +12,6 @@ figures! {
     #[derive(Clone, Debug, Default, PartialEq, Eq)]
     #[non_exhaustive]
     pub struct Memory {
-        /// Where the figures come from.
-        pub source: MemorySource = first;
         /// By kind and device.
         pub uses: Vec<MemoryUse> = special;
         /// Allocations and frees outside any profiled function, by kind.
@@ -47,23 +45,18 @@ figures! {
         pub kind: MemoryKind = special;
         /// CUDA ordinal; `None` for host memory.
         pub device: Option<u32> = special;
-        /// In the window; 0 by the counters of a pool, which do not have it.
+        /// In the window.
         pub totals: MemoryTotals = sum, json(flatten);
-        /// Allocations that were live when the profile was taken; 0 by the counters of a pool.
+        /// Allocations that were live when the profile was taken.
         pub live_allocations: u64 = sum;
         /// The size of these, bytes.
         pub live_bytes: u64 = sum;
-        /// The most that was live at once since recording began, bytes; of a pool since the process
-        /// began. Of merged profiles that of the process with the most.
+        /// The most that was live at once since recording began, bytes. Of merged profiles that of
+        /// the process with the most.
         pub peak_bytes: u64 = special;
         /// The function whose allocation reached the peak; `None` outside any profiled function,
         /// and if it is unknown.
         pub peak_function: Option<String> = special;
-        /// What the stream-ordered pool of the device held when the profile was taken, freed memory
-        /// that it keeps included, bytes; `None` if it was not asked.
-        pub reserved_bytes: Option<u64> = sum;
-        /// The most that this pool ever held, bytes.
-        pub peak_reserved_bytes: Option<u64> = max;
     }
 }
 
@@ -108,22 +101,5 @@ figures! {
         pub live_bytes: u64 = sum;
         /// By how much its own allocations raised the program's peak in the window, bytes.
         pub peak_growth_bytes: u64 = sum;
-    }
-}
-
-figures! {
-    /// What a function's timed outermost calls changed in the stream-ordered pool of their device,
-    /// whichever thread caused it: the figures of `GPUPROF_MEMORY=on` without CUPTI.
-    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-    #[non_exhaustive]
-    pub struct PoolMemory {
-        /// Calls at whose start and end the pool was asked.
-        pub calls: u64 = sum;
-        /// Sum over the calls after which more of it was in use, bytes.
-        pub grown_bytes: u64 = sum;
-        /// Sum over the calls after which less of it was in use, bytes.
-        pub shrunk_bytes: u64 = sum;
-        /// By how much its peak rose during the calls, bytes. JSON omits this if it did not.
-        pub peak_growth_bytes: u64 = sum, unless default;
     }
 }

@@ -13,7 +13,7 @@
 //! │  ├─ labels                 LabelStats: the calls with each label (`label = EXPR`)
 //! │  ├─ kernels, copies, api,  GpuActivity: what CUPTI recorded during its calls
 //! │  │  busy_ns, idle_ns, …
-//! │  └─ memory, pool_memory    FunctionMemory, PoolMemory: what it allocated and freed
+//! │  └─ memory                 FunctionMemory: what it allocated and freed
 //! ├─ tree                      TreeNode: one per call path, by parent
 //! ├─ kernels, copies, api      KernelStats, CopyStats, ApiStats of the whole program
 //! ├─ cupti, throttled          Cupti, Throttle: how complete the records are; GPU clocks
@@ -110,13 +110,13 @@ pub use launch_lines::{
     LaunchLine, LaunchStacks, NOT_LOOKED_UP, OTHER_STACKS, REPLACED_FILE, UNKNOWN_FUNCTION,
     add_lines,
 };
-pub use memory::{FunctionMemory, Memory, MemoryTotals, MemoryUse, PoolMemory};
+pub use memory::{FunctionMemory, Memory, MemoryTotals, MemoryUse};
 pub use meta::{MAX_META_BYTES, MAX_META_PAIRS, MetaPair, limit_meta, parse_meta, set_meta};
 pub use ranks::{CollectiveRanks, FunctionRanks, RankProcess, RankSpread, Ranks};
 pub use span_stats::{Bucket, Estimate, GpuSpanStats, SpanStats};
 pub use step_times::{MAX_SLOWEST_STEPS, MAX_STEP_SERIES, SlowStep, StepTimes};
 pub use word_enums::{
-    ApiKind, CopyKind, FindingRule, MemoryKind, MemorySource, Metric, Precision, ThrottleReason,
+    ApiKind, CopyKind, FindingRule, MemoryKind, Metric, Precision, ThrottleReason,
 };
 
 /// The name and version of the document that a [`Profile`] serializes to.

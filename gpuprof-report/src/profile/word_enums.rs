@@ -68,16 +68,6 @@ words! {
 }
 
 words! {
-    /// Where figures about memory come from.
-    MemorySource {
-        /// CUPTI's records of each allocation and free.
-        Records = "records",
-        /// The counters of the devices' stream-ordered pools.
-        PoolCounters = "pool_counters",
-    }
-}
-
-words! {
     /// The direction of a copy, or a memset, in CUPTI's terms: H is host memory, D device memory,
     /// A a CUDA array, P another device.
     CopyKind {

@@ -11,7 +11,7 @@ use super::options::TableOptions;
 #[cfg(feature = "html")]
 use super::quantity::Headed;
 use super::quantity::{self, Quantity, Value};
-use crate::profile::{FunctionMemory, MemoryKind, MemoryTotals, PoolMemory, Profile};
+use crate::profile::{FunctionMemory, MemoryKind, MemoryTotals, Profile};
 use crate::sorting::sort_by;
 
 /// Memory of one kind of a function, or the sum of what a limit cut.
@@ -21,7 +21,6 @@ struct Row {
     /// `None` in a sum, since nested functions would count several times.
     inclusive: Option<MemoryTotals>,
     own: Option<FunctionMemory>,
-    pool: Option<PoolMemory>,
 }
 
 impl Row {
@@ -37,18 +36,6 @@ impl Row {
             },
             inclusive: Some(memory.inclusive),
             own: Some(*memory),
-            pool: None,
-        }
-    }
-
-    fn of_pool(name: String, pool: PoolMemory) -> Self {
-        Self {
-            label: Label {
-                name,
-                ..Label::default()
-            },
-            pool: Some(pool),
-            ..Self::default()
         }
     }
 
@@ -62,17 +49,14 @@ impl Row {
         for function in &profile.functions {
             let of_kind = |memory| Self::new(names.shown(function), memory);
             rows.extend(function.memory.iter().map(of_kind));
-            let of_pool = |pool| Self::of_pool(names.shown(function), pool);
-            rows.extend(function.pool_memory.map(of_pool));
         }
         let outside = memory.outside.iter();
         rows.extend(outside.map(|memory| Self::new(UNATTRIBUTED.to_owned(), memory)));
         sort_by(&mut rows, |a, b| {
             let key = |row: &Self| {
                 let allocated = row.inclusive.map_or(0, |totals| totals.allocated_bytes);
-                let grown = row.pool.map_or(0, |pool| pool.grown_bytes);
                 let live = row.own.map_or(0, |own| own.live_bytes);
-                Reverse((allocated.max(grown), live))
+                Reverse((allocated, live))
             };
             (key(a), &a.label.name).cmp(&(key(b), &b.label.name))
         });
@@ -112,21 +96,12 @@ impl Row {
         Some(Quantity::Bytes(field(self.own.as_ref()?)).into())
     }
 
-    /// Allocated less freed; by a pool, grown less shrunk.
+    /// Allocated less freed.
     fn net(&self) -> Option<Value> {
-        let (more, less) = match (&self.inclusive, &self.pool) {
-            (Some(totals), _) => (totals.allocated_bytes, totals.freed_bytes),
-            (None, Some(pool)) => (pool.grown_bytes, pool.shrunk_bytes),
-            (None, None) => return None,
-        };
+        let totals = self.inclusive.as_ref()?;
+        let (more, less) = (totals.allocated_bytes, totals.freed_bytes);
         let net = Value::from(Quantity::TotalBytes(more.abs_diff(less)));
         Some(net.marked(if more < less { "-" } else { "" }))
-    }
-
-    fn peak_growth(&self) -> Option<Value> {
-        let of_pool = self.pool.map(|pool| pool.peak_growth_bytes);
-        let bytes = self.own.map(|own| own.peak_growth_bytes).or(of_pool)?;
-        Some(Quantity::Bytes(bytes).into())
     }
 }
 
@@ -134,19 +109,10 @@ impl Row {
 type Spec = (&'static str, u8, fn(&Row) -> Option<Value>);
 
 const COLUMNS: &[Spec] = &[
-    ("Calls", 60, |row| {
-        Some(Quantity::Count(row.pool?.calls).into())
-    }),
     ("Allocs", 88, |row| row.count(|of| of.allocations)),
     ("Allocated", 100, |row| row.bytes(|of| of.allocated_bytes)),
     ("Frees", 60, |row| row.count(|of| of.frees)),
     ("Freed", 85, |row| row.bytes(|of| of.freed_bytes)),
-    ("Grown", 90, |row| {
-        Some(Quantity::TotalBytes(row.pool?.grown_bytes).into())
-    }),
-    ("Shrunk", 85, |row| {
-        Some(Quantity::TotalBytes(row.pool?.shrunk_bytes).into())
-    }),
     ("Net", 90, Row::net),
     ("Self", 55, |row| {
         let own = row.own.as_ref()?;
@@ -156,7 +122,9 @@ const COLUMNS: &[Spec] = &[
     ("Live allocs", 50, |row| {
         Some(Quantity::Count(row.own.as_ref()?.live_allocations).into())
     }),
-    ("Peak growth", 70, Row::peak_growth),
+    ("Peak growth", 70, |row| {
+        row.own(|own| own.peak_growth_bytes)
+    }),
 ];
 
 /// Writes the table and what its figures are of; nothing unless memory was recorded.
@@ -181,7 +149,7 @@ pub(super) fn write(
         };
         hidden.columns += grid.draw(options, out).dropped;
     }
-    explained(profile, memory).write(out, options.color, options.width, 2);
+    explained().write(out, options.color, options.width, 2);
     if let Some(losses) = losses(memory) {
         losses.write(out, options.color, options.width, 2);
     }

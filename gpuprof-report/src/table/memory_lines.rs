@@ -2,7 +2,7 @@
 
 use super::number;
 use super::words::{DIM, PLAIN, WARN, Words};
-use crate::profile::{Memory, MemoryKind, MemorySource, Profile};
+use crate::profile::{Memory, MemoryKind, Profile};
 use crate::sanitize;
 
 /// The lines below the table.
@@ -10,37 +10,20 @@ use crate::sanitize;
 pub(super) fn remarks(profile: &Profile) -> Vec<Words> {
     let memory = profile.memory.iter();
     memory
-        .flat_map(|memory| std::iter::once(explained(profile, memory)).chain(losses(memory)))
+        .flat_map(|memory| std::iter::once(explained()).chain(losses(memory)))
         .collect()
 }
 
 /// What the figures are of, and what they cannot have.
-pub(super) fn explained(profile: &Profile, memory: &Memory) -> Words {
+pub(super) fn explained() -> Words {
     let mut words = Words::default();
-    let is_by_counters = memory.source == MemorySource::PoolCounters;
     words.add(
         DIM,
-        match memory.source {
-            MemorySource::PoolCounters => {
-                "Memory by the counters of the stream-ordered pool (CudaStream::alloc), asked at \
-                 the start and the end of timed outermost calls; other threads' allocations in \
-                 between are included. Allocations by other calls, pinned memory and what is live \
-                 by function are not in them"
-            }
-            _ => {
-                "Memory: nested functions are included in Allocated, Freed and Net, and not in \
-                 Self, Live and Peak growth. Live is what the process has not freed, by the \
-                 function that allocated it; memory in statics is always live. Not recorded: \
-                 memory that a pool of a framework hands out without a CUDA call, cuMemCreate, \
-                 and what was allocated before recording began"
-            }
-        },
+        "Memory: nested functions are included in Allocated, Freed and Net, and not in Self, Live \
+         and Peak growth. Live is what the process has not freed, by the function that allocated \
+         it; memory in statics is always live. Not recorded: memory that a pool of a framework \
+         hands out without a CUDA call, cuMemCreate, and what was allocated before recording began",
     );
-    if is_by_counters && profile.diagnostics.cupti_unavailable().is_none() {
-        words
-            .then(":")
-            .add(DIM, "GPUPROF_CUPTI=on records each allocation");
-    }
     words.then(".");
     words
 }
@@ -127,12 +110,6 @@ pub(super) fn header(profile: &Profile) -> Option<Words> {
         }
         let live = number::size(of.live_bytes).text();
         words.then(",").add_one(PLAIN, format!("live {live}"));
-        if let Some(reserved) = of.reserved_bytes {
-            let reserved = number::size(reserved).text();
-            words
-                .then(",")
-                .add_one(PLAIN, format!("reserved {reserved}"));
-        }
         if uses.peek().is_some() {
             words.then(";");
         }

@@ -49,7 +49,6 @@ pub(crate) fn with_memory(mut profile: Profile) -> Profile {
     ];
     let peak = first.name.clone();
     let mut memory = Memory::default();
-    memory.source = MemorySource::Records;
     let mut used = MemoryUse::default();
     (used.kind, used.device, used.totals) = (device, Some(0), of(1_004, 5_200, 1_002, 5_120));
     (used.live_allocations, used.live_bytes, used.peak_bytes) = (2, 80 * MB, 205 * MB);
@@ -70,24 +69,6 @@ pub(crate) fn with_memory(mut profile: Profile) -> Profile {
         64,
     )];
     (memory.unknown_frees, memory.unknown_freed_bytes) = (1, 8 * MB);
-    profile.memory = Some(memory);
-    profile
-}
-
-/// What the counters of the pool say of the first function.
-pub(crate) fn with_pool_memory(mut profile: Profile) -> Profile {
-    let mut pool = PoolMemory::default();
-    (pool.calls, pool.grown_bytes, pool.shrunk_bytes) = (12, 90 * MB, 120 * MB);
-    pool.peak_growth_bytes = 70 * MB;
-    let first = profile.functions.first_mut().unwrap();
-    first.pool_memory = Some(pool);
-    let mut used = MemoryUse::default();
-    (used.kind, used.device) = (MemoryKind::Device, Some(0));
-    (used.live_bytes, used.peak_bytes) = (10 * MB, 90 * MB);
-    (used.reserved_bytes, used.peak_reserved_bytes) = (Some(96 * MB), Some(128 * MB));
-    let mut memory = Memory::default();
-    memory.source = MemorySource::PoolCounters;
-    memory.uses = vec![used];
     profile.memory = Some(memory);
     profile
 }

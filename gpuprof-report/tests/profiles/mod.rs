@@ -27,7 +27,7 @@ pub(crate) use large::{deep, large};
 pub(crate) use launch_lines::{launch_line, with_launch_lines};
 pub(crate) use layers::layers;
 pub(crate) use markup::{MARKUP, with_markup};
-pub(crate) use memory::{with_memory, with_pool_memory};
+pub(crate) use memory::with_memory;
 pub(crate) use shared_stream::shared_stream;
 pub(crate) use steps::with_steps;
 pub(crate) use training::training;

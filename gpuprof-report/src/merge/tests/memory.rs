@@ -2,8 +2,7 @@
 
 use crate::merge::Merger;
 use crate::profile::{
-    Device, Function, FunctionMemory, Memory, MemoryKind, MemorySource, MemoryTotals, MemoryUse,
-    PoolMemory, Profile,
+    Device, Function, FunctionMemory, Memory, MemoryKind, MemoryTotals, MemoryUse, Profile,
 };
 
 fn totals(allocations: u64, frees: u64) -> MemoryTotals {
@@ -52,15 +51,9 @@ fn rank(uuid: &str, allocations: u64, peak_bytes: u64, pinned: bool) -> Profile 
             name: "step".into(),
             calls: 1,
             memory: vec![memory(allocations, 1)],
-            pool_memory: Some(PoolMemory {
-                calls: 1,
-                grown_bytes: 5,
-                ..PoolMemory::default()
-            }),
             ..Function::default()
         }],
         memory: Some(Memory {
-            source: MemorySource::Records,
             uses: if pinned {
                 vec![of_device, of_host]
             } else {
@@ -106,8 +99,6 @@ fn totals_add_up_and_each_gpu_has_its_peak() {
     assert_eq!(step.inclusive, totals(12, 3));
     assert_eq!((step.live_bytes, step.peak_growth_bytes), (900, 21));
     assert_eq!(all.outside[0].inclusive, totals(6, 6));
-    let pool = merged.functions[0].pool_memory.unwrap();
-    assert_eq!((pool.calls, pool.grown_bytes), (3, 15));
 }
 
 #[test]

@@ -9,9 +9,7 @@ use super::replay_rows::upward;
 use super::window_tables::WindowTables;
 use crate::cupti::collect::record::MemorySpace;
 use crate::stats::path_ids::CallPath;
-use gpuprof_report::profile::{
-    FunctionMemory, Memory, MemoryKind, MemorySource, MemoryTotals, MemoryUse,
-};
+use gpuprof_report::profile::{FunctionMemory, Memory, MemoryKind, MemoryTotals, MemoryUse};
 
 /// The memory of each function, by its site, and `None` what is outside any.
 pub(crate) type MemoryBySite = FxHashMap<Option<u32>, Vec<FunctionMemory>>;
@@ -86,7 +84,6 @@ pub(crate) fn memory(
         untracked,
     } = live.losses;
     let mut memory = Memory::default();
-    memory.source = MemorySource::Records;
     memory.uses = uses.collect();
     memory.outside = by_site.get(&None).cloned().unwrap_or_default();
     memory.unknown_frees = unknown_frees.allocations;
