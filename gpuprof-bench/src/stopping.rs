@@ -45,7 +45,7 @@ impl Rule {
     }
 }
 
-/// The rule at work. The interval is looked at after ever more samples: who looks after each one
+/// The rule at work. The interval is looked at after ever more samples: a check after each one
 /// stops too early, in a lucky moment.
 #[derive(Debug)]
 pub(crate) struct Stopping {

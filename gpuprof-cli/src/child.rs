@@ -42,7 +42,7 @@ impl Child {
     /// Waits for the program to end, and passes signals on until then.
     pub(crate) fn wait(mut self) -> Result<ExitStatus, StartError> {
         loop {
-            // Without a wait for the end nobody else gets this process id, so no signal strays.
+            // Until its end is waited for, no other process gets this id, so that no signal strays.
             if let Some(status) = self.process.try_wait().map_err(StartError)? {
                 return Ok(status);
             }

@@ -59,7 +59,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let arguments = match Arguments::try_parse_from(arguments) {
         Ok(arguments) => arguments,
         Err(error) => {
-            // A closed pipe is no failure: nobody reads on.
+            // A closed pipe is no failure: its reader has enough.
             let _ = error.print();
             return if error.use_stderr() {
                 Exit::BadInput.into()

@@ -44,7 +44,8 @@ impl<'a> Collective<'a> {
     }
 
     /// Whether no rank can end it before the last one has begun. The root of a broadcast and the
-    /// sender of a transfer wait for nobody, nor do ranks other than the root in a reduction.
+    /// sender of a transfer wait for no other rank, nor do ranks other than the root in a
+    /// reduction.
     #[must_use]
     pub fn waits_for_all(&self) -> bool {
         ["AllReduce", "AllGather", "ReduceScatter"].contains(&self.operation)

@@ -137,7 +137,7 @@ fn calibrate_roughly() -> Source {
 /// The time in raw ticks. Only differences are meaningful; see [`scale`].
 #[inline]
 pub(crate) fn now() -> u64 {
-    // Acquire: who reads the counter also finds its rate.
+    // Acquire: a reader of the counter also finds its rate.
     if IS_COUNTER.load(Acquire) {
         tick_counter::read()
     } else {

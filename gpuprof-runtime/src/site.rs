@@ -208,7 +208,7 @@ impl Site {
         interest != Interest::Never
     }
 
-    /// Has the next call decide again what spans do.
+    /// Lets the next call decide again what spans of this site do.
     pub(crate) fn reconsider(&self) {
         self.interest.store(Interest::UNDECIDED, Relaxed);
     }

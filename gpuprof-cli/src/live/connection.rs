@@ -34,7 +34,7 @@ pub(crate) struct Connection {
 /// Why a program does not answer.
 #[derive(Debug)]
 pub(crate) enum LiveError {
-    /// Nobody listens on the socket.
+    /// No process listens on the socket.
     Gone,
     OtherUser,
     Io(io::Error),
@@ -94,10 +94,10 @@ impl From<io::Error> for LiveError {
 }
 
 impl Connection {
-    /// Connects to the socket at `path` of `user`, and asks who is there.
+    /// Connects to the socket at `path` of `user`, and asks which program it is.
     ///
     /// # Errors
-    /// [`LiveError`] if nobody of this user answers.
+    /// [`LiveError`] if no process of this user answers.
     pub(crate) fn open(path: &Path, user: u32) -> Result<Self, LiveError> {
         let stream = UnixStream::connect(path).map_err(|error| match error.kind() {
             ErrorKind::ConnectionRefused | ErrorKind::NotFound => LiveError::Gone,

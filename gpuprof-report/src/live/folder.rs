@@ -72,7 +72,7 @@ impl std::error::Error for FolderError {
     }
 }
 
-/// Whether `folder` is a folder of `user` that nobody else may use, and no symlink to one.
+/// Whether `folder` is a folder that only `user` may use, and no symlink to one.
 ///
 /// # Errors
 /// [`FolderError`] if it is not.
@@ -84,7 +84,7 @@ pub fn check_folder(folder: &Path, user: u32) -> Result<(), FolderError> {
     if found.uid() != user {
         return Err(FolderError::OtherUser(found.uid()));
     }
-    // The group of the folder around it may be passed on, which lets nobody in.
+    // The group of the folder around it may be passed on, which gives no access.
     match found.mode() & 0o777 {
         MODE => Ok(()),
         mode => Err(FolderError::Mode(mode)),

@@ -14,7 +14,7 @@ use crate::profile::{Function, FunctionRanks, GpuActivity, GpuSpanStats, Profile
 /// The sums of one function.
 #[derive(Clone, Debug, Default)]
 pub(super) struct FunctionTotals {
-    /// What is only counted, and who it is.
+    /// The counts, and the function's name and place.
     sums: Function,
     /// The last profile that it was found in.
     pub(super) last_profile: u64,

@@ -32,8 +32,7 @@ pub struct TableOptions {
     pub limit: Option<NonZeroUsize>,
     /// Whether to show everything: every row, column and line.
     pub full: bool,
-    /// How whoever reads the report asks for the full one, as its last line says it; `None` is
-    /// [`FULL_REPORT`].
+    /// How to ask for the full report, as its last line says it; `None` is [`FULL_REPORT`].
     pub full_report: Option<&'static str>,
 }
 

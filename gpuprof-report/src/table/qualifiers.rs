@@ -35,7 +35,7 @@ impl Doubt {
             Some(gpu) => Self {
                 estimated: gpu.estimate.is_some(),
                 partial: part_timed(function).is_some(),
-                // What of the calls inside could not be read is in this function's own time as
+                // Times of nested calls that could not be read are in this function's own time as
                 // well.
                 overlapping: function.gpu_overlaps || function.gpu_nested_partial,
                 divided: function.gpu_divided_calls > 0,

@@ -1,5 +1,5 @@
-//! The rows of the call tree: who called whom, the kernels that each call path launched, and what
-//! the limit keeps.
+//! The rows of the call tree: callers and callees, the kernels that each call path launched, and
+//! what the limit keeps.
 //!
 //! Walks are loops, not recursion: a recursive program makes a deep tree, and this runs on whatever
 //! stack exit left.

@@ -51,7 +51,7 @@ impl Collector {
         }
         trace.gaps = builder.gaps(&recorded.lost);
         trace.counters = builder.counters();
-        // Recording goes on to the end of the process, whoever asked for it.
+        // Recording goes on to the end of the process, whatever has switched it on.
         if self.settings(limit).is_some_and(|settings| settings.memory) {
             let tracks = std::mem::take(&mut builder.memory).into_tracks();
             trace.counters.extend(tracks);

@@ -23,7 +23,7 @@ pub(super) struct EndedWindows {
     pub(super) errors: Vec<CudaError>,
 }
 
-/// What of a window is to be added, taken before anything of the window changes.
+/// What an ended window adds to the sum, copied before the window changes.
 #[derive(Debug)]
 pub(super) struct EndingWindow {
     pub(super) settings: Option<Arc<Settings>>,

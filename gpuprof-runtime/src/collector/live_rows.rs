@@ -15,8 +15,8 @@ use gpuprof_report::profile::Profile;
 const MAX_NAME_BYTES: usize = 15;
 
 impl Collector {
-    /// From now on, each thread that begins notes who it is, for [`live_rows`](Self::live_rows). To
-    /// be called before the first call of a function.
+    /// From now on, each new thread notes its id and name for [`live_rows`](Self::live_rows). To be
+    /// called before the first call of a function.
     pub(crate) fn watch_threads(&self) {
         self.threads.watch();
     }

@@ -300,7 +300,7 @@ impl Collector {
         self.threads.attach()
     }
 
-    /// Takes back the counters of a thread that ends.
+    /// Makes the counters of a thread that ends free for another thread.
     pub(crate) fn detach_thread(&self, counters: &'static ThreadCounters) {
         self.threads.detach(counters, DETACH_TIMEOUT);
     }

@@ -57,7 +57,8 @@ impl Threads {
         (counters, known.attached)
     }
 
-    /// Takes back the counters of a thread that ends, unless the lock is not free within `limit`.
+    /// Makes the counters of a thread that ends free for another thread, unless the lock is not
+    /// free within `limit`.
     pub(super) fn detach(&self, counters: &'static ThreadCounters, limit: Duration) {
         if let Some(mut known) = self.known.try_lock_for(limit) {
             known.free.push(counters);
@@ -105,8 +106,8 @@ impl Threads {
         }
     }
 
-    /// From now on, each thread that begins notes who it is. To be called before the first call of
-    /// a function, when no other thread than the calling one can be attached.
+    /// From now on, each new thread notes its id and name. To be called before the first call of a
+    /// function, when no other thread than the calling one can be attached.
     pub(super) fn watch(&self) {
         self.are_watched.store(true, Relaxed);
         let known = self.known.lock();

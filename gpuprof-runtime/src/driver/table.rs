@@ -133,8 +133,7 @@ driver_table! {
     ctx_get_current = "cuCtxGetCurrent": fn(out: *mut Context);
     ctx_push = "cuCtxPushCurrent_v2": fn(context: Context);
     ctx_pop = "cuCtxPopCurrent_v2": fn(out: *mut Context);
-    // Only to mend what a failed pop leaves behind: nobody else's choice of a context is ever
-    // overruled.
+    // Only after a failed pop; never replaces a context that the program has made current.
     ctx_set_current = "cuCtxSetCurrent": fn(context: Context);
     ctx_get_device = "cuCtxGetDevice": fn(out: *mut Device);
     ctx_get_id = "cuCtxGetId": fn(context: Context, out: *mut u64);
@@ -168,9 +167,9 @@ driver_table! {
 #[cfg(gpuprof_test_hooks)]
 static REPLACED: OnceLock<fn(&str) -> *const c_void> = OnceLock::new();
 
-/// Puts functions of a test's own in the place of those that gpuprof, and nobody else in the
-/// process, would call: so that gpuprof's calls can fail while the program's own do not. Works only
-/// before the first span with a stream.
+/// Replaces the driver functions that gpuprof calls, and not the program's, by a test's own: so
+/// that gpuprof's calls can fail while the program's own do not. Works only before the first span
+/// with a stream.
 ///
 /// Returns whether it took effect.
 ///
@@ -239,8 +238,8 @@ pub(super) fn loaded_library() -> Library {
 }
 
 impl Driver {
-    /// The table of the process, made at the first call. Only for who has a stream: then a driver
-    /// is loaded, and until then it may not be.
+    /// The table of the process, made at the first call. Call it only with a stream at hand: then a
+    /// driver is loaded.
     #[inline]
     pub(crate) fn get() -> &'static Self {
         DRIVER.get_or_init(|| {
@@ -252,7 +251,7 @@ impl Driver {
         })
     }
 
-    /// The table, if any span has had a stream: else there is nobody to be asked.
+    /// The table, if any span has had a stream. `None`: no driver may be loaded.
     pub(crate) fn met() -> Option<&'static Self> {
         DRIVER.get()
     }

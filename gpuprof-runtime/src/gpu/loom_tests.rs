@@ -1,5 +1,5 @@
-//! What the resolver shares with spans and with those who wait for it, in every order that the
-//! memory model allows.
+//! What the resolver shares with spans and with waiters, in every order that the memory model
+//! allows.
 
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering::{Acquire, Release};

@@ -1,4 +1,4 @@
-//! The process's GPU timing: what spans, the resolver and those who read profiles share.
+//! The process's GPU timing: what spans, the resolver and makers of profiles share.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock, Weak};
@@ -37,7 +37,7 @@ pub(crate) struct Timing {
     pub(super) meet_device: fn(u32),
     /// For the resolver.
     pub(super) new_streams: SegQueue<NewStream>,
-    /// For those who wait.
+    /// For waiters.
     pub(super) streams: Mutex<Vec<Weak<ThreadStream>>>,
     next_stream: AtomicU32,
     /// New streams that the resolver has taken.
@@ -89,7 +89,7 @@ impl Timing {
 
     /// Announces such a stream to the resolver, with the resolver's end of its ring.
     pub(super) fn add_stream(&self, shared: &Arc<ThreadStream>, ring: rtrb::Consumer<Message>) {
-        // Without a resolver nobody would take it, and it is used for no span.
+        // Without a resolver it would never be taken, and no span uses it.
         let is_read = !self.refused.load(Relaxed) && !matches!(self.resolver.get(), Some(None));
         let mut streams = self.streams.lock();
         streams.retain(|stream| stream.strong_count() > 0);

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use super::{fd, random, thread_signals, user};
 
 /// The permissions of a new report, which the umask restricts further: readable, because reports
-/// are meant to be passed on, and writable for nobody else.
+/// are meant to be passed on, and writable for its owner alone.
 const NEW_MODE: u32 = 0o644;
 /// The permissions that its owner always has.
 const OWNER_MODE: u32 = 0o600;
@@ -128,8 +128,8 @@ fn replace(
     replaced
 }
 
-/// Creates a file in `folder`. Its name is random, so that nobody can create it first, and short,
-/// so that it fits wherever the target's name fits.
+/// Creates a file in `folder`. Its name is random, so that no other process can create it first,
+/// and short, so that it fits wherever the target's name fits.
 fn create_in(
     folder: &Path,
     mode: u32,
@@ -156,7 +156,7 @@ fn create_in(
 /// Writes into an existing pipe or device. A pipe that another user left at this path would hand
 /// them the report; only the administrator can create devices.
 fn write_into(path: &Path, text: &[u8]) -> io::Result<()> {
-    // Without NONBLOCK, a pipe that nobody reads would keep the program from ending.
+    // Without NONBLOCK, a pipe without a reader would keep the program from ending.
     let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
     let opened = OpenOptions::new()
         .write(true)

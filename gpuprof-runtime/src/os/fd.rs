@@ -81,7 +81,7 @@ pub(crate) fn identity(descriptor: c_int) -> Option<(u64, u64)> {
 }
 
 /// Closes a descriptor if it is still open to `wanted`: the program may have closed it, and opened
-/// another file under its number. For a forked child, where whoever owns it does not run.
+/// another file under its number. For a forked child, in which the owning thread does not run.
 pub(crate) fn close_in_forked_child(descriptor: c_int, wanted: (u64, u64)) {
     if identity(descriptor) == Some(wanted) {
         // SAFETY: the descriptor is open, and nothing in this process uses it again.

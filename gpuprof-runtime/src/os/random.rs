@@ -27,7 +27,7 @@ thread_local! {
     static TEST_SEED: std::cell::Cell<Option<u64>> = const { std::cell::Cell::new(None) };
 }
 
-/// Has the generators that this thread makes from now on begin with `seed`.
+/// Seeds the generators that this thread makes from now on.
 #[cfg(gpuprof_test_hooks)]
 pub fn set_seed(seed: u64) {
     TEST_SEED.set(Some(seed));

@@ -10,8 +10,8 @@ pub(crate) fn effective() -> u32 {
     unsafe { libc::geteuid() }
 }
 
-/// Whether the process has rights that whoever started it lacks: of a set-user-id or set-group-id
-/// program, or of file capabilities.
+/// Whether the process has rights that the user who started it lacks: of a set-user-id or
+/// set-group-id program, or of file capabilities.
 pub(crate) fn has_foreign_rights() -> bool {
     // SAFETY: the call has no preconditions, and returns 0 for what the system does not have.
     unsafe { libc::getauxval(libc::AT_SECURE) != 0 }

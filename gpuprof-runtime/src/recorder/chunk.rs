@@ -90,7 +90,7 @@ impl Chunk {
         for (word, value) in room.iter().zip(words) {
             word.store(value, Relaxed);
         }
-        // Release: who finds them counted finds the words.
+        // Release: a reader that sees the count sees the words.
         let more = WORDS as u64 * Fill::WORD + events;
         self.fill.store(fill + more, Release);
         true

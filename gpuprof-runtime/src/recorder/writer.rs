@@ -7,7 +7,7 @@ use super::chunk::{Arguments, Chunk};
 use super::event::Event;
 use crate::clock;
 
-/// The chunk of one who records; it is given back when this is dropped.
+/// The chunk that a thread, the resolver or a reader writes to; given back when this is dropped.
 #[derive(Debug, Default)]
 pub(crate) struct Writer {
     lent: Option<Lent>,

@@ -32,7 +32,7 @@ pub(crate) fn start_from_environment() {
         if !collector().is_untouched() {
             return;
         }
-        // Whoever set the environment must not write files, or load libraries, with its rights.
+        // The environment's author must not write files, or load libraries, with its rights.
         let (settings, problems) = if user::has_foreign_rights() {
             (Settings::off(), vec![FOREIGN_RIGHTS.to_owned()])
         } else {
@@ -51,7 +51,8 @@ pub(crate) fn start_from_environment() {
     });
 }
 
-/// Opens a window with these settings; its report is written at exit if nobody ends it before.
+/// Opens a window with these settings; its report is written at exit unless the session is ended
+/// before.
 pub(super) fn start(settings: Arc<Settings>) {
     let settings = if user::has_foreign_rights() {
         Arc::new(Settings::off())

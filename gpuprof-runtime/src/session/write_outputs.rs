@@ -86,7 +86,7 @@ fn write_trace(_: &Path, settings: &Settings, profile: &Profile) {
     table_instead(missing_feature("trace", ""), settings, profile);
 }
 
-/// Writes a document that nobody reads on a terminal.
+/// Writes a document that is not for a terminal.
 #[cfg(any(feature = "html", feature = "trace"))]
 fn write_file(
     path: &Path,

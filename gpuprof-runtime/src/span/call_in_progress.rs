@@ -37,7 +37,8 @@ impl CallInProgress {
     }
 }
 
-/// What the position of a thread alone does not say of its innermost span: who has it as a value.
+/// What a thread's position does not say of its innermost span, if that is a value in the program's
+/// hands.
 #[derive(Debug)]
 pub(super) struct NamedPosition {
     pub(super) depth: u32,

@@ -221,7 +221,7 @@ impl ActiveSpan {
         call.node.begin(started);
     }
 
-    /// Has the call, if there is one, on the time line when it ends.
+    /// Records the call, if there is one, on the time line when it ends.
     #[cold]
     #[inline(never)]
     fn record_at_end(&mut self, arguments: Arguments) {
@@ -286,7 +286,7 @@ impl ActiveSpan {
     }
 }
 
-/// Has the resolver know that the thread uses the streams, as calls on them may be timed on other
+/// Tells the resolver which streams this thread uses, as calls on them may be timed on other
 /// threads.
 #[cold]
 fn announce_streams(thread: &ThreadState, streams: &Streams<'_>) {

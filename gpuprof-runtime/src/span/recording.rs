@@ -37,7 +37,7 @@ pub(super) fn valid_work(thread: &ThreadState, work: &StatedWork) -> StatedWork 
 }
 
 /// A call that CUPTI's records can be attributed to. `None` if CUPTI does not run in this process,
-/// as in a forked child, where nobody takes ended calls off the queue.
+/// as in a forked child, which has no thread to take ended calls off the queue.
 pub(super) fn begin_profiled_call(
     gpu: &mut GpuThread,
     site: &Site,

@@ -112,7 +112,7 @@ impl Drop for ThreadExitGuard {
     }
 }
 
-/// Has the spans that are open on this thread do nothing when they end. To be called once, in a
+/// Makes the spans that are open on this thread do nothing when they end. To be called once, in a
 /// forked child; it takes no lock.
 pub(crate) fn forget_in_forked_child() {
     let is_unused = THREAD.with(|thread| {

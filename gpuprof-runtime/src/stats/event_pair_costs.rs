@@ -10,7 +10,7 @@ const MEMORY_NS: f64 = 1e9;
 pub(super) const GRANT_NS: f64 = 2e8;
 /// The least time after which costs are reduced, ns.
 const MIN_PERIOD_NS: u64 = 100_000;
-/// Who has spent less than this share of the largest payer is forgotten.
+/// Payers that have spent less than this share of the largest one's time are dropped.
 const MATTERS: f64 = 0.01;
 
 /// Whose time event pairs take. Threads and devices work at once, so each is looked at alone.
@@ -69,7 +69,7 @@ impl EventPairCosts {
         self.most_ns = self.most_ns.max(*spent_ns);
     }
 
-    /// By how much the payer who pays most exceeds `share` of the time; 1 if none does.
+    /// The largest payer's time over `share` of the elapsed time, at least 1.
     pub(super) fn excess(&self, share: f64) -> f64 {
         (self.most_ns / (share * self.elapsed_ns)).max(1.0)
     }

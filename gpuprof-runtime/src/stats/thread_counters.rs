@@ -50,7 +50,7 @@ pub(crate) struct ThreadCounters {
     owner: Owner,
 }
 
-/// The thread that writes the counters now, for viewers. All 0 if nobody asks.
+/// The thread that writes the counters now, for viewers. All 0 without viewers.
 #[derive(Debug, Default)]
 struct Owner {
     /// The system's number.
@@ -202,8 +202,8 @@ impl ThreadCounters {
         self.owner.ticks_before.store(self_ticks, Relaxed);
     }
 
-    /// The owner's counters, and its innermost call in progress. `None`: the thread has not said
-    /// who it is.
+    /// The owner's counters, and its innermost call in progress. `None`: the thread has not noted
+    /// its id.
     pub(crate) fn running(&self) -> Option<RunningThread> {
         let tid = u32::try_from(self.owner.tid.load(Relaxed)).ok()?;
         let began = self.owner.began.load(Relaxed);

@@ -50,7 +50,7 @@ pub(crate) fn run(arguments: &Arguments) -> Exit {
     let served = match runtime {
         Ok(runtime) => {
             let served = runtime.block_on(serve(arguments.source.clone()));
-            // An answer that nobody waits for any more may still be in the making.
+            // An answer to a cancelled request may still be in the making.
             runtime.shutdown_background();
             served
         }

@@ -61,7 +61,7 @@ fn ask(mut connection: Connection) -> Receiver<Result<Changes, LiveError>> {
                 Err(LiveError::Refused(_)) => Some(interval(0)),
                 Err(_) => None,
             };
-            // Nobody receives it if the user has quit.
+            // The receiver is gone if the user has quit.
             let is_sent = sender.send(answer).is_ok();
             match pause.filter(|_| is_sent) {
                 Some(pause) => thread::sleep(pause),

@@ -157,7 +157,7 @@ impl Correlator {
         }
     }
 
-    /// Who captured an activity of a graph launch.
+    /// The call that captured an activity of a graph launch.
     fn node_owner(&mut self, correlation: u32, activity: &Activity) -> Option<NodeOwner> {
         let launch = self.calls.get(correlation)?.graph.as_deref()?;
         match activity.span().graph_node {

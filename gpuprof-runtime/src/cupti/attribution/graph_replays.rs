@@ -37,7 +37,7 @@ impl GraphReplays {
         self.owners.take_forgotten() + self.captured.take_forgotten()
     }
 
-    /// Who captured an activity of a graph launch; `None` if that is unknown.
+    /// The call that captured an activity of a graph launch; `None` if that is unknown.
     pub(crate) fn owner(&mut self, launch: &GraphLaunch, activity: &Activity) -> Option<NodeOwner> {
         let node = activity.span().graph_node;
         self.owners.owner(node, launch.node_updates)

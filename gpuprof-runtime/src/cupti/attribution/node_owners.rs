@@ -82,7 +82,8 @@ impl NodeOwners {
         self.updates
     }
 
-    /// Who captured what `node` ran in a launch after so many updates; `None` if that is unknown.
+    /// The call that captured what `node` ran in a launch after so many updates; `None` if that is
+    /// unknown.
     pub(crate) fn owner(&mut self, node: u64, updates: u64) -> Option<NodeOwner> {
         let (graph, index) = position(node);
         let graph = self.graphs.get_mut(&graph)?;

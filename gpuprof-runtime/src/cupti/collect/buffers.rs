@@ -153,9 +153,9 @@ impl BufferPool {
         self.make_available(filled.address);
     }
 
-    /// Zeroes a buffer that nobody else uses.
+    /// Zeroes a buffer that is not in use.
     fn make_available(&self, address: usize) {
-        // SAFETY: the buffer has this size, and nobody else uses it: it is new, or CUPTI has
+        // SAFETY: the buffer has this size, and nothing else uses it: it is new, or CUPTI has
         // returned it and it was taken off the queue.
         unsafe { (address as *mut u8).write_bytes(0, BUFFER_BYTES) };
         let _ = self.free.push(address);
@@ -176,7 +176,7 @@ impl FilledBuffer {
         let offset = (record as usize).checked_sub(self.address)?;
         let start = self.address as *const u8;
         // SAFETY: the buffer was allocated zeroed with at least this size and is never freed. CUPTI
-        // has returned it, so nobody writes to it before `recycle`, which consumes this value.
+        // has returned it, so nothing writes to it before `recycle`, which consumes this value.
         let bytes = unsafe { std::slice::from_raw_parts(start, self.valid_bytes) };
         Some((offset, bytes.get(offset..)?))
     }
@@ -286,7 +286,7 @@ mod tests {
         assert_eq!(filled.valid_bytes(), 0);
         pool.recycle(filled);
         assert_eq!(pool.take(), buffer);
-        // SAFETY: as above, and nobody else has it.
+        // SAFETY: as above, and nothing else holds it.
         assert_eq!(unsafe { buffer.read() }, 0);
     }
 
@@ -300,7 +300,7 @@ mod tests {
         let filled = pool.next_filled().expect("it was completed");
         pool.recycle(filled);
         assert_eq!(pool.take(), buffer);
-        // SAFETY: as above, and nobody else has it.
+        // SAFETY: as above, and nothing else holds it.
         let bytes = unsafe { std::slice::from_raw_parts(buffer, BUFFER_BYTES) };
         assert!(bytes.iter().all(|byte| *byte == 0));
         pool.prepare();

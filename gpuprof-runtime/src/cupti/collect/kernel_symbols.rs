@@ -20,7 +20,7 @@ impl KernelSymbols {
     /// The symbol at `address`.
     ///
     /// # Safety
-    /// `address` is 0 or that of a NUL-terminated string that nobody writes to during the call.
+    /// `address` is 0 or that of a NUL-terminated string that does not change during the call.
     pub(crate) unsafe fn at(&mut self, address: usize) -> KernelSymbol {
         if address == 0 {
             return self.copy("(unnamed)");
@@ -62,7 +62,7 @@ mod tests {
 
     fn at(symbols: &mut KernelSymbols, text: &[u8]) -> KernelSymbol {
         assert_eq!(text.last(), Some(&0));
-        // SAFETY: the text ends with a NUL, and nobody writes to it.
+        // SAFETY: the text ends with a NUL, and does not change.
         unsafe { symbols.at(text.as_ptr() as usize) }
     }
 

@@ -248,7 +248,7 @@ impl CuptiLibrary {
     fn count_failure(&self, error: CallError) {
         // Failed name lookups are not counted: names are needed only for display or after a failure
         // already counted. Nor are callbacks: a version may lack newer calls. A kind of activity
-        // that is refused is reported by whoever enables it.
+        // that is refused is reported where it is enabled.
         if matches!(
             error.call,
             "cuptiGetResultString"

@@ -1,4 +1,4 @@
-//! Whether CUPTI runs in this process, and who reads its records.
+//! Whether CUPTI runs in this process, and the thread that reads its records.
 //!
 //! Everything here may be called from any thread, from inside the program's own CUDA calls, and in
 //! a forked child.

@@ -22,12 +22,13 @@ use super::reader_queue::CALLBACK_EVENTS;
 use super::record::{Activity, ApiEvent, CapturedCall, MemoryRecord, NodeEvent};
 use crate::driver::Driver;
 
-/// How often CUPTI is asked for finished records if nobody waits for them. It returns full buffers
-/// by itself, and a flush delays the threads that launch: on an H200, back-to-back launches of 5 µs
-/// took 1.5 % longer with one flush per two buffers.
+/// How often CUPTI is asked for finished records while no thread waits for them. It returns full
+/// buffers by itself, and a flush delays the threads that launch: on an H200, back-to-back launches
+/// of 5 µs took 1.5 % longer with one flush per two buffers.
 const FLUSH_PERIOD: Duration = Duration::from_millis(100);
 
-/// Minimum time between two reads if nobody waits: with very many threads, buffers are always few.
+/// Minimum time between two reads while no thread waits: with very many threads, buffers are always
+/// few.
 const MIN_READ_PERIOD: Duration = Duration::from_millis(2);
 
 /// How often the devices' clocks are polled.

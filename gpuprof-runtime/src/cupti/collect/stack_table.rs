@@ -1,4 +1,4 @@
-//! The distinct stacks of CUDA calls, by number: addresses only, which nobody has looked up yet.
+//! The distinct stacks of CUDA calls, by number: addresses only, not looked up yet.
 
 use std::num::NonZeroU16;
 use std::sync::Arc;

@@ -123,8 +123,7 @@ impl Frame {
     }
 }
 
-/// A path without closures, of which nobody knows the names, and without the generic arguments at
-/// its end.
+/// A path without closures, which have no names, and without the generic arguments at its end.
 fn shown_function(path: &str) -> String {
     let mut shown = path;
     loop {

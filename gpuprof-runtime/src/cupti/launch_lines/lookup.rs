@@ -139,7 +139,7 @@ pub(super) fn release_debug_information() {
     backtrace::clear_symbol_cache();
 }
 
-/// Where libraries begin whose functions are nobody's launch; `None` for one that is not loaded.
+/// Where libraries begin that never launch for themselves; `None` for one that is not loaded.
 #[derive(Debug)]
 struct Libraries {
     /// The program, or the library that gpuprof is a part of.

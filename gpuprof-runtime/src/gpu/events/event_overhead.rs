@@ -24,7 +24,7 @@ const WAITS_NS: [u64; 4] = [50_000_000, 200_000_000, 800_000_000, 3_200_000_000]
 /// After this many times the wait, calls may be pending.
 const LONGEST_WAITS: u64 = 4;
 
-/// A measurement in progress, on a stream of gpuprof's own, so that nobody's work lies between the
+/// A measurement in progress, on a stream of gpuprof's own, so that no other work lies between the
 /// events.
 #[derive(Debug)]
 pub(in crate::gpu) struct Probe {

@@ -34,7 +34,7 @@ impl SleepFlag {
         self.0.store(false, Relaxed);
     }
 
-    /// On any other: calls `wake` if the resolver lies down, after there is something to do.
+    /// On any other thread, after there is something to do: calls `wake` if the resolver is parked.
     pub(in crate::gpu) fn wake_if_asleep(&self, wake: impl FnOnce()) {
         if self.0.load(Relaxed) {
             wake();
@@ -94,7 +94,7 @@ impl ContextLease {
     /// On the resolver, which holds it and has nothing open or pending: whether it may let go.
     /// `received`: the spans that have come so far.
     pub(in crate::gpu) fn try_release(&self, received: u32) -> bool {
-        // Where it fails it has been offered before, and nobody has claimed it since.
+        // A failure means that it is still offered: no span has claimed it since.
         let _ = self
             .state
             .compare_exchange(CLAIMED, OFFERED, AcqRel, Acquire);

@@ -172,7 +172,7 @@ impl Context {
         self.lent.load(Relaxed)
     }
 
-    /// Notes who has been met with it now.
+    /// Notes another owner of the context.
     pub(in crate::gpu) fn add_owner(&self, owner: Option<&Arc<CudaContext>>) {
         let Some(owner) = owner else {
             self.lent.store(true, Relaxed);
@@ -209,7 +209,7 @@ impl Context {
         self.is_measured.load(Relaxed)
     }
 
-    /// Whether the caller is the first who measures the event overhead here.
+    /// Whether the caller is to measure the event overhead of this context: true once.
     pub(in crate::gpu) fn claim_first_measurement(&self) -> bool {
         !self.is_measured.swap(true, Relaxed)
     }

@@ -36,7 +36,7 @@ impl Contexts {
             return Ok(found);
         }
         self.give_up_ended(driver);
-        // Not under the lock: a driver that hangs must hang nobody else.
+        // Not under the lock: a driver that hangs must not hang other threads.
         let context = Arc::new(Context::new(driver, life, stream.context())?);
         // Another thread may have been quicker: looked up and put in under one lock, so that a life
         // has one context and one pool.
@@ -84,7 +84,7 @@ fn among(
     life: Life,
     owner: Option<&Arc<CudaContext>>,
 ) -> Option<Arc<Context>> {
-    // Forgotten here, and its events with it: what has ended, and what nobody can come back to.
+    // Drops pools of contexts that have ended or cannot be used again, with their events.
     known.retain(|one| {
         let is_this = one.life() == life && life.has_number();
         !one.life().ended_before(life) && (is_this || one.is_alive() || one.may_return())

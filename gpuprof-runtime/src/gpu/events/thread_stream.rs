@@ -134,7 +134,7 @@ impl ThreadStream {
         mine.is_some_and(|mine| mine.as_ptr() == owner)
     }
 
-    /// Whether nobody who could use it again is left.
+    /// Whether its context is gone, so that no thread can use it again.
     pub(in crate::gpu) fn is_over(&self) -> bool {
         match &self.owner {
             Some(owner) => owner.strong_count() == 0,

@@ -41,7 +41,7 @@ impl EndedPair {
         }
     }
 
-    /// The pair, which is then given back once nobody shares it.
+    /// The pair, which is given back once no other span shares it.
     pub(super) fn share(&self) -> Rc<HeldPair> {
         let kept = self.kept.get_or_init(|| {
             Rc::new(HeldPair {

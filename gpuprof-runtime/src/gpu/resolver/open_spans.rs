@@ -78,7 +78,7 @@ impl OpenSpans {
         self.innermost > 1
     }
 
-    /// The spans that are open have been so for `ns` more. `None`: nobody knows how long.
+    /// The spans that are open have been so for `ns` more. `None`: for an unknown time.
     pub(super) fn pass(&mut self, ns: Option<u64>) {
         match ns {
             Some(ns) if self.innermost > 1 => {

@@ -36,8 +36,8 @@ impl Next {
 }
 
 /// How many steps of the only thread of a stream the GPU has passed. Newest first: one query tells
-/// of all before it. Each query holds up whoever records in the context, so there are as few as can
-/// be: what was new at the look before tells of nearly all.
+/// of all before it. Each query delays threads that record in the context, so there are as few as
+/// possible: what was new at the previous poll tells of nearly all.
 pub(super) fn in_order(source: &Source, driver: &Driver) -> usize {
     let steps = &source.steps;
     // The latest end among so many steps, and whether the GPU has passed it. What fails is

@@ -34,7 +34,7 @@ pub(super) struct Source {
     open: u32,
     /// Held while spans are open or not resolved.
     held: Option<Kept<CudaContext>>,
-    /// Ends resolved since those who wait were told.
+    /// Ends resolved since waiters were last told.
     untold: u64,
     pub(super) untold_elsewhere: u64,
     /// Its thread's untimed calls that have begun, at the latest look.
@@ -192,8 +192,8 @@ impl Source {
         self.open = self.open.saturating_sub(1);
     }
 
-    /// Lets go of the context if nothing is pending, then tells those who wait what is resolved: by
-    /// then gpuprof is nobody's last owner.
+    /// Releases the context if nothing is pending, then tells waiters what is resolved: by then
+    /// gpuprof no longer holds the last reference.
     pub(super) fn tell(&mut self) {
         self.count_booked();
         let is_idle = self.open == 0 && !self.has_pending();

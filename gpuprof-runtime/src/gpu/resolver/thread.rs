@@ -26,19 +26,18 @@ use crate::gpu::resolver::timeline::Timeline;
 use crate::gpu::timing::Timing;
 use crate::os;
 
-/// While somebody waits for it.
+/// While a thread waits for times.
 const HURRIED_SLEEP: Duration = Duration::from_micros(20);
-/// While times come in. Whoever records is held up by each look; who waits for times wakes the
-/// thread.
+/// While times come in. Each poll delays recording threads; waiters unpark this thread.
 const BUSY_SLEEP: Duration = Duration::from_millis(1);
-/// While they come in faster than rings and pools are made for.
+/// While times come in faster than rings and pools are made for.
 const SHORTEST_SLEEP: Duration = Duration::from_micros(200);
 const LONGEST_SLEEP: Duration = Duration::from_millis(8);
-/// Looks that find nothing pending before the thread lies down until a span wakes it. A wake-up
-/// costs a span as much as two event records (H200, driver 580: 0.3 µs a span where every third one
-/// met a sleeping thread), and a program that launches all the time must not pay it.
+/// Polls that find nothing pending before the thread parks until a span wakes it. A wake-up costs a
+/// span as much as two event records (H200, driver 580: 0.3 µs a span where every third one met a
+/// sleeping thread), and a program that launches all the time must not pay it.
 const QUIET_LOOKS: u32 = 10;
-/// How late a thread that lies down notices a wake-up that crossed its falling asleep.
+/// Longest delay if a wake-up races with parking.
 const PARKED: Duration = Duration::from_millis(100);
 /// Spans that come from one thread between two looks before these are too few.
 const CROWDED: u64 = 512;
@@ -159,8 +158,7 @@ impl Resolver {
 
     fn rest(&self, sleep: Duration) {
         let hurry = self.timing.hurry.load(Relaxed);
-        // Parked and not asleep, so that who begins to wait need not wait for the end of a long
-        // one.
+        // Parked and not asleep, so that a new waiter can cut a long pause short.
         thread::park_timeout(if hurry { HURRIED_SLEEP } else { sleep });
     }
 
@@ -247,8 +245,8 @@ impl Resolver {
         streams.map(|stream| stream.advance(&mut shared)).sum()
     }
 
-    /// Lets go of what no span needs any more, then tells those who wait what is resolved: by then
-    /// gpuprof is nobody's last owner.
+    /// Releases what no span needs any more, then tells waiters what is resolved: by then gpuprof
+    /// no longer holds the last reference.
     fn tell(&mut self) {
         self.streams.values_mut().for_each(Timeline::tell);
         self.streams.retain(|_, stream| !stream.is_over());

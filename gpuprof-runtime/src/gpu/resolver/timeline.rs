@@ -135,7 +135,7 @@ impl Timeline {
         }
         let held = self.sources.iter().find(|source| source.is_held())?;
         let context = &held.shared.context;
-        // Who holds a primary context does not keep it from being reset.
+        // A primary context can be reset although it is held.
         let lives = context.check(driver, false);
         lives.inspect_err(|failed| context.note(*failed)).ok()?;
         Some(context.handle)
@@ -379,7 +379,7 @@ impl Timeline {
         }
     }
 
-    /// Lets go of what is not needed any more, and tells those who wait what is resolved.
+    /// Releases what is not needed any more, and tells waiters what is resolved.
     pub(super) fn tell(&mut self) {
         self.sources.iter_mut().for_each(Source::tell);
         self.sources.retain_mut(|source| {

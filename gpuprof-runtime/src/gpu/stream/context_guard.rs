@@ -55,8 +55,8 @@ impl<T: InContext> Clone for Kept<T> {
 impl<T: InContext> Drop for Kept<T> {
     #[inline]
     fn drop(&mut self) {
-        // Of two who let go at the same time one is told that it was the last, which a look at the
-        // count does not tell.
+        // If two threads release it at once, exactly one is told that it was the last; the
+        // reference count could not say that.
         let last = self.0.take().and_then(Arc::into_inner);
         last.into_iter().for_each(let_go);
     }

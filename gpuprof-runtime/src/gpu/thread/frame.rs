@@ -85,7 +85,7 @@ impl OpenSpan {
         })
     }
 
-    /// Takes back what it is about a call: what is left is an entry with streams.
+    /// Clears the per-call fields, keeps the streams.
     #[inline]
     pub(super) fn reset(&mut self) {
         self.state = State::None;

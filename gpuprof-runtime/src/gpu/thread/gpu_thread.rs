@@ -35,7 +35,7 @@ pub(crate) struct GpuThread {
     pub(super) counters: Option<&'static ThreadCounters>,
     /// What its driver calls cost lately.
     pub(super) costs: RecentCosts,
-    /// Whose this is. Kept, as asking the thread for it counts who holds the answer.
+    /// The thread's id. Kept, because `thread::current()` changes a reference count.
     pub(super) id: ThreadId,
 }
 
@@ -142,7 +142,7 @@ impl GpuThread {
         self.spare.pop().unwrap_or_else(OpenSpan::boxed)
     }
 
-    /// Takes back what a call that is not timed would have used.
+    /// Recycles the streams of a call that is not timed.
     pub(crate) fn give_back(&mut self, streams: CallStreams) {
         if let CallStreams::Own(open) | CallStreams::Default(open) = streams {
             self.recycle(open);

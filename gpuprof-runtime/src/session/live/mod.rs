@@ -2,8 +2,8 @@
 //! the profile, or for a time line.
 //!
 //! A thread waits for viewers, and each viewer has one of its own: a time line that takes seconds,
-//! or a viewer that stops reading, keeps no other viewer waiting. While nobody is connected nothing
-//! runs. All limits are in docs/security.md.
+//! or a viewer that stops reading, keeps no other viewer waiting. Without a viewer nothing runs.
+//! All limits are in docs/security.md.
 
 mod answers;
 mod budget;

@@ -70,7 +70,7 @@ impl Socket {
 }
 
 /// Makes the socket under another name first: between its making and the begin of listening it
-/// looks like one that nobody listens on, which others remove.
+/// looks like an abandoned one, which other processes remove.
 fn listen(file: &Path) -> io::Result<UnixListener> {
     let new = file.with_extension("new");
     // Of an earlier process with the same id.
@@ -88,7 +88,7 @@ fn listen(file: &Path) -> io::Result<UnixListener> {
     linked.map(|()| listener)
 }
 
-/// Removes a socket that nobody listens on. Its process may run elsewhere, in a container for
+/// Removes a socket on which no process listens. Its process may run elsewhere, in a container for
 /// example, so that its id alone says nothing.
 fn remove_if_stale(file: &Path) {
     let refused = UnixStream::connect(file).err();

@@ -23,7 +23,7 @@ pub(super) struct Server {
     listener: TcpListener,
 }
 
-/// Those who are connected, the oldest first.
+/// The connections, the oldest first.
 struct Clients {
     answers: Rc<Answers>,
     clients: Vec<Client>,

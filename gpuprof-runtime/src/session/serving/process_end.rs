@@ -19,7 +19,7 @@ pub(in crate::session) fn stop<T>(lock: &Mutex<T>, limit: Duration) {
     drop(lock.try_lock_for(limit));
 }
 
-/// Whether an answer may no longer begin. Asked by those who hold their server's lock.
+/// Whether an answer may no longer begin. Callers hold their server's lock.
 pub(in crate::session) fn has_ended() -> bool {
     HAS_ENDED.load(Acquire)
 }

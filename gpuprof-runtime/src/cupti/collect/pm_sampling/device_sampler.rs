@@ -18,7 +18,7 @@ use crate::cupti::collect::library::CallError;
 /// decoding a sample takes its host 25 to 40 µs, and twice as long while the program launches short
 /// kernels: at 50 µs samples were lost.
 const INTERVAL_NS: u64 = 100_000;
-/// The widest interval, ns. Whoever cannot keep up with it is not sampled.
+/// The widest interval, ns. A device that is too fast even for it is not sampled.
 const MAX_INTERVAL_NS: u64 = 50 * INTERVAL_NS;
 /// What the device stores samples in, bytes: host memory of the driver's.
 const HARDWARE_BUFFER_BYTES: usize = 128 << 20;

@@ -59,7 +59,7 @@ impl PmSampling {
     }
 
     /// Starts sampling on a device on which CUDA is initialized, unless it was started before or
-    /// nobody asked for it. Takes some hundred ms.
+    /// counters are off. Takes some hundred ms.
     pub(crate) fn start_device(self: &Arc<Self>, ordinal: u32) {
         if self.is_first(ordinal) {
             self.start(ordinal);
@@ -91,7 +91,7 @@ impl PmSampling {
             return;
         };
         let mut samplers = self.samplers.lock();
-        // Whoever ends sampling waits for the lock.
+        // Ending the sampling waits for the lock.
         let Some(cupti) = lifecycle::callable_library() else {
             return;
         };

@@ -8,12 +8,12 @@ pub(super) enum Origin {
     Program,
     /// A framework, or any other dependency: shown if the stack has no frame of the program.
     Dependency,
-    /// Code that nobody looks for: the standard library, gpuprof, cudarc, libraries that call what
-    /// they are given, and code without the name of a Rust function.
+    /// Code that is never the line wanted: the standard library, gpuprof, cudarc, libraries that
+    /// call what they are given, and code without the name of a Rust function.
     Plumbing,
 }
 
-/// Crates that nobody looks for, besides those of the toolchain.
+/// Crates whose lines are never wanted, besides those of the toolchain.
 const PLUMBING: [&str; 13] = [
     "backtrace",
     "crossbeam_utils",

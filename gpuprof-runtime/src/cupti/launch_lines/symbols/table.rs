@@ -23,7 +23,7 @@ pub(super) struct SymbolTable {
     functions: Vec<Function>,
     /// All names, each with a zero after it.
     names: Vec<u8>,
-    /// The crates with a function `main`: the program's, if nobody renamed it.
+    /// The crates with a function `main`: the program's, unless it was renamed.
     crates_with_main: Vec<String>,
 }
 

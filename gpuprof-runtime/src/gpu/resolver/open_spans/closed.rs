@@ -15,10 +15,10 @@ pub(in crate::gpu::resolver) struct Closed {
     pub(in crate::gpu::resolver) shortest_nested_ns: u64,
     /// The time of its children without their event overhead, by their weights.
     pub(in crate::gpu::resolver) nested_ns: u64,
-    /// What of it counts more than once, as children overlapped.
+    /// The part of it that counts twice because children overlapped.
     pub(in crate::gpu::resolver) nested_again_ns: u64,
-    /// The part of it that belongs to others: to those who shared it with the children, and to
-    /// calls on several streams, which are nested in no span.
+    /// The part of it that belongs to other spans: to those that shared it with the children, and
+    /// to calls on several streams, which are nested in no span.
     pub(in crate::gpu::resolver) nested_lost_ns: f64,
     /// A child stands for several by its own sampling, so that `nested_ns` may be more than the
     /// span's duration.
