@@ -10,7 +10,7 @@
 
 pub mod amounts;
 mod blocked_streams;
-pub mod capture_storm;
+pub mod captures;
 pub mod contexts;
 mod cupti_records;
 pub mod devices;
