@@ -14,6 +14,7 @@ pub mod captures;
 pub mod contexts;
 mod cupti_records;
 pub mod devices;
+pub mod graph_nodes;
 pub mod graphs;
 mod known_spans;
 pub mod late_records;
