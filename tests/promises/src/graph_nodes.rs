@@ -8,7 +8,7 @@ use cudarc::driver::sys::CUstreamCaptureMode as Mode;
 use cudarc::driver::{CudaGraph, CudaSlice, CudaStream, DevicePtr, DriverError, result, sys};
 use gpuprof::{Profile, gpu_profile};
 
-use crate::cupti_records::kernels_of;
+use crate::cupti_records::{copies_of, kernels_of};
 use crate::graphs::captured;
 use crate::known_spans::function;
 use crate::observation::Observation;
@@ -272,16 +272,12 @@ fn of(profile: &Profile, wanted: &Wanted) -> Wanted {
         return self::wanted(wanted.function, [0; 3], (0, 0));
     };
     let work = &function.activity;
-    let copies = |is_memset: bool| {
-        let copies = work.copies.iter();
-        let kind = copies.filter(|copies| (copies.kind.as_str() == "memset") == is_memset);
-        kind.map(|copies| copies.times.calls).sum()
-    };
+    let copies = |kind| copies_of(profile, wanted.function, kind).0;
     Wanted {
         function: wanted.function,
         kernels: kernels_of(profile, wanted.function).launches,
-        copies: copies(false),
-        memsets: copies(true),
+        copies: copies("DtoD"),
+        memsets: copies("memset"),
         busy: (work.busy_calls, work.activities),
     }
 }

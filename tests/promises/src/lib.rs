@@ -9,6 +9,7 @@
 #![allow(missing_docs)]
 
 pub mod amounts;
+pub mod attribution;
 mod blocked_streams;
 pub mod captures;
 pub mod contexts;
