@@ -19,6 +19,7 @@ pub mod graph_nodes;
 pub mod graphs;
 mod known_spans;
 pub mod late_records;
+pub mod memory;
 mod observation;
 pub mod open_calls;
 pub mod schedules;
