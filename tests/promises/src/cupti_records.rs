@@ -29,3 +29,13 @@ pub fn kernels_of(profile: &Profile, name: &str) -> Kernels {
         ns: sum.ns + kernel.times.total_ns,
     })
 }
+
+/// The number of copies of this kind that the function launched itself, and their bytes.
+pub(crate) fn copies_of(profile: &Profile, name: &str, kind: &str) -> (u64, u64) {
+    let copies = function(profile, name).map(|found| &found.activity.copies);
+    let of_kind = copies.into_iter().flatten();
+    let of_kind = of_kind.filter(|copies| copies.kind.as_str() == kind);
+    of_kind.fold((0, 0), |(calls, bytes), copies| {
+        (calls + copies.times.calls, bytes + copies.bytes)
+    })
+}

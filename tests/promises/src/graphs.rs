@@ -14,6 +14,13 @@ use crate::observation::{Observation, Observed};
 use crate::tolerance::Tolerance;
 use crate::world::{Done, World, failed_in};
 
+/// The modes of captures.
+pub const MODES: [Mode; 3] = [
+    Mode::CU_STREAM_CAPTURE_MODE_GLOBAL,
+    Mode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL,
+    Mode::CU_STREAM_CAPTURE_MODE_RELAXED,
+];
+
 /// Durations of a layer's kernel and of the kernel that the model adds, in ns.
 const LAYER: u64 = 200_000;
 const MODEL: u64 = 100_000;

@@ -9,14 +9,17 @@
 #![allow(missing_docs)]
 
 pub mod amounts;
+pub mod attribution;
 mod blocked_streams;
-pub mod capture_storm;
+pub mod captures;
 pub mod contexts;
 mod cupti_records;
 pub mod devices;
+pub mod graph_nodes;
 pub mod graphs;
 mod known_spans;
 pub mod late_records;
+pub mod memory;
 mod observation;
 pub mod open_calls;
 pub mod schedules;

@@ -6,15 +6,18 @@ use std::sync::Arc;
 
 use cudarc::driver::CudaStream;
 use gpuprof::{gpu_profile, scope};
+use promises::assert_kept;
+use promises::attribution::{self, Margins};
 use support::cupti_world::{Tier, all_kernels, busy, cupti, kernels, tier, work};
+use support::function;
 use support::suite::Module;
 use support::tests;
-use support::{function, gpu_times};
 
 pub(crate) const MODULE: Module = Module::new(
     module_path!(),
     &[tests![
         kernels_belong_to_the_innermost_function,
+        a_kernel_has_the_times_and_the_shape_of_its_launches,
         a_kernel_shows_the_resources_of_the_launches_with_the_most_time,
         of_a_recursion_the_outermost_call_is_busy_once,
         functions_without_a_stream_have_kernels_too,
@@ -59,17 +62,20 @@ fn without_a_stream(t: &Tier) {
 
 fn kernels_belong_to_the_innermost_function() {
     let t = tier();
+    // SAFETY: the promise uses its buffer on one stream.
+    unsafe { t.gpu.context.disable_event_tracking() };
+    let stream = t.gpu.another_stream();
+    let session = t.session();
+    attribution::work(&t.gpu, &stream).expect("launches");
+    let profile = t.finish(session);
+    assert_kept(Ok(attribution::observe(&profile, Margins::EXACT)));
+}
+
+fn a_kernel_has_the_times_and_the_shape_of_its_launches() {
+    let t = tier();
     let session = t.session();
     outer(&t, &t.gpu.stream);
     let profile = t.finish(session);
-    assert_eq!(kernels(&profile, "outer"), [("saxpy", 2, 110)]);
-    assert_eq!(kernels(&profile, "inner"), [("saxpy", 2, 2_000)]);
-    assert_eq!(all_kernels(&profile), (4, 2_110));
-    // One stream without gaps: the busy time equals the span.
-    assert_eq!(busy(&profile, "outer"), (2_110, 1, 4, 4));
-    assert_eq!(busy(&profile, "inner"), (2_000, 2, 2, 2));
-    assert_eq!(gpu_times(&profile, "outer").1, 2_110);
-    assert_eq!(work(&profile, "outer").idle_ns, Some(0));
     let kernel = &profile.kernels[0];
     assert_eq!((kernel.times.min_ns, kernel.times.max_ns), (10, 1_000));
     assert_eq!((kernel.times.p50_ns, kernel.times.mean_ns), (101, 528));
@@ -78,7 +84,6 @@ fn kernels_belong_to_the_innermost_function() {
         ([1, 1, 1], [1_024, 1, 1], 1)
     );
     assert_eq!((kernel.streams, kernel.graph_calls), (1, 0));
-    assert_eq!(cupti(&profile).unattributed, 0);
 }
 
 fn a_kernel_shows_the_resources_of_the_launches_with_the_most_time() {

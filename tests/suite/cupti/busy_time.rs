@@ -17,7 +17,6 @@ pub(crate) const MODULE: Module = Module::new(
     &[tests![
         kernels_that_run_beside_each_other_count_once,
         a_span_on_the_wrong_stream_is_named,
-        a_span_that_waits_for_the_cpu_is_idle,
         under_sampling_busy_time_is_exact_and_idle_time_an_estimate,
     ]],
 );
@@ -81,17 +80,6 @@ fn a_span_on_the_wrong_stream_is_named() {
         "{:?}",
         profile.diagnostics.notes
     );
-}
-
-fn a_span_that_waits_for_the_cpu_is_idle() {
-    let t = tier();
-    let session = t.session();
-    with_pauses(&t, &t.gpu.stream);
-    let profile = t.finish(session);
-    assert_eq!(gpu_times(&profile, "with_pauses").1, 800);
-    assert_eq!(busy(&profile, "with_pauses"), (600, 1, 2, 2));
-    assert_eq!(work(&profile, "with_pauses").idle_ns, Some(200));
-    assert_eq!(work(&profile, "part").idle_ns, Some(0));
 }
 
 fn under_sampling_busy_time_is_exact_and_idle_time_an_estimate() {

@@ -8,6 +8,7 @@ use cudarc::driver::sys::CUstreamCaptureMode as Mode;
 use cudarc::driver::{CudaSlice, CudaStream};
 use gpuprof::profile::{FunctionMemory, Memory, MemoryKind, MemoryTotals, MemoryUse};
 use gpuprof::{Profile, Session, gpu_profile};
+use promises::assert_kept;
 use support::cupti_world::{Tier, builder, cupti, tier};
 use support::function;
 use support::suite::Module;
@@ -17,8 +18,7 @@ pub(crate) const MODULE: Module = Module::new(
     module_path!(),
     &[tests![
         allocations_and_frees_belong_to_the_functions_that_made_them,
-        memory_that_is_dropped_elsewhere_is_no_longer_live_in_its_maker,
-        the_peak_names_the_function_that_reached_it,
+        memory_is_live_in_its_maker_until_it_is_freed_anywhere,
         pinned_and_managed_memory_are_told_apart,
         totals_are_those_of_the_window_and_live_memory_is_that_of_the_process,
         memory_from_before_the_recording_is_counted_and_not_live,
@@ -133,45 +133,13 @@ fn allocations_and_frees_belong_to_the_functions_that_made_them() {
     drop((kept, outside));
 }
 
-fn memory_that_is_dropped_elsewhere_is_no_longer_live_in_its_maker() {
+fn memory_is_live_in_its_maker_until_it_is_freed_anywhere() {
     let t = tier();
     let session = session(&t);
-    let kept = outer(&t.gpu.stream);
-    let stream = t.gpu.stream.clone();
-    std::thread::spawn(move || {
-        stream.context().bind_to_thread().expect("a context");
-        drop(kept);
-    })
-    .join()
-    .expect("no panic");
+    let live = promises::memory::work(&t.gpu.stream).expect("allocations");
     let profile = t.finish(session);
-    let inner = of(&profile, "inner");
-    assert_eq!(
-        (inner.live_bytes, inner.exclusive),
-        (0, totals(2, 1_300, 0, 0))
-    );
-    assert_eq!(
-        memory(&profile).outside[0].exclusive,
-        totals(0, 0, 1, 1_000)
-    );
-    assert_eq!(of_kind(&profile, MemoryKind::Device).live_bytes, 0);
-}
-
-fn the_peak_names_the_function_that_reached_it() {
-    let t = tier();
-    let session = session(&t);
-    let first = alloc(&t.gpu.stream, 4_000);
-    let kept = outer(&t.gpu.stream);
-    drop(first);
-    let later = alloc(&t.gpu.stream, 2_000);
-    let profile = t.finish(session);
-    let device = of_kind(&profile, MemoryKind::Device);
-    assert_eq!(device.peak_bytes, 5_350);
-    assert_eq!(device.peak_function.as_deref(), Some("memory::outer"));
-    let growth = |name| of(&profile, name).peak_growth_bytes;
-    assert_eq!((growth("inner"), growth("outer")), (1_300, 50));
-    assert_eq!(memory(&profile).outside[0].peak_growth_bytes, 4_000);
-    drop((kept, later));
+    assert_kept(Ok(promises::memory::observe(&profile, 0)));
+    drop(live);
 }
 
 #[gpu_profile]

@@ -2,25 +2,23 @@
 //! every call reports its outcome.
 
 use std::sync::Arc;
-use std::sync::mpsc::channel;
 use std::thread;
 
 use cudarc::driver::sys::CUgraphInstantiate_flags as Flags;
 use cudarc::driver::sys::CUstreamCaptureMode as Mode;
 use cudarc::driver::{CudaGraph, CudaStream};
 use gpuprof::{gpu_profile, scope};
-use promises::graphs::replays_are_spans;
+use promises::graphs::{MODES, replays_are_spans};
 use promises::{Tolerance, assert_kept};
 use support::suite::Module;
 use support::tests;
-use support::{World, function, gpu, gpu_times, until, world};
+use support::{World, function, gpu, gpu_times, world};
 
 pub(crate) const MODULE: Module = Module::new(
     module_path!(),
     &[tests![
         captured_calls_are_counted_and_replays_are_spans,
         captured_calls_leave_nothing_in_the_graph,
-        a_capture_succeeds_in_each_mode_with_spans_on_another_thread,
         another_stream_is_timed_while_this_thread_captures,
         a_capture_that_begins_or_ends_inside_a_span,
         a_whole_capture_inside_a_span_is_part_of_its_time,
@@ -31,12 +29,6 @@ pub(crate) const MODULE: Module = Module::new(
         the_null_stream_beside_a_capture,
     ]],
 );
-
-const MODES: [Mode; 3] = [
-    Mode::CU_STREAM_CAPTURE_MODE_GLOBAL,
-    Mode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL,
-    Mode::CU_STREAM_CAPTURE_MODE_RELAXED,
-];
 
 #[gpu_profile]
 fn layer(w: &World, stream: &Arc<CudaStream>) {
@@ -114,49 +106,6 @@ fn captured_calls_leave_nothing_in_the_graph() {
         // CPU times of captured calls are measured as usual.
         assert_eq!(function(&profile, "model").cpu.total_ns, 20);
         assert_eq!(profile.diagnostics.errors, []);
-    }
-}
-
-fn a_capture_succeeds_in_each_mode_with_spans_on_another_thread() {
-    let w = world();
-    for mode in MODES {
-        let (captured, free) = (w.gpu.another_stream(), w.gpu.another_stream());
-        let session = w.session();
-        let ((go, go_on), (done, is_done)) = (channel::<()>(), channel());
-        let graph = thread::scope(|scope| {
-            let (w, free) = (&w, &free);
-            scope.spawn(move || {
-                for () in go_on {
-                    // Enough calls that events are created, polled and read during the capture.
-                    (0..100).for_each(|_| model(w, free));
-                    done.send(()).expect("the test waits");
-                }
-            });
-            let spans_elsewhere = || {
-                go.send(()).expect("the thread waits");
-                is_done.recv().expect("the thread answers");
-            };
-            spans_elsewhere();
-            let graph = capture(&captured, mode, || {
-                spans_elsewhere();
-                model(w, &captured);
-                // The clock passes the other thread's kernels, so the resolver reads many events
-                // during the capture.
-                w.cpu(1_000_000);
-                until(|| w.sim.calls("cuEventElapsedTime_v2") >= 400);
-                spans_elsewhere();
-            });
-            drop(go);
-            graph
-        });
-        assert_eq!(duration(&w, &captured, &graph), 2_000, "{mode:?}");
-        let profile = w.finish(session);
-        let model = function(&profile, "model");
-        assert_eq!((model.calls, model.captured_calls), (301, 1));
-        assert_eq!(gpu(&profile, "model").timed_calls, 300);
-        assert_eq!(function(&profile, "layer").captured_calls, 2);
-        assert_eq!(profile.diagnostics.errors, [], "{mode:?}");
-        w.sim.reset_calls();
     }
 }
 

@@ -1,8 +1,8 @@
 //! Promise: captures stay whole, and captured calls are counted and hold nothing.
 
 mod capture;
-mod capture_storm;
 mod lifetimes;
+mod many_captures;
 mod open_captures;
 
 use std::process::ExitCode;
@@ -10,8 +10,8 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     support::suite::run(&[
         capture::MODULE,
-        capture_storm::MODULE,
         lifetimes::MODULE,
+        many_captures::MODULE,
         open_captures::MODULE,
     ])
 }

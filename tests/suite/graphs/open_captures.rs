@@ -8,6 +8,7 @@ use cudarc::driver::sys::CUgraphInstantiate_flags as Flags;
 use cudarc::driver::sys::CUstreamCaptureMode as Mode;
 use cudarc::driver::{CudaStream, result, sys};
 use gpuprof::gpu_profile;
+use promises::graphs::MODES;
 use simcuda::Sim;
 use support::foreign_context::{ForeignContext, RawStream};
 use support::suite::Module;
@@ -22,12 +23,6 @@ pub(crate) const MODULE: Module = Module::new(
         the_null_stream_beside_the_capture_of_a_blocking_one,
     ]],
 );
-
-const MODES: [Mode; 3] = [
-    Mode::CU_STREAM_CAPTURE_MODE_GLOBAL,
-    Mode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL,
-    Mode::CU_STREAM_CAPTURE_MODE_RELAXED,
-];
 
 /// Functions that gpuprof calls and that no documentation declares safe during a capture.
 const OPEN: [&str; 13] = [

@@ -23,11 +23,13 @@ mod token_costs;
 use std::time::Duration;
 
 use gpuprof::Profile;
-use gpuprof::profile::{CopyStats, Function, KernelStats};
+use gpuprof::profile::{Function, KernelStats};
+use promises::attribution::{self, Margins};
 use serde::de::DeserializeOwned;
 
 use super::TestProgram;
 use crate::check::{Check, Row, RunMode};
+use crate::device::TOLERANCE;
 use crate::{process, runner};
 
 pub(crate) const CHECKS: &[Check] = &[
@@ -122,6 +124,15 @@ pub(crate) const PROGRAMS: &[TestProgram] = &[
     (counters::NAME, counters::run_program),
 ];
 
+/// Of the check `kernels`.
+const MARGINS: Margins = Margins {
+    busy: 0.01,
+    events_ns: 6_000,
+    host: TOLERANCE,
+    // cuBLAS's operands.
+    buffers: 2,
+};
+
 /// Time limit per process.
 const LIMIT: Duration = Duration::from_secs(60);
 
@@ -166,14 +177,6 @@ fn launches(kernels: &[KernelStats], symbol: &str) -> u64 {
     named.map(|kernel| kernel.times.calls).sum()
 }
 
-/// The copies of one kind, and their bytes.
-fn copied(copies: &[CopyStats], kind: &str) -> (u64, u64) {
-    let of_kind = copies.iter().filter(|copies| copies.kind.as_str() == kind);
-    of_kind.fold((0, 0), |(calls, bytes), copies| {
-        (calls + copies.times.calls, bytes + copies.bytes)
-    })
-}
-
 fn graphs(run_mode: &RunMode) -> Result<Vec<Row>, String> {
     let mut rows = graph_nodes::run(run_mode)?;
     rows.extend(graph_costs::rows(run_mode)?);
@@ -185,13 +188,10 @@ fn counted(run_mode: &RunMode) -> Result<Vec<Row>, String> {
     if let Some(why) = refusal(&profile) {
         return Ok(vec![Row::unavailable("kernels inside functions", why)]);
     }
-    let mut rows: Vec<Row> = test_program::WANTED
-        .iter()
-        .map(|wanted| wanted.row(&profile))
-        .collect();
-    rows.push(test_program::check_unattributed_activities(&profile));
+    let observed = attribution::observe(&profile, MARGINS);
+    let mut rows: Vec<_> = observed.into_iter().map(Row::from).collect();
     rows.extend(test_program::check_products(&profile));
-    rows.extend(test_program::check_times(run_mode, &profile));
+    rows.push(test_program::check_times(run_mode, &profile));
     rows.push(test_program::check_completeness(&profile));
     rows.push(test_program::check_clock(run_mode, &profile));
     Ok(rows)

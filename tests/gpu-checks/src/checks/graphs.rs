@@ -1,12 +1,12 @@
-//! Promise: captured calls are counted and add nothing to the graph, a replay is the GPU span of
-//! the function around its launch, and 10,000 captures in GLOBAL mode succeed beside threads with
-//! spans.
+//! Promise: captures succeed in each mode beside threads with spans, captured calls are counted and
+//! add nothing to the graph, and a replay is the GPU span of the function around its launch.
 
 use std::time::Duration;
 
 use cudarc::driver::CudaGraph;
 use cudarc::driver::sys::CUstreamCaptureMode as Mode;
-use promises::{capture_storm, graphs};
+use promises::captures::{Beside, succeed_beside_spans};
+use promises::graphs;
 
 use super::driver::measure_queue_room;
 use crate::check::{Check, Row, RunMode, rows};
@@ -14,6 +14,12 @@ use crate::device::{Gpu, TOLERANCE, failed_in};
 use crate::session::every_call;
 
 pub(crate) const CHECKS: &[Check] = &[
+    Check {
+        name: "capture",
+        promise: "Captures succeed in each mode while other threads run spans.",
+        limit: Duration::from_secs(180),
+        run: captures,
+    },
     Check {
         name: "graphs",
         promise: "A replay is the GPU span of the function around its launch.",
@@ -37,6 +43,16 @@ pub(crate) const CHECKS: &[Check] = &[
 
 const MODE: Mode = Mode::CU_STREAM_CAPTURE_MODE_GLOBAL;
 
+fn captures(run_mode: &RunMode) -> Result<Vec<Row>, String> {
+    let gpu = Gpu::new().map_err(failed_in("the captures"))?;
+    let times = if run_mode.short { 20 } else { 300 };
+    let beside = Beside {
+        threads: 3,
+        is_paced: false,
+    };
+    rows([succeed_beside_spans(&gpu, &graphs::MODES, times, beside)])
+}
+
 fn run(run_mode: &RunMode) -> Result<Vec<Row>, String> {
     let gpu = Gpu::new().map_err(failed_in("a graph"))?;
     let launches = if run_mode.short { 5 } else { 80 };
@@ -46,7 +62,11 @@ fn run(run_mode: &RunMode) -> Result<Vec<Row>, String> {
 fn storm(run_mode: &RunMode) -> Result<Vec<Row>, String> {
     let gpu = Gpu::new().map_err(failed_in("the captures"))?;
     let times = if run_mode.short { 100 } else { 10_000 };
-    rows([capture_storm::succeeds_beside_spans(&gpu, times)])
+    let beside = Beside {
+        threads: 2,
+        is_paced: true,
+    };
+    rows([succeed_beside_spans(&gpu, &[MODE], times, beside)])
 }
 
 /// The number of launches that a stream takes before one waits: of a graph of annotated functions,

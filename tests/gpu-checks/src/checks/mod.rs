@@ -4,7 +4,6 @@ mod accuracy;
 mod amounts;
 mod blocking;
 mod budget;
-mod capture;
 mod contexts;
 mod cost;
 mod cupti;
@@ -30,9 +29,8 @@ pub(crate) type TestProgram = (&'static str, fn(&RunMode) -> Result<ExitCode, St
 
 /// Every check, in execution order.
 pub(crate) fn all() -> impl Iterator<Item = &'static Check> {
-    let files: [&'static [Check]; 20] = [
+    let files: [&'static [Check]; 19] = [
         blocking::CHECKS,
-        capture::CHECKS,
         exit::CHECKS,
         termination::CHECKS,
         open_calls::CHECKS,

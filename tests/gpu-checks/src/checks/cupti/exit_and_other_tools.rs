@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use cudarc::driver::{CudaStream, DriverError};
 use gpuprof::{Profile, gpu_profile};
+use promises::attribution;
 
 use super::{LIMIT, function, launches, nsight_tools, test_program};
 use crate::check::{Row, RunMode};
@@ -106,7 +107,7 @@ fn under(
         ),
         None => profile.diagnostics.notes.join("; "),
     };
-    let good = calls == test_program::CALLS
+    let good = calls == attribution::CALLS
         && match profile.cupti {
             Some(_) => {
                 long.is_some_and(|long| launches(&long.activity.kernels, kernels::SPIN) == calls)
@@ -118,7 +119,7 @@ fn under(
         format!("{calls} calls; {said}"),
         format!(
             "{} calls; all kernels, or one line with the reason",
-            test_program::CALLS
+            attribution::CALLS
         ),
         good,
     ))
