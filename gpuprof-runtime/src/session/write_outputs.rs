@@ -73,8 +73,7 @@ fn write_trace(path: &Path, settings: &Settings, profile: &Profile) {
 
     let write = |out: &mut dyn Write| {
         let time_line = current_trace::current(TRACE_LOCK_LIMIT);
-        let time_line =
-            time_line.ok_or_else(|| io::Error::other("there is none, or its events are locked"))?;
+        let time_line = time_line.ok_or_else(|| io::Error::other("no time line was recorded"))?;
         let format = Format::from_path(path).unwrap_or(Format::ChromeJson);
         trace::write(&time_line, format, out)
     };

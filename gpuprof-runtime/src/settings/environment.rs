@@ -17,6 +17,8 @@ use gpuprof_report::variables::{Setting, VARIABLES, Variable};
 /// Prefixes of variables that belong to the simulated device and the tests.
 const FOREIGN: [&str; 2] = ["GPUPROF_SIM", "GPUPROF_TEST_"];
 
+const PREFIX: &str = "GPUPROF_";
+
 /// The settings, and one line for each value that is not understood.
 pub(crate) fn from_env(
     variables: impl Iterator<Item = (OsString, OsString)>,
@@ -25,7 +27,7 @@ pub(crate) fn from_env(
     let mut problems = Vec::new();
     for (name, value) in variables {
         let name = name.to_string_lossy();
-        if !(name == "GPUPROF" || name.starts_with("GPUPROF_"))
+        if !(name == "GPUPROF" || name.starts_with(PREFIX))
             || FOREIGN.iter().any(|prefix| name.starts_with(prefix))
         {
             continue;
@@ -59,15 +61,28 @@ pub(crate) fn from_env(
     (settings, problems)
 }
 
+/// How similar the ends of two names must be for the one to be suggested instead of the other; 1 is
+/// equal.
+const SIMILAR: f64 = 0.6;
+
 fn unknown(name: &str) -> String {
-    let ends = VARIABLES.iter();
-    let ends = ends.filter_map(|variable| variable.name.strip_prefix("GPUPROF_"));
-    let ends: Vec<&str> = ends.collect();
-    format!(
-        "{} is no setting of gpuprof; these are GPUPROF, and GPUPROF_ with {}",
-        shown_name(name),
-        ends.join(", ")
-    )
+    let end = name.strip_prefix(PREFIX).unwrap_or(name);
+    let ends = VARIABLES
+        .iter()
+        .filter_map(|variable| variable.name.strip_prefix(PREFIX));
+    let by_similarity = ends
+        .clone()
+        .map(|known| (strsim::normalized_damerau_levenshtein(end, known), known));
+    let name = shown_name(name);
+    match by_similarity.max_by(|(a, _), (b, _)| a.total_cmp(b)) {
+        Some((similarity, known)) if similarity >= SIMILAR => {
+            format!("unknown setting {name}; did you mean {PREFIX}{known}?")
+        }
+        _ => {
+            let ends = ends.collect::<Vec<_>>().join(", ");
+            format!("unknown setting {name}; the settings are GPUPROF, and {PREFIX} with {ends}")
+        }
+    }
 }
 
 fn wrong(variable: &Variable, value: &str, why: &NotUnderstood) -> String {

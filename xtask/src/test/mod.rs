@@ -134,7 +134,9 @@ fn make_room(workspace: &Workspace) {
     for file in files.into_iter().flatten().flatten() {
         // Programs that are not tests have a second name outside of this folder.
         let is_test = file.path().extension().is_none()
-            && file.metadata().is_ok_and(|of| of.is_file() && of.nlink() == 1);
+            && file
+                .metadata()
+                .is_ok_and(|of| of.is_file() && of.nlink() == 1);
         if is_test {
             // One that stays takes room and nothing else.
             let _ = fs::remove_file(file.path());

@@ -18,7 +18,7 @@ pub(super) fn start(address: &str) {
     let shown = write_outputs::shown(&filled);
     let Some(address) = filled.to_str().and_then(metrics_address) else {
         return line(format!(
-            "metrics are not served: {shown} is no address and port"
+            "metrics are not served: {shown} is not an address:port"
         ));
     };
     match serve(address) {

@@ -20,7 +20,7 @@ pub(super) const TESTS: &[(&str, fn())] = tests![
 fn a_wrong_value_is_one_line_and_the_default() {
     let long = "x".repeat(1 << 16);
     let not_utf8 = OsStr::from_bytes(b"\xff");
-    let wrong: [(&str, &OsStr, &str); 16] = [
+    let wrong: [(&str, &OsStr, &str); 17] = [
         ("GPUPROF", "yes".as_ref(), "it takes on, nvtx or off"),
         (
             "GPUPROF_REPORT",
@@ -78,7 +78,16 @@ fn a_wrong_value_is_one_line_and_the_default() {
         ),
         ("GPUPROF_CUPTI", "yes".as_ref(), "it takes off, on or full"),
         ("GPUPROF_LIMIT", not_utf8, "is not valid UTF-8"),
-        ("GPUPROF_SAMPEL", "4".as_ref(), "is no setting of gpuprof"),
+        (
+            "GPUPROF_SAMPEL",
+            "4".as_ref(),
+            "unknown setting GPUPROF_SAMPEL; did you mean GPUPROF_SAMPLE?",
+        ),
+        (
+            "GPUPROF_FOO",
+            "4".as_ref(),
+            "unknown setting GPUPROF_FOO; the settings are GPUPROF, and GPUPROF_ with REPORT, SORT, ",
+        ),
     ];
     for (variable, value, accepted) in wrong {
         let ended = work(variable, value);
