@@ -19,7 +19,6 @@ mod known_spans;
 pub mod late_records;
 mod observation;
 pub mod open_calls;
-pub mod schedules;
 pub mod shared_streams;
 pub mod stream_choice;
 pub mod streams;
