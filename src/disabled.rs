@@ -2,7 +2,6 @@
 //! nothing, so that a library compiles in both builds. Plain types are those of `gpuprof-report`.
 
 use gpuprof_report::profile::Profile;
-use gpuprof_report::schedule::Schedule;
 use gpuprof_report::settings::{CuptiMode, Mode, Output, Sampling, SessionError, Sort};
 use gpuprof_report::trace::Trace;
 use std::cell::{Ref, RefMut};
@@ -143,9 +142,6 @@ pub fn reset() {}
 /// Does nothing.
 pub fn step() {}
 
-/// Drops `f`, because there is no profile to call it with.
-pub fn on_profile_ready(_f: impl FnMut(Profile) + Send + 'static) {}
-
 /// A measuring window that measures nothing.
 #[derive(Debug)]
 #[must_use = "a session ends when it is dropped"]
@@ -198,11 +194,6 @@ impl SessionBuilder {
 
     /// How long [`Session::finish`] waits.
     pub fn exit_wait(self, _limit: Duration) -> Self {
-        self
-    }
-
-    /// Which steps are measured.
-    pub fn schedule(self, _schedule: Schedule) -> Self {
         self
     }
 

@@ -47,7 +47,7 @@
 //! - [`snapshot`], [`collect`], [`reset`], [`Session`]: the numbers inside the program, as
 //!   [`Profile`].
 //! - [`set_recording`], [`collect_trace`]: the [time line](trace) of a part of the program.
-//! - [`step`], [`Schedule`], [`on_profile_ready`]: some steps of a long run instead of all of it.
+//! - [`step`]: the times of the program's steps, such as training steps or batches.
 //! - `docs/` in the repository: reading the report, sampling, limits, cost.
 //!
 //! # Kernels inside functions
@@ -121,9 +121,6 @@
 //!   `auto:1%`.
 //! - `GPUPROF_TRACE_LIMIT`: how many events the time line of `trace=PATH` keeps, the newest; an
 //!   event takes 16 to 40 bytes. Takes a number of events from 1; default: `1000000`.
-//! - `GPUPROF_SCHEDULE`: which steps of a long run are measured. Takes
-//!   `wait,warmup,active[,repeat]` in steps of `gpuprof::step()`, at least one of them active;
-//!   default: all steps.
 //! - `GPUPROF_EXIT_WAIT`: how long exit waits, at most, for pending GPU work. Takes a duration such
 //!   as 500ms or 2s; default: `2s`.
 //! - `GPUPROF_SIGNALS`: on SIGINT and SIGTERM, write the report before the process ends. Takes off
@@ -186,14 +183,13 @@ pub use gpuprof_bench::{self as bench, bench};
 #[cfg(feature = "bench")]
 pub use gpuprof_macros::gpu_bench;
 pub use gpuprof_report::profile::{self, Profile};
-pub use gpuprof_report::schedule::Schedule;
 pub use gpuprof_report::settings::{CuptiMode, Mode, Output, Sampling, SessionError, Sort};
 pub use gpuprof_report::{csv, folded, json, trace};
 #[cfg(feature = "metrics")]
 pub use gpuprof_runtime::metrics;
 pub use implementation::{
     CurrentSpan, HasStream, Session, SessionBuilder, StreamRef, collect, collect_trace, current,
-    on_profile_ready, reset, set_default_stream, set_recording, snapshot, step, with_stream,
+    reset, set_default_stream, set_recording, snapshot, step, with_stream,
 };
 
 /// Profiles a function, or every function of an inline `mod` or an `impl` block.

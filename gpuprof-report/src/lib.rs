@@ -46,7 +46,6 @@ pub mod metrics;
 pub mod occupancy;
 pub mod profile;
 pub mod sanitize;
-pub mod schedule;
 pub mod settings;
 #[doc(hidden)]
 pub mod sorting;

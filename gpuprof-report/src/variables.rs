@@ -30,7 +30,6 @@ pub enum Setting {
     Filter,
     Sample,
     TraceLimit,
-    Schedule,
     ExitWait,
     Signals,
     Checkpoint,
@@ -57,7 +56,7 @@ pub const STACKS: &str = "GPUPROF_STACKS";
 pub const META: &str = "GPUPROF_META";
 
 /// Every setting, in the order of the documentation.
-pub const VARIABLES: [Variable; 19] = [
+pub const VARIABLES: [Variable; 18] = [
     Variable {
         setting: Setting::Mode,
         name: "GPUPROF",
@@ -118,15 +117,6 @@ pub const VARIABLES: [Variable; 19] = [
         meaning: "how many events the time line of trace=PATH keeps, the newest; an event takes \
                   16 to 40 bytes",
         builder: Some("trace_limit"),
-    },
-    Variable {
-        setting: Setting::Schedule,
-        name: "GPUPROF_SCHEDULE",
-        default: "all steps",
-        accepts: "wait,warmup,active[,repeat] in steps of gpuprof::step(), at least one of them \
-                  active",
-        meaning: "which steps of a long run are measured",
-        builder: Some("schedule"),
     },
     Variable {
         setting: Setting::ExitWait,

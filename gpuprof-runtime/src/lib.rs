@@ -19,7 +19,6 @@
 )]
 
 pub use gpuprof_report::profile;
-pub use gpuprof_report::schedule::Schedule;
 pub use gpuprof_report::settings::{CuptiMode, Mode, Output, Sampling, SessionError, Sort};
 pub use gpuprof_report::trace;
 
@@ -52,7 +51,7 @@ pub mod metrics {
 
 pub use gpu::{HasStream, StreamRef};
 pub use session::{
-    Session, SessionBuilder, collect, collect_trace, on_profile_ready, reset, set_default_stream,
-    set_recording, snapshot, step, with_stream,
+    Session, SessionBuilder, collect, collect_trace, reset, set_default_stream, set_recording,
+    snapshot, step, with_stream,
 };
 pub use span::thread_state::current_span::{CurrentSpan, current};

@@ -11,7 +11,7 @@ pub(super) fn of(old: &[Profile], new: &[Profile]) -> Vec<String> {
     warnings.extend(few_runs(old.len(), new.len()));
     warnings.extend(repeated_run(old, new));
     let advice = "compare runs of the same one";
-    let differences: [Difference; 9] = [
+    let differences: [Difference; 8] = [
         ("programs", advice, |run| Some(run.program.clone())),
         ("devices", advice, devices),
         ("CUDA drivers", advice, driver),
@@ -22,7 +22,6 @@ pub(super) fn of(old: &[Profile], new: &[Profile]) -> Vec<String> {
             "records make launches slower; set GPUPROF_CUPTI to the same value",
             cupti,
         ),
-        ("schedules", "they may measure different steps", schedule),
         (
             "ranks",
             "merge the ranks of each run first: gpuprof merge",
@@ -127,14 +126,6 @@ fn cupti(run: &Profile) -> Option<String> {
     let cupti = run.cupti.as_ref();
     let words = cupti.map_or("off", |cupti| if cupti.all_calls { "full" } else { "on" });
     Some(words.to_owned())
-}
-
-fn schedule(run: &Profile) -> Option<String> {
-    let schedule = run.schedule.as_ref()?.schedule;
-    Some(format!(
-        "{},{},{}",
-        schedule.wait, schedule.warmup, schedule.active
-    ))
 }
 
 fn rank(run: &Profile) -> Option<String> {

@@ -20,8 +20,7 @@ pub struct Changes {
     pub reset: bool,
     /// How long the window is open, ns.
     pub wall_ns: u64,
-    /// How long the program offers a live view, ns. Unlike `wall_ns` it goes on in steps that a
-    /// schedule leaves out, and across windows.
+    /// How long the program offers a live view, ns. Unlike `wall_ns` it goes on across windows.
     pub offered_ns: u64,
     /// CPU time that gpuprof has spent on all answers to all viewers, ns.
     pub live_ns: u64,

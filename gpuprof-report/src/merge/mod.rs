@@ -55,7 +55,6 @@ use std::collections::HashSet;
 use crate::figures::Sum;
 use crate::findings::findings;
 use crate::profile::{FunctionRanks, Profile, Ranks, SCHEMA};
-use crate::schedule::Schedule;
 use activities::Activities;
 use collectives::{CollectiveTotals, CollectiveWork};
 use devices::{Devices, Ordinals};
@@ -178,7 +177,7 @@ impl Merger {
             sums.host.clone_from(&profile.host);
             sums.started_at.clone_from(&profile.started_at);
             (sums.pid, sums.rank) = (profile.pid, profile.rank);
-            (sums.at_exit, sums.schedule) = (profile.at_exit, profile.schedule);
+            sums.at_exit = profile.at_exit;
             sums.meta.clone_from(&profile.meta);
             sums.diagnostics = profile.diagnostics.clone();
             return;
@@ -195,7 +194,6 @@ impl Merger {
                 profile.diagnostics.sampling != sums.diagnostics.sampling,
                 "sampling settings",
             ),
-            (schedule(profile) != schedule_of(sums.schedule), "schedules"),
             (profile.meta != sums.meta, "facts (GPUPROF_META)"),
         ];
         for (_, what) in differs.into_iter().filter(|(differs, _)| *differs) {
@@ -205,13 +203,6 @@ impl Merger {
             );
         }
         sums.meta.retain(|pair| profile.meta.contains(pair));
-        sums.schedule = match (sums.schedule, profile.schedule) {
-            (Some(mut sum), Some(more)) if sum.schedule == more.schedule => {
-                sum.add(&more);
-                Some(sum)
-            }
-            _ => None,
-        };
         add_diagnostics(&mut sums.diagnostics, &profile.diagnostics);
     }
 
@@ -297,12 +288,4 @@ impl Merger {
             );
         }
     }
-}
-
-fn schedule(profile: &Profile) -> Option<Schedule> {
-    schedule_of(profile.schedule)
-}
-
-fn schedule_of(steps: Option<crate::profile::ScheduleSteps>) -> Option<Schedule> {
-    steps.map(|steps| steps.schedule)
 }

@@ -117,8 +117,8 @@ figures! {
         /// The stream cannot be kept until the end of the call, or changed its thread (per-thread
         /// stream).
         pub stream_unsafe: u64 = sum, unless default;
-        /// The call began before a reset, or in an earlier cycle of a schedule, and ended after it:
-        /// its GPU time belongs to neither window.
+        /// The call began before a reset and ended after it: its GPU time belongs to neither
+        /// window.
         pub crossed_reset: u64 = sum, unless default;
     }
 }

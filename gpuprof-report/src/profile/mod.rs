@@ -3,7 +3,7 @@
 //! ```text
 //! Profile                      one process, one measuring window; or several of them, merged
 //! ├─ meta                      MetaPair: commit, arguments and other facts of the run
-//! ├─ schedule, steps           ScheduleSteps, StepTimes: the program's steps
+//! ├─ steps                     StepTimes: the program's steps
 //! ├─ devices                   Device: its name, limits and peaks
 //! ├─ gpu_busy                  GpuBusy: how busy each device was
 //! ├─ functions                 Function: one per annotated function, over all call paths
@@ -95,7 +95,6 @@ mod step_times;
 mod word_enums;
 
 use crate::figures::figures;
-use crate::schedule::Schedule;
 
 pub use benchmark::{Benchmark, Parameter};
 pub use counters::{CounterMean, CounterValues, DeviceCounters, MIN_COUNTER_SAMPLES};
@@ -162,10 +161,8 @@ figures! {
         pub wall_ns: u64;
         /// Whether the profile was taken when the process ended: calls in progress will not end.
         pub at_exit: bool;
-        /// Progress under a schedule of steps; `None` without one.
-        pub schedule: Option<ScheduleSteps>;
-        /// How long the program's steps took; `None` if `gpuprof::step()` was not called, and in
-        /// the profile of one cycle of a schedule. JSON omits it then.
+        /// How long the program's steps took; `None` if `gpuprof::step()` was not called. JSON
+        /// omits it then.
         pub steps: Option<StepTimes>, unless default;
         /// The devices on which anything was timed, by ordinal.
         pub devices: Vec<Device>;
@@ -225,22 +222,5 @@ impl Profile {
 impl std::fmt::Display for Profile {
     fn fmt(&self, _: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         Ok(())
-    }
-}
-
-figures! {
-    /// A schedule and its progress.
-    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-    #[non_exhaustive]
-    pub struct ScheduleSteps {
-        /// The schedule.
-        pub schedule: Schedule = special, json(flatten);
-        /// Steps that the program has made.
-        pub steps: u64 = sum;
-        /// Completed active steps that this profile covers. It also covers the active step in
-        /// progress.
-        pub measured_steps: u64 = sum;
-        /// Cycles that these steps belong to.
-        pub cycles: u64 = sum;
     }
 }

@@ -9,7 +9,7 @@ pub const MAX_SLOWEST_STEPS: usize = 10;
 
 figures! {
     /// Wall times of the program's steps, from one call of `gpuprof::step()` to the next. Step 1
-    /// began when measuring began. Under a schedule these are all steps, not only the active ones.
+    /// began when measuring began.
     #[derive(Clone, Debug, Default, PartialEq, Eq)]
     #[non_exhaustive]
     pub struct StepTimes {

@@ -153,7 +153,7 @@ fn reasons(profile: &Profile, wanted: u64) -> Vec<String> {
         (unavailable, "while the driver offered no timing"),
         (unfinished, "not finished on the GPU"),
         (stream_unsafe, "whose stream could not be kept to the end"),
-        (crossed_reset, "across a reset or a cycle's end"),
+        (crossed_reset, "across a reset"),
     ];
     let mut functions = profile.functions.iter();
     let is_estimated = functions.any(|function| function.captured_estimated);

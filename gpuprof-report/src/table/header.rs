@@ -7,9 +7,7 @@ use super::qualifiers::ESTIMATED;
 use super::row;
 use super::words::{BOLD, DIM, LOUD, PLAIN, WARN, Words};
 use crate::collectives::Collective;
-use crate::profile::{
-    BusyRecords, CopyKind, Device, GpuBusy, KernelStats, Profile, ScheduleSteps, StepTimes,
-};
+use crate::profile::{BusyRecords, CopyKind, Device, GpuBusy, KernelStats, Profile, StepTimes};
 use crate::sanitize;
 use crate::sorting::sort_by_key;
 
@@ -24,11 +22,6 @@ pub(super) fn write(profile: &Profile, options: &TableOptions, out: &mut String)
     lines.extend(time_by_kind(profile));
     lines.extend(idle(profile));
     lines.extend(memory_lines::header(profile));
-    if let Some(steps) = &profile.schedule {
-        let mut words = Words::default();
-        words.add_one(PLAIN, scheduled(steps));
-        lines.push(words);
-    }
     if let Some(steps) = &profile.steps {
         let mut words = Words::default();
         words.add(DIM, "steps:").add_one(PLAIN, step_times(steps));
@@ -299,19 +292,6 @@ pub(super) fn is_timed(profile: &Profile) -> bool {
 /// Whether the busy times are those of records.
 fn has_records(profile: &Profile) -> bool {
     profile.gpu_busy.iter().all(|busy| busy.records.is_some())
-}
-
-/// Which part of the program's steps the figures are of.
-fn scheduled(steps: &ScheduleSteps) -> String {
-    let cycles = match steps.cycles {
-        1 => "1 cycle".to_owned(),
-        cycles => format!("{cycles} cycles"),
-    };
-    let schedule = steps.schedule;
-    format!(
-        "schedule {},{},{}: these are {} of {} steps, in {cycles}",
-        schedule.wait, schedule.warmup, schedule.active, steps.measured_steps, steps.steps
-    )
 }
 
 /// How many steps there were, their mean time, and the slowest.

@@ -139,7 +139,7 @@ pub(crate) fn memory(profile: &Profile) -> PageTable {
 }
 
 /// The lines above the tables: program, devices and busy time; then kinds of work, idle time and
-/// the schedule, as far as there are any.
+/// the steps, as far as there are any.
 pub(crate) fn header(profile: &Profile) -> Vec<String> {
     let mut text = String::new();
     header::write(profile, &TableOptions::default(), &mut text);

@@ -3,12 +3,10 @@
 // Each test uses its own part of this.
 #![allow(dead_code)]
 
-use std::num::NonZeroU32;
-
 use gpuprof_report::json;
 use gpuprof_report::profile::{
     CollectiveRanks, Command, Function, FunctionRanks, MetaPair, Profile, RankSpread, Ranks,
-    ScheduleSteps, SpanStats, Throttle, UntimedReasons,
+    SpanStats, Throttle, UntimedReasons,
 };
 use gpuprof_report::settings::Sampling;
 use serde_json::{Map, Value, json};
@@ -32,7 +30,6 @@ pub(crate) fn document(profile: &Profile) -> Value {
 pub(crate) fn extreme() -> Profile {
     let mut profile = trouble();
     profile.diagnostics.sampling = Sampling::AUTO;
-    profile.schedule = Some(ScheduleSteps::default());
     profile.wall_ns = u64::MAX;
     for function in &mut profile.functions {
         let mut longest = SpanStats::default();
@@ -84,7 +81,7 @@ pub(crate) fn add_kernel_tier(profile: &mut Profile) {
 }
 
 /// One object of every kind that a document may hold, of [`everything`].
-pub(crate) const OBJECTS: [&str; 37] = [
+pub(crate) const OBJECTS: [&str; 36] = [
     "",
     "/devices/0",
     "/cupti",
@@ -93,7 +90,6 @@ pub(crate) const OBJECTS: [&str; 37] = [
     "/copies/0",
     "/api/0",
     "/throttled/0",
-    "/schedule",
     "/meta/0",
     "/ranks",
     "/ranks/functions/0",
@@ -128,9 +124,6 @@ pub(crate) const OBJECTS: [&str; 37] = [
 pub(crate) fn everything() -> Value {
     let mut profile = trouble();
     profile.tree = training().tree;
-    let mut steps = ScheduleSteps::default();
-    steps.schedule.repeat = NonZeroU32::new(2);
-    profile.schedule = Some(steps);
     let mut command = Command::default();
     command.what = "the time line of the program".into();
     command.line = "nsys profile -t cuda,nvtx".into();

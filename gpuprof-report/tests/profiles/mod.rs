@@ -168,7 +168,6 @@ fn profile(program: &str, wall_ns: u64, devices: Vec<Device>, functions: Vec<Fun
     profile.rank = None;
     profile.started_at = "2026-03-14T09:26:53Z".into();
     profile.wall_ns = wall_ns;
-    profile.schedule = None;
     profile.devices = devices;
     profile.tree = (0..)
         .zip(&functions)

@@ -6,12 +6,11 @@ use std::time::Duration;
 
 use super::Collector;
 use super::ended_windows;
-use super::schedule_position::SchedulePosition;
 #[cfg(feature = "metrics")]
 use super::step_clock::StepClock;
 use super::window::Window;
 use super::window_copy::WindowCopy;
-use super::window_totals::{HostSum, HostTotals};
+use super::window_totals::HostTotals;
 use crate::clock;
 use crate::cupti;
 use crate::driver::{self, Driver};
@@ -53,15 +52,15 @@ impl Collector {
         self.build_profile(copy, limit)
     }
 
-    /// The profile of all windows so far, without the progress of a schedule and without the times
-    /// of steps. `None`: a lock could not be taken within `limit`.
+    /// The profile of all windows so far, without the times of steps. `None`: a lock could not be
+    /// taken within `limit`.
     #[cfg(feature = "metrics")]
     pub(crate) fn profile_since_start(&self, limit: Duration) -> Option<Profile> {
         let window = self.window.try_lock_for(limit)?;
         let parts = self.parts(&window, Since::Process, limit)?;
         let ended = &window.ended;
         let mut host = ended.totals.clone();
-        host.merge(&in_session(&window, parts.host));
+        host.merge(&parts.host);
         // While no reset can move errors from the driver's counts to those of ended windows.
         let mut errors = ended.errors.clone();
         for error in ended_windows::errors() {
@@ -77,9 +76,7 @@ impl Collector {
             settings: window.settings_since_start(),
             began_at: ended.began_at.unwrap_or(window.began_at),
             steps: StepClock::default(),
-            schedule: None,
             runs_cupti: window.runs_cupti() || ended.ran_cupti,
-            note: None,
         };
         drop(window);
         let mut profile = self.build_profile(copy, limit)?;
@@ -90,10 +87,9 @@ impl Collector {
     pub(super) fn copy_window(&self, limit: Duration) -> Option<WindowCopy> {
         let window = self.window.try_lock_for(limit)?;
         let parts = self.parts(&window, Since::Session, limit)?;
-        let host = in_session(&window, parts.host);
         Some(WindowCopy {
-            counters: host.counters,
-            wall_ticks: host.wall_ticks,
+            counters: parts.host.counters,
+            wall_ticks: parts.host.wall_ticks,
             gpu: parts.gpu,
             cupti: parts.cupti.tables,
             symbols: parts.cupti.symbols,
@@ -101,9 +97,7 @@ impl Collector {
             settings: window.settings().cloned(),
             began_at: window.began_at,
             steps: window.steps.clone(),
-            schedule: (window.schedule.as_ref()).map(SchedulePosition::schedule_steps),
             runs_cupti: window.runs_cupti(),
-            note: None,
         })
     }
 
@@ -112,17 +106,20 @@ impl Collector {
         // to the resolver, so every GPU time read here has its call in the counts read next.
         let gpu = self.gpu.totals_since(since, limit)?;
         let cupti = self.cupti.attributed(since, limit)?;
-        let (counters, crossed) = self.threads.in_window(limit)?;
+        let mut counters = self.threads.in_window(limit)?;
+        if !window.measures() {
+            // Calls in progress belong to no session.
+            counters.set_open_calls(&Totals::default());
+        }
         let host = HostTotals {
             counters,
-            crossed,
             wall_ticks: window.wall_ticks(),
         };
         Some(Parts { host, gpu, cupti })
     }
 
     /// Makes the profile of a copy. `None`: a lock could not be taken within `limit`.
-    pub(crate) fn build_profile(&self, copy: WindowCopy, limit: Duration) -> Option<Profile> {
+    pub(super) fn build_profile(&self, copy: WindowCopy, limit: Duration) -> Option<Profile> {
         let WindowCopy {
             counters,
             wall_ticks,
@@ -133,9 +130,7 @@ impl Collector {
             settings,
             began_at,
             steps,
-            schedule,
             runs_cupti,
-            note,
         } = copy;
         let settings = settings.as_deref();
         let measures = settings.is_some_and(|settings| settings.mode == Mode::On);
@@ -169,7 +164,6 @@ impl Collector {
         };
         let mut profile = build_profile::profile(&mut inputs);
         profile.started_at = humantime::format_rfc3339_millis(began_at).to_string();
-        profile.schedule = schedule;
         profile.memory = memory;
         profile.steps = steps.times(scale);
         let diagnostics = &mut profile.diagnostics;
@@ -222,7 +216,6 @@ impl Collector {
             profile.throttled = self.clocks.throttled(limit);
             self.clocks.add_links(&mut profile.devices, limit);
         }
-        profile.diagnostics.notes.extend(note.map(str::to_owned));
         profile.findings = findings::findings(&profile);
         Some(profile)
     }
@@ -260,25 +253,4 @@ struct Parts {
     host: HostTotals,
     gpu: GpuTotals,
     cupti: cupti::Attributed,
-}
-
-/// What the session's threads have counted: in the current window, and in the closed cycles of its
-/// schedule.
-fn in_session(window: &Window, current: HostTotals) -> HostSum {
-    let mut sum = match &window.schedule {
-        None => HostSum {
-            counters: current.counters,
-            wall_ticks: current.wall_ticks,
-        },
-        Some(schedule) => {
-            let mut sum = schedule.closed().clone();
-            sum.add_window(&current, schedule.discards());
-            sum
-        }
-    };
-    if !window.measures() {
-        // Calls in progress belong to no session.
-        sum.counters.set_open_calls(&Totals::default());
-    }
-    sum
 }

@@ -4,16 +4,16 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use super::window_totals::{HostSum, HostTotals};
+use super::window_totals::HostTotals;
 use crate::driver::Driver;
 use crate::settings::Settings;
+use crate::stats::host_totals::Totals;
 use gpuprof_report::profile::CudaError;
-use gpuprof_report::schedule::Phase;
 
 /// The sums of all windows before the current one.
 #[derive(Debug, Default)]
 pub(super) struct EndedWindows {
-    pub(super) totals: HostSum,
+    pub(super) totals: HostTotals,
     /// Of the last window.
     pub(super) settings: Option<Arc<Settings>>,
     /// When the first window began.
@@ -30,23 +30,18 @@ pub(super) struct EndingWindow {
     pub(super) began_at: SystemTime,
     pub(super) ran_cupti: bool,
     pub(super) wall_ticks: u64,
-    /// The closed cycles of its schedule.
-    pub(super) closed: Option<HostSum>,
-    /// The phase that the schedule discards the totals of.
-    pub(super) discarded: Option<Phase>,
 }
 
 impl EndedWindows {
     /// Adds what a window that ends has counted.
-    pub(super) fn add(&mut self, ending: Option<EndingWindow>, mut totals: HostTotals) {
+    pub(super) fn add(&mut self, ending: Option<EndingWindow>, counters: Totals) {
         let Some(ending) = ending else {
             return;
         };
-        totals.wall_ticks = ending.wall_ticks;
-        if let Some(closed) = ending.closed {
-            self.totals.merge(&closed);
-        }
-        self.totals.add_window(&totals, ending.discarded);
+        self.totals.merge(&HostTotals {
+            counters,
+            wall_ticks: ending.wall_ticks,
+        });
         self.settings = ending.settings;
         self.began_at.get_or_insert(ending.began_at);
         self.ran_cupti |= ending.ran_cupti;

@@ -5,7 +5,6 @@
 
 mod build_trace;
 mod collect_profile;
-mod cycles;
 mod default_stream;
 mod ended_windows;
 mod first_stream;
@@ -14,14 +13,13 @@ mod lending;
 mod live_rows;
 mod memory_profile;
 mod memory_tracks;
-mod schedule_position;
 pub(crate) mod session_state;
 mod step_clock;
 mod threads;
 mod trace_clocks;
 mod trace_names;
 mod window;
-pub(crate) mod window_copy;
+mod window_copy;
 mod window_totals;
 
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
@@ -34,12 +32,10 @@ use self::default_stream::DefaultStream;
 pub(crate) use self::default_stream::has_default_stream;
 use self::ended_windows::EndingWindow;
 use self::first_stream::FirstStream;
-use self::schedule_position::SchedulePosition;
 use self::session_state::SessionState;
 use self::step_clock::StepClock;
 use self::threads::Threads;
 use self::window::{Window, WindowState};
-use self::window_totals::HostTotals;
 use crate::clock;
 use crate::cupti;
 use crate::gpu::Timing;
@@ -48,8 +44,7 @@ use crate::os::{fork, own_work};
 use crate::recorder::Recorder;
 use crate::settings::Settings;
 use crate::site::{Entry, Site, SiteFlags};
-use crate::stats::by_window::Begins;
-use crate::stats::gpu_totals::GpuTotals;
+use crate::stats::host_totals::Totals;
 use crate::stats::path_ids::CallPaths;
 use crate::stats::thread_counters::ThreadCounters;
 use crate::stats::window_epoch;
@@ -96,13 +91,6 @@ pub(crate) struct Collector {
     pub(crate) calls_after_thread_exit: AtomicU64,
 }
 
-/// What a window's GPU work was, from event pairs and from records.
-#[derive(Debug)]
-struct GpuWindow {
-    gpu: GpuTotals,
-    cupti: cupti::WindowTables,
-}
-
 impl Collector {
     fn new() -> Self {
         let recorder = Arc::new(Recorder::new());
@@ -134,14 +122,13 @@ impl Collector {
     pub(crate) fn start(&self, settings: Arc<Settings>) {
         let mut window = self.window.lock();
         let ending = window.ending();
-        window.schedule = settings.schedule.map(SchedulePosition::new);
         match settings.recorded_events() {
             Some(limit) => self.recorder.start(limit),
             None => self.recorder.stop(),
         }
         let sampling = settings.sampling();
         window.state = WindowState::Open(settings);
-        let first = window_epoch::next(window.counts());
+        let first = window_epoch::next(window.measures());
         let now_ns = clock::rough_ns(clock::now());
         let asks = cupti::is_running();
         self.gpu.sampling.begin(sampling, asks, first, now_ns);
@@ -157,8 +144,7 @@ impl Collector {
         self.recorder.stop();
         window.began = None;
         window.steps = StepClock::default();
-        window.schedule = None;
-        let (totals, _) = self.next_window(&window, Begins::Session);
+        let totals = self.next_window(&window);
         window.ended.add(ending, totals);
         self.apply_flags(&window);
     }
@@ -176,10 +162,12 @@ impl Collector {
         let mut window = self.window.lock();
         let ending = window.ending();
         self.begin_window(&mut window, ending);
-        if let Some(schedule) = &mut window.schedule {
-            schedule.reset();
-        }
         self.change_cupti_window(&window);
+    }
+
+    /// Ends one step of the program and begins the next.
+    pub(crate) fn step(&self) {
+        self.window.lock().steps.step(clock::now);
     }
 
     /// Has every site decide again what its spans do.
@@ -207,7 +195,7 @@ impl Collector {
     fn begin_window(&self, window: &mut Window, ending: Option<EndingWindow>) {
         // What is skipped while the first window opens counts in it.
         let has_ended = ending.is_some();
-        let (totals, _) = self.next_window(window, Begins::Session);
+        let totals = self.next_window(window);
         self.threads.begin_rows();
         let ended = &mut window.ended;
         ended.add(ending, totals);
@@ -222,33 +210,18 @@ impl Collector {
         window.steps = StepClock::new(window.began);
         window.began_at = SystemTime::now();
         window.cupti = cupti::counts().unwrap_or_default();
-        if let Some(schedule) = &mut window.schedule {
-            schedule.set_cupti(window.cupti.clone());
-        }
     }
 
-    /// Begins the next window. Returns what the one that ends has counted, and what its GPU work
-    /// was, if it is a part of the session that goes on.
-    fn next_window(&self, window: &Window, begins: Begins) -> (HostTotals, Option<GpuWindow>) {
+    /// Begins the next window. Returns what the threads have counted in the one that ends.
+    fn next_window(&self, window: &Window) -> Totals {
         // Before the number moves: a call that ends in between counts in the new window, and only
         // its sample is late, which shows as untimed. In the other order it would have a GPU time
         // and no call.
-        let (counters, crossed) = self.threads.next_window();
-        // Before the number moves: until then, no call of the new window is recorded.
-        window_epoch::set_began(if window.measures() { clock::now() } else { 0 });
-        let number = window_epoch::next(window.counts());
-        let gpu = self.gpu.begin_window(number, begins);
-        let cupti = self.cupti.begin_window(number, begins);
-        let host = HostTotals {
-            counters,
-            crossed,
-            wall_ticks: window.wall_ticks(),
-        };
-        let of_gpu = gpu.map(|gpu| GpuWindow {
-            gpu,
-            cupti: cupti.unwrap_or_default(),
-        });
-        (host, of_gpu)
+        let totals = self.threads.next_window();
+        let number = window_epoch::next(window.measures());
+        self.gpu.begin_window(number);
+        self.cupti.begin_window(number);
+        totals
     }
 
     /// The settings of the open window. `None`: there is none, or the lock could not be taken

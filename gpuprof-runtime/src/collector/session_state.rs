@@ -1,19 +1,16 @@
 //! What outlives single windows: plain data, which only the files of `session` read and change.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use parking_lot::Mutex;
 
-use super::window_copy::WindowCopy;
 use crate::settings::Settings;
 use gpuprof_report::profile::Profile;
 
 #[derive(Default)]
 pub(crate) struct SessionState {
     pub(crate) sessions: Mutex<Sessions>,
-    pub(crate) delivery: Mutex<Delivery>,
     pub(crate) checkpoints: Checkpoints,
     /// CPU time of the answers to viewers, ns.
     pub(crate) answers_ns: AtomicU64,
@@ -25,18 +22,6 @@ pub(crate) struct Sessions {
     /// What the environment's window had measured when the first session began; reported at exit.
     pub(crate) environment: Option<(Arc<Settings>, Profile)>,
 }
-
-/// The cycles of a schedule that go to the user's callback.
-#[derive(Default)]
-pub(crate) struct Delivery {
-    /// `None` also while it runs.
-    pub(crate) callback: Option<Callback>,
-    /// What the profiles are made from that it has not been called with yet.
-    pub(crate) queue: VecDeque<WindowCopy>,
-    pub(crate) is_running: bool,
-}
-
-pub(crate) type Callback = Box<dyn FnMut(Profile) + Send>;
 
 #[derive(Default)]
 pub(crate) struct Checkpoints {

@@ -16,7 +16,7 @@ use crate::stats::thread_counters::{RunningThread, ThreadCounters};
 pub(super) struct Threads {
     /// Held for moments: a thread's first call needs it.
     known: Mutex<KnownThreads>,
-    /// The totals when the current window began. Held while counters are read, by steps, resets and
+    /// The totals when the current window began. Held while counters are read, by resets and
     /// profiles alone.
     base: Mutex<Totals>,
     /// Viewers may ask for each thread's own counters.
@@ -72,30 +72,27 @@ impl Threads {
         }
     }
 
-    /// The totals of the current window, with the part of them that calls made which began before
-    /// the window. `None`: a lock was not free within `limit`.
-    pub(super) fn in_window(&self, limit: Duration) -> Option<(Totals, Totals)> {
+    /// The totals of the current window. `None`: a lock was not free within `limit`.
+    pub(super) fn in_window(&self, limit: Duration) -> Option<Totals> {
         let base = self.base.try_lock_for(limit)?;
         let known = self.known.try_lock_for(limit)?.clone();
-        let (mut totals, crossed) = known.totals(false);
+        let mut totals = known.totals();
         totals.subtract(&base);
-        Some((totals, crossed))
+        Some(totals)
     }
 
-    /// Begins the next window and returns the totals of the one that ends, with the part of them
-    /// that calls made which began before it.
-    pub(super) fn next_window(&self) -> (Totals, Totals) {
+    /// Begins the next window and returns the totals of the one that ends.
+    pub(super) fn next_window(&self) -> Totals {
         let mut base = self.base.lock();
         let known = self.known.lock().clone();
-        let (totals, crossed) = known.totals(true);
+        let totals = known.totals();
         let mut in_window = totals.clone();
         in_window.subtract(&base);
         *base = totals;
-        (in_window, crossed)
+        in_window
     }
 
-    /// Begins the counters of each thread anew, which viewers see. The cycles of a schedule are
-    /// parts of one window.
+    /// Begins the counters of each thread anew, which viewers see.
     pub(super) fn begin_rows(&self) {
         if self.are_watched.load(Relaxed) {
             let known = self.known.lock();
@@ -132,16 +129,15 @@ impl Threads {
 }
 
 impl KnownThreads {
-    /// Everything counted so far, and the part of it that calls made which ended in the current
-    /// window and began before it. With `takes` this part is forgotten.
-    fn totals(&self, takes: bool) -> (Totals, Totals) {
-        let (mut totals, mut crossed) = (Totals::default(), Totals::default());
+    /// Everything counted so far.
+    fn totals(&self) -> Totals {
+        let mut totals = Totals::default();
         for counters in &self.all {
-            counters.add_to(&mut totals, &mut crossed, takes);
+            counters.add_to(&mut totals);
         }
         for (path, ended) in &self.ended_unrecorded {
             totals.add_open_calls(*path, ended);
         }
-        (totals, crossed)
+        totals
     }
 }

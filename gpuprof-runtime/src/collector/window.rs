@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use super::ended_windows::{EndedWindows, EndingWindow};
-use super::schedule_position::SchedulePosition;
 use super::step_clock::StepClock;
 use crate::clock;
 use crate::cupti;
@@ -12,7 +11,6 @@ use crate::cupti;
 use crate::settings::CuptiMode;
 use crate::settings::{Mode, Settings};
 use crate::site::SiteFlags;
-use gpuprof_report::schedule::Phase;
 
 /// What is being measured, and since when.
 #[derive(Debug)]
@@ -22,8 +20,6 @@ pub(super) struct Window {
     pub(super) began: Option<u64>,
     pub(super) began_at: SystemTime,
     pub(super) steps: StepClock,
-    /// Under a schedule.
-    pub(super) schedule: Option<SchedulePosition>,
     /// CUPTI's counts when the window began.
     pub(super) cupti: cupti::CollectionCounts,
     /// The windows before this one.
@@ -46,7 +42,6 @@ impl Window {
             began: None,
             began_at: SystemTime::UNIX_EPOCH,
             steps: StepClock::default(),
-            schedule: None,
             cupti: cupti::CollectionCounts::default(),
             ended: EndedWindows::default(),
         }
@@ -65,21 +60,8 @@ impl Window {
             .is_some_and(|settings| settings.mode == Mode::On)
     }
 
-    /// Whether what begins now counts: it is measured, and in no step that the schedule discards.
-    pub(super) fn counts(&self) -> bool {
-        let is_active = |schedule: &SchedulePosition| schedule.position().phase == Phase::Active;
-        self.measures() && self.schedule.as_ref().is_none_or(is_active)
-    }
-
     /// What the spans of the window's sites do now.
     pub(super) fn flags(&self) -> SiteFlags {
-        if self
-            .schedule
-            .as_ref()
-            .is_some_and(SchedulePosition::is_waiting)
-        {
-            return SiteFlags::NONE;
-        }
         let measure = SiteFlags::MEASURE
             .union(SiteFlags::TIME_GPU)
             .union(SiteFlags::EMIT_NVTX);
@@ -93,7 +75,7 @@ impl Window {
 
     /// Takes what [`EndedWindows`] adds of this window, before anything of it changes. `None`: it
     /// measures nothing, or nothing is kept.
-    pub(super) fn ending(&mut self) -> Option<EndingWindow> {
+    pub(super) fn ending(&self) -> Option<EndingWindow> {
         if !cfg!(feature = "metrics") || !self.measures() {
             return None;
         }
@@ -102,8 +84,6 @@ impl Window {
             began_at: self.began_at,
             ran_cupti: self.runs_cupti(),
             wall_ticks: self.wall_ticks(),
-            discarded: self.schedule.as_ref().and_then(SchedulePosition::discards),
-            closed: (self.schedule.as_mut()).map(|schedule| std::mem::take(schedule.closed_mut())),
         })
     }
 
@@ -130,9 +110,7 @@ impl Window {
 
     /// How long the window has been open.
     pub(super) fn wall_ticks(&self) -> u64 {
-        let ended = self.schedule.as_ref().and_then(SchedulePosition::ended);
-        self.began.map_or(0, |began| {
-            ended.unwrap_or_else(clock::now).saturating_sub(began)
-        })
+        let since = |began| clock::now().saturating_sub(began);
+        self.began.map_or(0, since)
     }
 }

@@ -8,11 +8,10 @@ use crate::cupti;
 use crate::settings::Settings;
 use crate::stats::gpu_totals::GpuTotals;
 use crate::stats::host_totals::Totals;
-use gpuprof_report::profile::ScheduleSteps;
 
 /// See the module.
 #[derive(Debug)]
-pub(crate) struct WindowCopy {
+pub(super) struct WindowCopy {
     pub(super) counters: Totals,
     pub(super) wall_ticks: u64,
     pub(super) gpu: GpuTotals,
@@ -24,7 +23,5 @@ pub(crate) struct WindowCopy {
     pub(super) settings: Option<Arc<Settings>>,
     pub(super) began_at: SystemTime,
     pub(super) steps: StepClock,
-    pub(super) schedule: Option<ScheduleSteps>,
     pub(super) runs_cupti: bool,
-    pub(super) note: Option<&'static str>,
 }

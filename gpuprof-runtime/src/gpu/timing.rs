@@ -16,7 +16,7 @@ use crate::gpu::events::pools::Contexts;
 use crate::gpu::events::thread_stream::{Message, ThreadStream};
 use crate::recorder::Recorder;
 use crate::stats::adaptive_sampling::SamplingRates;
-use crate::stats::by_window::{Begins, ByWindow, Since};
+use crate::stats::by_window::{ByWindow, Since};
 use crate::stats::gpu_totals::GpuTotals;
 use crate::stats::window_epoch;
 use gpuprof_report::profile::Device;
@@ -114,13 +114,12 @@ impl Timing {
         Some(totals.into_sum())
     }
 
-    /// Begins the window of this number. Returns the totals of the one that ends, as
-    /// [`ByWindow::begin`].
-    pub(crate) fn begin_window(&self, window: u32, begins: Begins) -> Option<GpuTotals> {
+    /// Begins the window of this number.
+    pub(crate) fn begin_window(&self, window: u32) {
         // The number moves under the resolver's lock, so that no result of the new window is lost.
         let mut totals = self.totals().lock();
         window_epoch::begin(window);
-        totals.begin(window, begins)
+        totals.begin(window);
     }
 
     /// Clears the counts of failed driver calls, except of failures whose effect lasts.

@@ -6,7 +6,6 @@ use std::time::Duration;
 use super::current_profile;
 #[cfg(feature = "metrics")]
 use super::metrics;
-use super::profile_callback;
 use super::waits::{self, LOCK_LIMIT};
 use super::{checkpoint, exit, live, signals};
 use crate::collector::collector;
@@ -122,17 +121,13 @@ pub fn reset() {
 /// Ends one step of the program, such as a training step or a batch, and begins the next.
 ///
 /// The profile has the wall times of the steps. Step 1 begins when measuring does; a step takes its
-/// time on the CPU, without waiting for the GPU. Under a [`Schedule`](crate::Schedule), from
-/// `GPUPROF_SCHEDULE` or [`SessionBuilder::schedule`](crate::SessionBuilder::schedule), steps also
-/// decide what is measured.
+/// time on the CPU, without waiting for the GPU.
 pub fn step() {
     let _own = OwnWork::begin();
     start_from_environment();
-    if fork::is_child() {
-        return;
+    if !fork::is_child() {
+        collector().step();
     }
-    collector().step(profile_callback::queue);
-    profile_callback::deliver();
 }
 
 /// Called periodically on the thread that reads CUPTI's records; polls GPU clocks through NVML.

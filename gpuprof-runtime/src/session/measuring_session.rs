@@ -12,7 +12,6 @@ use crate::os::fork;
 use crate::os::own_work::OwnWork;
 use crate::settings::{CuptiMode, Mode, Output, Sampling, Settings};
 use gpuprof_report::profile::Profile;
-use gpuprof_report::schedule::Schedule;
 use gpuprof_report::settings::{SessionError, Sort};
 
 /// A measuring window with its own settings, for programs that do not use the environment's.
@@ -20,9 +19,8 @@ use gpuprof_report::settings::{SessionError, Sort};
 /// It counts from zero, and nothing else is measured while it is open. After
 /// [`finish`](Self::finish), annotated functions cost next to nothing until the next session
 /// begins. Dropping a session without `finish` stops measuring too: it does not wait for the
-/// GPU, and nothing is reported except the open cycle of a schedule, to
-/// [`on_profile_ready`](crate::on_profile_ready). A session still open at process exit is reported
-/// then. Data measured under the environment settings before the first session is reported too.
+/// GPU, and nothing is reported. A session still open at process exit is reported then. Data
+/// measured under the environment settings before the first session is reported too.
 ///
 /// ```
 /// # use gpuprof_runtime as gpuprof;
@@ -118,12 +116,6 @@ impl SessionBuilder {
     /// The longest that [`Session::finish`] waits for queued GPU work; default 2 s.
     pub fn exit_wait(mut self, limit: Duration) -> Self {
         self.settings.exit_wait = limit;
-        self
-    }
-
-    /// Measures only the active steps of this schedule; see [`step`](crate::step).
-    pub fn schedule(mut self, schedule: Schedule) -> Self {
-        self.settings.schedule = Some(schedule);
         self
     }
 

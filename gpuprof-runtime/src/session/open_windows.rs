@@ -1,14 +1,11 @@
 //! Which window is open, the environment's or a session's, and what the end of the process reports.
 
-use std::panic;
 use std::sync::Arc;
-use std::thread;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
 use super::current_profile;
-use super::profile_callback;
 use super::waits::{self, LOCK_LIMIT};
 use crate::collector::collector;
 use crate::collector::session_state::Sessions;
@@ -46,20 +43,10 @@ pub(super) fn begin_session(start: impl FnOnce()) -> Result<(), SessionOpen> {
 }
 
 /// Ends the session's window: nothing is measured until the next one.
-///
-/// The open cycle of its schedule goes to the callback, afterwards, as a panic of the callback must
-/// not keep the session open.
 pub(super) fn end_session() {
-    collector().close_cycle(LOCK_LIMIT, profile_callback::queue);
     collector().stop();
     cupti::record_stacks(false);
     sessions().lock().is_open = false;
-    if thread::panicking() {
-        // A second panic would end the process.
-        let _ = panic::catch_unwind(profile_callback::deliver);
-    } else {
-        profile_callback::deliver();
-    }
 }
 
 /// What the environment's window has measured so far, or had measured when the first session began.
@@ -90,10 +77,6 @@ pub(super) fn at_exit(limit: Duration) -> Vec<(Arc<Settings>, Profile)> {
     // Also if no window is open: CUPTI's reader must not run while the driver or CUPTI shuts down.
     cupti::drain_last(waits::read_limit(exit_wait.unwrap_or_default(), began));
     let open = settings.and_then(|settings| {
-        collector().close_cycle(limit, profile_callback::queue);
-        // The callback may find the program's own state gone; its panic must not cost the report.
-        let _ = panic::catch_unwind(profile_callback::deliver);
-        profile_callback::wait(settings.exit_wait);
         let profile = current_profile::current(limit);
         is_lost |= profile.is_none();
         let mut profile = profile?;

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use regex_lite::Regex;
 
-use super::{CuptiMode, Metrics, Mode, Output, Sampling, Schedule, Settings};
+use super::{CuptiMode, Metrics, Mode, Output, Sampling, Settings};
 use gpuprof_report::profile::parse_meta;
 use gpuprof_report::sanitize;
 use gpuprof_report::variables::{Setting, VARIABLES, Variable};
@@ -127,7 +127,6 @@ impl Settings {
                 let events = value.parse::<NonZeroUsize>().map_err(|_| wrong())?;
                 self.trace_limit = events.get();
             }
-            Setting::Schedule => self.schedule = Some(Schedule::parse(value).ok_or_else(wrong)?),
             Setting::ExitWait => {
                 self.exit_wait = humantime::parse_duration(value).map_err(|_| wrong())?;
             }

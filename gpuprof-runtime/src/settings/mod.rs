@@ -15,7 +15,6 @@ pub(crate) use self::environment::from_env;
 pub(crate) use self::metrics::Metrics;
 #[cfg(feature = "metrics")]
 pub(crate) use self::metrics::address as metrics_address;
-pub(crate) use gpuprof_report::schedule::Schedule;
 pub(crate) use gpuprof_report::settings::{CuptiMode, Mode, Output, Sampling, Sort};
 
 /// Events that a time line keeps.
@@ -33,7 +32,6 @@ pub(crate) struct Settings {
     /// Which calls are timed on the GPU, if it is stated.
     pub(crate) sampling: Option<Sampling>,
     pub(crate) exit_wait: Duration,
-    pub(crate) schedule: Option<Schedule>,
     /// Whether SIGINT and SIGTERM write the report first.
     pub(crate) signals: bool,
     /// Time between rewrites of the JSON files.
@@ -64,7 +62,6 @@ impl Default for Settings {
             filter: None,
             sampling: None,
             exit_wait: Duration::from_secs(2),
-            schedule: None,
             signals: false,
             checkpoint: None,
             cupti: None,

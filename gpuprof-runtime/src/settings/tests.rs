@@ -1,7 +1,6 @@
 //! Reading each setting, and the message for a value that is not understood.
 
 use super::{CuptiMode, Mode, Output, Sampling, from_env};
-use gpuprof_report::schedule::Schedule;
 use gpuprof_report::settings::Sort;
 use gpuprof_report::variables::VARIABLES;
 use std::num::NonZeroU32;
@@ -28,7 +27,6 @@ fn every_setting_is_read() {
         ("GPUPROF_FILTER", "^conv"),
         ("GPUPROF_SAMPLE", "10"),
         ("GPUPROF_EXIT_WAIT", "250ms"),
-        ("GPUPROF_SCHEDULE", "1,2,3,4"),
         ("GPUPROF_SIGNALS", "on"),
         ("GPUPROF_CHECKPOINT", "1.5"),
         ("GPUPROF_CUPTI", "full"),
@@ -60,7 +58,6 @@ fn every_setting_is_read() {
     assert!(settings.signals);
     assert_eq!(settings.cupti, Some(CuptiMode::Full));
     assert_eq!(settings.checkpoint, Some(Duration::from_millis(1_500)));
-    assert_eq!(settings.schedule, Schedule::parse("1,2,3,4"));
     assert!(settings.measures("conv::forward") && !settings.measures("deconv"));
 }
 

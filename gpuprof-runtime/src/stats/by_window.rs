@@ -1,9 +1,8 @@
 //! Totals by measuring window: a result counts in the window that its call began in, however late
 //! it comes.
 //!
-//! A session is a sum of windows, as the cycles of its schedule are windows of their own. With the
-//! feature `metrics`, which counts from the start of the process on, the windows before the session
-//! have a sum too.
+//! What comes for a window before the current one is dropped. With the feature `metrics`, which
+//! counts from the start of the process on, these windows have a sum.
 
 use super::window_epoch;
 
@@ -16,18 +15,10 @@ pub(crate) trait WindowSum: Clone + Default {
     fn merge(&mut self, other: &Self);
 }
 
-/// What begins with a window.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Begins {
-    /// A session, or a reset: everything counts from zero.
-    Session,
-    /// Another part of the session.
-    Part,
-}
-
 /// Of which windows a sum is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Since {
+    /// The current one alone.
     Session,
     /// Without the feature `metrics` the same as `Session`.
     Process,
@@ -37,10 +28,8 @@ pub(crate) enum Since {
 #[derive(Clone, Debug)]
 pub(crate) struct ByWindow<T> {
     current: u32,
-    /// The first window of the session.
-    session: u32,
     /// Sums of windows that count, each with the first of them, in order: at most one of the
-    /// windows before the session, one of the session's earlier ones, and one of the current.
+    /// windows before the current one, and one of that.
     sums: Vec<(u32, T)>,
 }
 
@@ -48,7 +37,6 @@ impl<T: WindowSum> Default for ByWindow<T> {
     fn default() -> Self {
         Self {
             current: 0,
-            session: 0,
             sums: vec![(0, T::default())],
         }
     }
@@ -72,45 +60,16 @@ impl<T: WindowSum> ByWindow<T> {
         last.map(|(_, totals)| totals)
     }
 
-    /// Whether results of the current window count once `begins` has begun.
-    pub(crate) fn keeps_current(&self, begins: Begins) -> bool {
-        let is_kept = begins == Begins::Part || cfg!(feature = "metrics");
-        is_kept && window_epoch::counts(self.current)
+    /// Whether results of the current window count once the next has begun.
+    pub(crate) fn keeps_current(&self) -> bool {
+        cfg!(feature = "metrics") && window_epoch::counts(self.current)
     }
 
-    /// Begins a window. Returns a copy of the totals of the one that ends, if it is a part of the
-    /// session that goes on and counts.
-    pub(crate) fn begin(&mut self, window: u32, begins: Begins) -> Option<T> {
+    /// Begins a window.
+    pub(crate) fn begin(&mut self, window: u32) {
         if let Some(totals) = self.current_mut() {
             totals.end();
         }
-        let ended = match begins {
-            Begins::Part => self.end_part(),
-            Begins::Session => {
-                self.end_session();
-                self.session = window;
-                None
-            }
-        };
-        self.current = window;
-        if window_epoch::counts(window) {
-            self.sums.push((window, T::default()));
-        }
-        ended
-    }
-
-    fn end_part(&mut self) -> Option<T> {
-        let (current, session) = (self.current, self.session);
-        let (first, ended) = self.sums.pop_if(|(first, _)| *first == current)?;
-        let earlier = self.sums.last_mut();
-        match earlier.filter(|(first, _)| !window_epoch::is_before(*first, session)) {
-            Some((_, sum)) => sum.merge(&ended),
-            None => self.sums.push((first, ended.clone())),
-        }
-        Some(ended)
-    }
-
-    fn end_session(&mut self) {
         let mut sums = std::mem::take(&mut self.sums).into_iter();
         if cfg!(feature = "metrics")
             && let Some((first, mut sum)) = sums.next()
@@ -118,16 +77,20 @@ impl<T: WindowSum> ByWindow<T> {
             sums.for_each(|(_, more)| sum.merge(&more));
             self.sums.push((first, sum));
         }
+        self.current = window;
+        if window_epoch::counts(window) {
+            self.sums.push((window, T::default()));
+        }
     }
 
     /// A copy with what counts in a sum.
     pub(crate) fn copy(&self, since: Since) -> Self {
-        let sums = self.sums.iter().filter(|(first, _)| {
-            since == Since::Process || !window_epoch::is_before(*first, self.session)
-        });
+        let sums = self
+            .sums
+            .iter()
+            .filter(|(first, _)| since == Since::Process || *first == self.current);
         Self {
             current: self.current,
-            session: self.session,
             sums: sums.cloned().collect(),
         }
     }
@@ -146,7 +109,7 @@ impl<T: WindowSum> ByWindow<T> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Begins, ByWindow, Since, WindowSum};
+    use super::{ByWindow, Since, WindowSum};
 
     impl WindowSum for u32 {
         fn merge(&mut self, other: &Self) {
@@ -154,9 +117,11 @@ mod tests {
         }
     }
 
-    fn add(totals: &mut ByWindow<u32>, window: u32) {
-        if let Some(total) = totals.get_mut(window) {
-            *total += 1;
+    fn add(totals: &mut ByWindow<u32>, windows: impl IntoIterator<Item = u32>) {
+        for window in windows {
+            if let Some(total) = totals.get_mut(window) {
+                *total += 1;
+            }
         }
     }
 
@@ -167,43 +132,34 @@ mod tests {
     #[test]
     fn a_late_result_counts_in_its_own_window() {
         let mut totals = ByWindow::default();
-        assert_eq!(totals.begin(2, Begins::Session), None);
-        add(&mut totals, 2);
-        // A warm-up, which is discarded, and a second cycle.
-        assert_eq!(totals.begin(3, Begins::Part), Some(1));
+        totals.begin(2);
+        add(&mut totals, [2]);
+        // Between two sessions.
+        totals.begin(3);
         assert!(totals.current_mut().is_none());
-        add(&mut totals, 3);
-        assert_eq!(totals.begin(4, Begins::Part), None);
-        for window in [4, 3, 2, 2] {
-            add(&mut totals, window);
-        }
+        add(&mut totals, [3, 2]);
+        assert_eq!(sum(&totals, Since::Session), 0);
+        totals.begin(4);
+        add(&mut totals, [4, 3, 2, 2]);
         assert_eq!(totals.current_mut(), Some(&mut 1));
-        assert_eq!(sum(&totals, Since::Session), 4);
-        // A third one: what comes late for the first two is in the session, and not in this one.
-        assert_eq!(totals.begin(6, Begins::Part), Some(1));
-        for window in [2, 4, 6] {
-            add(&mut totals, window);
-        }
-        assert_eq!(totals.begin(7, Begins::Part), Some(1));
-        assert_eq!(sum(&totals, Since::Session), 7);
-        assert!(totals.sums.len() <= 2, "sums do not grow in number");
+        assert_eq!(sum(&totals, Since::Session), 1);
+        let kept = u32::from(cfg!(feature = "metrics"));
+        assert_eq!(sum(&totals, Since::Process), 1 + 4 * kept);
     }
 
     #[test]
-    fn a_session_begins_at_zero_and_the_process_goes_on() {
+    fn a_window_begins_at_zero_and_the_process_goes_on() {
         let mut totals = ByWindow::default();
-        totals.begin(2, Begins::Session);
-        add(&mut totals, 2);
-        totals.begin(4, Begins::Part);
-        add(&mut totals, 4);
-        totals.begin(6, Begins::Session);
-        for window in [2, 3, 4, 6] {
-            add(&mut totals, window);
+        for window in [2, 4, 6] {
+            totals.begin(window);
+            add(&mut totals, (2..=window).step_by(2));
         }
         assert_eq!(sum(&totals, Since::Session), 1);
-        let of_process = if cfg!(feature = "metrics") { 5 } else { 1 };
-        assert_eq!(sum(&totals, Since::Process), of_process);
-        totals.begin(7, Begins::Session);
+        let kept = u32::from(cfg!(feature = "metrics"));
+        assert_eq!(sum(&totals, Since::Process), 1 + 5 * kept);
+        assert!(totals.sums.len() <= 2, "sums do not grow in number");
+        totals.begin(7);
         assert_eq!(sum(&totals, Since::Session), 0);
+        assert_eq!(sum(&totals, Since::Process), 6 * kept);
     }
 }

@@ -26,12 +26,6 @@ pub(crate) struct Totals {
 }
 
 impl Totals {
-    /// Whether a call has ended.
-    pub(crate) fn has_calls(&self) -> bool {
-        let ran = |node: &HostPathTotals| node.cpu.calls > 0;
-        self.nodes.iter().any(ran)
-    }
-
     /// Adds what one thread has counted on `path`.
     pub(super) fn add_node(&mut self, path: u32, node: &HostPathTotals) {
         let index = path as usize;

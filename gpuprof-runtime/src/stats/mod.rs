@@ -8,7 +8,6 @@ pub(crate) mod by_window;
 mod call_tree_node;
 mod cluster_sums;
 mod concurrent_histogram;
-mod crossed_calls;
 pub(crate) mod durations;
 pub(crate) mod ended_call;
 mod event_pair_costs;

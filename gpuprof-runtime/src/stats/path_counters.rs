@@ -16,7 +16,7 @@ use super::open_calls::{AtomicOpenCalls, OpenCalls};
 use super::path_sampling::PathSampling;
 use super::sampling_decisions::CallHistory;
 use super::site_counters::SiteCounters;
-use super::window_epoch::{self, WriterEpoch};
+use super::window_epoch::WriterEpoch;
 use crate::clock;
 use crate::sync::{AtomicU32, AtomicU64, fence, hint};
 
@@ -192,13 +192,6 @@ impl PathCounters {
                 _ => self.current.store(NO_CALL, Relaxed),
             }
         };
-        // Several futures may have been pending when the window began.
-        if call.wall_ticks.is_some() && window_epoch::is_crossed(call.started) {
-            return self.may_write(writer) && {
-                self.write_crossed(add);
-                true
-            };
-        }
         self.change(writer, add)
     }
 
@@ -211,39 +204,16 @@ impl PathCounters {
         true
     }
 
-    /// Whether the thread may record. Nothing is written, not even the sequence number, before this
-    /// is known: the next owner may be writing already.
-    fn may_write(&self, writer: WriterEpoch) -> bool {
-        self.last_writer.load(Relaxed) == writer.bits() || self.begin_record(writer)
-    }
-
-    /// The first record of a thread or of a window. That of a call which was in progress when the
-    /// window began is such a record: on one thread, a path has one call in progress at a time.
+    /// The first record of a thread or of a window.
     // Inlined, it would take registers and inlining from the calls that are not the first.
     #[cold]
     #[inline(never)]
     fn change_first(&self, writer: WriterEpoch, add: impl FnOnce()) -> bool {
-        if !self.begin_record(writer) {
-            return false;
+        let may_write = self.begin_record(writer);
+        if may_write {
+            self.write(add);
         }
-        // No clock reads `NO_CALL` or later.
-        if window_epoch::is_crossed(self.current.load(Relaxed)) {
-            self.write_crossed(add)
-        } else {
-            self.write(add)
-        }
-        true
-    }
-
-    /// Runs `add`, which records one call that began before the window.
-    #[cold]
-    fn write_crossed(&self, add: impl FnOnce()) {
-        let before = self.read_once(0);
-        self.write(add);
-        let mut call = self.read_once(0);
-        call.subtract(&before);
-        call.open = OpenCalls::default();
-        self.site.add_crossed(self.path, call);
+        may_write
     }
 
     /// Runs `add` so that a reader sees all of its changes or none.
@@ -258,7 +228,8 @@ impl PathCounters {
             .store(sequence.wrapping_add(2), Ordering::Release);
     }
 
-    /// Returns whether the thread may record.
+    /// Returns whether the thread may record. Nothing is written, not even the sequence number,
+    /// before this is known: the next owner may be writing already.
     fn begin_record(&self, writer: WriterEpoch) -> bool {
         if !writer.has_owner() {
             return false;

@@ -3,11 +3,7 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use parking_lot::Mutex;
-
 use super::concurrent_histogram::AtomicHistogram;
-use super::crossed_calls::CrossedCalls;
-use super::host_path_totals::HostPathTotals;
 use super::host_totals::Totals;
 use super::memory_limit::BLOCK_OVERHEAD;
 use super::window_epoch::WriterEpoch;
@@ -20,8 +16,6 @@ pub(crate) struct SiteCounters {
     pub(super) wall: Option<Box<AtomicHistogram>>,
     /// Threads that recorded here, one after another, in the window of `last_writer`.
     threads: AtomicU32,
-    /// `None`: there are none in this window.
-    crossed: Mutex<Option<Box<CrossedCalls>>>,
     /// The [`WriterEpoch`] of the last of them.
     last_writer: AtomicU64,
 }
@@ -38,28 +32,8 @@ impl SiteCounters {
             cpu: AtomicHistogram::new(),
             wall: is_async.then(|| Box::new(AtomicHistogram::new())),
             threads: AtomicU32::new(0),
-            crossed: Mutex::new(None),
             last_writer: AtomicU64::new(0),
         }))
-    }
-
-    /// Keeps a copy of a call that began in an earlier window.
-    #[cold]
-    pub(super) fn add_crossed(&self, path: u32, call: HostPathTotals) {
-        let mut crossed = self.crossed.lock();
-        crossed.get_or_insert_default().add(path, call);
-    }
-
-    /// Adds the calls that ended in this window and began in an earlier one to `totals`, and with
-    /// `takes` forgets them.
-    pub(super) fn add_crossed_to(&self, site: u32, takes: bool, totals: &mut Totals) {
-        let mut crossed = self.crossed.lock();
-        if let Some(calls) = crossed.as_deref() {
-            calls.add_to(site, self.wall.is_some(), totals);
-        }
-        if takes {
-            *crossed = None;
-        }
     }
 
     /// Adds the durations to `totals` as those of `site`, and its threads in window `epoch`.

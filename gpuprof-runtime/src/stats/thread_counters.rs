@@ -147,20 +147,16 @@ impl ThreadCounters {
         Some(node)
     }
 
-    /// Adds everything counted so far to `totals`, and to `crossed` the part of it that calls made
-    /// which ended in this window and began in an earlier one. With `takes` these are forgotten.
-    pub(crate) fn add_to(&self, totals: &mut Totals, crossed: &mut Totals, takes: bool) {
+    /// Adds everything counted so far to `totals`.
+    pub(crate) fn add_to(&self, totals: &mut Totals) {
         let epoch = window_epoch::current();
         // Read from a copy: the thread's next first call of a function needs this lock.
         let list = self.list.lock().clone();
         for counters in list {
             match counters {
-                // Before its nodes, so that no call is only in this part of them, and that the
-                // histogram of a window has every call that the nodes have counted in it.
-                Listed::Site(site, counters) => {
-                    counters.add_crossed_to(site, takes, crossed);
-                    counters.add_to(site, epoch, totals);
-                }
+                // Before its nodes, so that the histogram of a window has every call that the nodes
+                // have counted in it.
+                Listed::Site(site, counters) => counters.add_to(site, epoch, totals),
                 Listed::Node(node) => {
                     let mut of_path = node.read(epoch);
                     if !self.is_main {

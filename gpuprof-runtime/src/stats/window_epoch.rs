@@ -1,25 +1,10 @@
 //! Measuring windows by number, and the mark of a record: which thread wrote it, in which window.
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 
-/// The number of the current window; 1 before the first. Every reset, every session and every part
-/// of a schedule has the next even number if it counts, and the next odd one if it is discarded.
+/// The number of the current window; 1 before the first. Every session and every reset has the next
+/// even number if it measures, and what comes between sessions the next odd one.
 static CURRENT: AtomicU32 = AtomicU32::new(1);
-
-/// When the current window began, in clock ticks; 0 if nothing is measured. A call that began
-/// earlier has crossed into the window.
-static BEGAN: AtomicU64 = AtomicU64::new(0);
-
-/// Whether a call that began at `started` clock ticks began before the current window.
-#[inline]
-pub(super) fn is_crossed(started: u64) -> bool {
-    started < BEGAN.load(Ordering::Relaxed)
-}
-
-/// The next window begins at `began` clock ticks, 0 if nothing is measured.
-pub(crate) fn set_began(began: u64) {
-    BEGAN.store(began, Ordering::Relaxed);
-}
 
 /// The current window.
 #[inline]
@@ -42,7 +27,8 @@ pub(crate) fn begin(window: u32) {
     CURRENT.store(window, Ordering::Release);
 }
 
-/// Whether what was measured in a window counts.
+/// Whether what was measured in a window counts: a call may begin while a session ends, when the
+/// number has moved and its function has yet to be switched off.
 #[inline]
 pub(super) fn counts(window: u32) -> bool {
     window.is_multiple_of(2)

@@ -22,7 +22,6 @@ pub mod late_records;
 pub mod memory;
 mod observation;
 pub mod open_calls;
-pub mod schedules;
 pub mod shared_streams;
 pub mod stream_choice;
 pub mod streams;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use cudarc::driver::CudaStream;
 use gpuprof::profile::BusyRecords;
-use gpuprof::{Profile, Schedule, gpu_profile};
-use support::cupti_world::{Tier, builder, tier, tier_with, work};
+use gpuprof::{Profile, gpu_profile};
+use support::cupti_world::{Tier, tier, tier_with, work};
 use support::suite::Module;
 use support::{Gpu, tests};
 
@@ -21,7 +21,6 @@ pub(crate) const MODULE: Module = Module::new(
         copies_and_memsets_end_idle_periods_too,
         a_graph_launch_ends_one_idle_period,
         each_device_has_its_own_times,
-        windows_add_up_without_the_time_between_them,
         without_records_no_device_has_a_time,
         a_device_that_ran_nothing_is_not_busy_for_its_spans,
     ]],
@@ -200,32 +199,6 @@ fn each_device_has_its_own_times() {
     assert_eq!((busy_ns, idle(&records)), (700, (0, [0; 3])));
     // Kernels on another device are not beside it.
     assert_eq!(concurrent(&profile, "work_on"), Some(0));
-}
-
-fn windows_add_up_without_the_time_between_them() {
-    let t = tier();
-    let session = builder()
-        .schedule(Schedule {
-            wait: 1,
-            warmup: 0,
-            active: 2,
-            repeat: None,
-        })
-        .start()
-        .expect("no other session is open");
-    for step in 1..=5 {
-        t.cpu(5);
-        work_on(&t, &t.gpu.stream, 100 * step);
-        t.synchronize();
-        t.cpu(10);
-        gpuprof::step();
-    }
-    let profile = t.finish(session);
-    let (busy_ns, records) = device(&profile, 0);
-    assert_eq!(
-        (busy_ns, idle(&records)),
-        (200 + 300 + 500, (1, [15, 0, 0]))
-    );
 }
 
 fn without_records_no_device_has_a_time() {

@@ -1,11 +1,11 @@
-//! Promise: counters never go down: they count from the start of the process, also across resets,
-//! sessions and the cycles of a schedule.
+//! Promise: counters never go down: they count from the start of the process, also across resets
+//! and sessions.
 
 use std::sync::Arc;
 
 use cudarc::driver::CudaStream;
+use gpuprof::gpu_profile;
 use gpuprof::metrics::prometheus_text;
-use gpuprof::{Sampling, Schedule, Session, gpu_profile};
 use support::suite::Module;
 use support::tests;
 use support::{World, world};
@@ -19,8 +19,6 @@ pub(crate) const MODULE: Module = Module::new(
         sessions_add_up,
         gpu_time_read_after_a_reset_still_counts,
         gpu_time_read_in_the_next_session_still_counts,
-        a_reset_within_a_warm_up_leaves_its_gpu_time_out,
-        a_schedule_counts_what_its_report_counts,
         errors_of_ended_windows_stay,
         no_counter_goes_down_in_any_of_many_windows,
     ]],
@@ -103,8 +101,10 @@ fn gpu_time_read_after_a_reset_still_counts() {
     let w = world();
     let _session = w.session();
     step(&w, &w.gpu.stream, 1_000);
-    gpuprof::reset();
-    assert_eq!(totals(), (1, 1_000, 0, 0));
+    for _ in 0..2 {
+        gpuprof::reset();
+        assert_eq!(totals(), (1, 1_000, 0, 0));
+    }
     settle(&w);
     // The new window has neither the call nor its time.
     let profile = gpuprof::snapshot();
@@ -126,53 +126,6 @@ fn gpu_time_read_in_the_next_session_still_counts() {
     assert_eq!(totals(), (1, 1_000, 0, 0));
     settle(&w);
     assert_eq!(totals(), (1, 1_000, 1, 11_000));
-}
-
-fn a_reset_within_a_warm_up_leaves_its_gpu_time_out() {
-    let w = world();
-    let _session = Session::builder()
-        .sampling(Sampling::EveryCall)
-        .schedule(Schedule::parse("0,1,2,2").expect("a schedule"))
-        .start()
-        .expect("the only one");
-    gpuprof::step();
-    // Of a step that counts, and read in the warm-up.
-    step(&w, &w.gpu.stream, 1_000);
-    gpuprof::step();
-    gpuprof::step();
-    // Of the warm-up.
-    step(&w, &w.gpu.stream, 7_000);
-    gpuprof::reset();
-    settle(&w);
-    assert_eq!(totals(), (1, 1_000, 1, 11_000));
-}
-
-fn a_schedule_counts_what_its_report_counts() {
-    let w = world();
-    let start = || {
-        Session::builder()
-            .sampling(Sampling::EveryCall)
-            .schedule(Schedule::parse("1,1,2,2").expect("a schedule"))
-            .start()
-            .expect("the only one")
-    };
-    let mut calls = 0;
-    for _ in 0..2 {
-        let session = start();
-        for _ in 0..10 {
-            step(&w, &w.gpu.stream, 1_000);
-            settle(&w);
-            let reported = gpuprof::snapshot().diagnostics.calls;
-            if calls + reported > 0 {
-                assert_eq!(totals().0, calls + reported);
-            }
-            gpuprof::step();
-        }
-        let profile = w.finish(session);
-        assert_eq!(profile.diagnostics.calls, 4);
-        calls += 4;
-        assert_eq!(totals(), (calls, 1_000 * calls, calls, 11_000 * calls));
-    }
 }
 
 fn errors_of_ended_windows_stay() {

@@ -126,7 +126,7 @@ fn program(scenario: &str) -> ExitCode {
     IS_ON.store(true, Relaxed);
     if scenario == "and at exit" {
         // Allocates nothing itself, so that gpuprof's state is made within it.
-        gpuprof::on_profile_ready(drop);
+        gpuprof::step();
     }
     simcuda::install().expect("the simulated device is built");
     if std::env::var_os("GPUPROF_CUPTI").is_some() {

@@ -18,7 +18,7 @@ mod turns;
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex};
 
-use gpuprof::{Sampling, Schedule, Session};
+use gpuprof::{Sampling, Session};
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, RngSeed, TestCaseError, TestError, TestRunner};
 use support::program::Program as ProgramUnderTest;
@@ -38,7 +38,7 @@ pub(crate) const MODULE: Module = Module::new(
         programs_in_which_nothing_overlaps,
         programs_whose_calls_overlap,
         programs_with_calls_on_several_streams,
-        programs_with_resets_and_schedules,
+        programs_with_resets,
         programs_whose_profile_is_made_inside_calls,
         processes_that_exit_inside_calls,
     ]],
@@ -66,11 +66,11 @@ fn programs_with_calls_on_several_streams() {
     }
 }
 
-fn programs_with_resets_and_schedules() {
+fn programs_with_resets() {
     for overlap in [false, true] {
         check(Features {
             overlap,
-            windows: true,
+            resets: true,
             ..Features::default()
         });
     }
@@ -170,15 +170,7 @@ fn check(features: Features) {
 /// Executes a program with and without the attribute. Returns the statements that it breaks.
 fn execute(w: &'static World, program: Program) -> Vec<String> {
     let program: &'static Program = Box::leak(Box::new(program));
-    let mut builder = Session::builder().sampling(Sampling::EveryCall);
-    if let Some((wait, warmup, active)) = program.schedule {
-        builder = builder.schedule(Schedule {
-            wait,
-            warmup,
-            active,
-            ..Schedule::default()
-        });
-    }
+    let builder = Session::builder().sampling(Sampling::EveryCall);
     let session = builder.start().expect("no other session is open");
     let watched = Arc::new(Watched {
         session: Mutex::new(Some(session)),

@@ -177,7 +177,6 @@ fn fork_and_use_the_interface(gpu: &Gpu) {
         gpuprof::with_stream(&gpu.stream, || inherits(|| ()));
         gpuprof::set_default_stream(&gpu.stream);
         inherits(|| ());
-        gpuprof::on_profile_ready(|_| ());
         assert_eq!(gpuprof::snapshot().diagnostics.calls, 0);
         assert_eq!(gpuprof::collect().functions.len(), 0);
         let session = Session::builder().start().expect("it does nothing");
@@ -190,11 +189,7 @@ fn fork_and_use_the_interface(gpu: &Gpu) {
 }
 
 fn fork_in_a_session(gpu: &Gpu) {
-    let schedule = gpuprof::Schedule::default();
-    let session = Session::builder()
-        .schedule(schedule)
-        .start()
-        .expect("start");
+    let session = Session::builder().start().expect("start");
     around(&gpu.stream, || on_the_cpu(|| ()));
     let child = fork();
     if child == 0 {
@@ -213,7 +208,6 @@ fn fork_while_settings_change(gpu: &Gpu) {
     let change_until_over = || {
         while !is_over.load(Relaxed) {
             gpuprof::set_default_stream(&gpu.stream);
-            gpuprof::on_profile_ready(|_| ());
         }
     };
     around(&gpu.stream, || ());
@@ -226,7 +220,6 @@ fn fork_while_settings_change(gpu: &Gpu) {
                 // SAFETY: the call takes a number. A child that hangs ends by it.
                 unsafe { libc::alarm(10) };
                 gpuprof::set_default_stream(&gpu.stream);
-                gpuprof::on_profile_ready(|_| ());
                 // SAFETY: the call takes a number and does not return.
                 unsafe { libc::_exit(CHILD_STATUS) };
             }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::thread;
 
 use cudarc::driver::CudaStream;
-use gpuprof::{Schedule, Session, gpu_profile};
+use gpuprof::{Session, gpu_profile};
 use support::Gpu;
 use support::program::Program;
 use support::suite::Module;
@@ -56,7 +56,7 @@ fn program(scenario: &str) -> ExitCode {
     stopping_clock::install();
     // SAFETY: the call takes a number. A program that hangs ends by it.
     unsafe { libc::alarm(10) };
-    let session = Session::builder().schedule(Schedule::default()).start();
+    let session = Session::builder().start();
     let session = session.expect("no other session is open");
     known(|| ());
     match scenario {

@@ -37,8 +37,6 @@ const TESTS: &[(&str, fn())] = tests![
     one_call_in_so_many_is_timed,
     the_wait_at_exit_is_as_long_as_asked,
     a_default_stream_may_come_before_everything_else,
-    only_scheduled_steps_are_reported,
-    an_exit_within_active_steps_counts_their_time_once,
 ];
 
 /// Runs the program and checks that it did its work.
@@ -186,7 +184,6 @@ fn the_json_is_a_profile() {
         ("GPUPROF", "on"),
         ("GPUPROF_SAMPLE", "2"),
         ("GPUPROF_FILTER", "load"),
-        ("GPUPROF_SCHEDULE", "0,0,1"),
         ("RANK", "1"),
     ] {
         let report = format!("json={}", path.display());
@@ -300,34 +297,4 @@ fn the_wait_at_exit_is_as_long_as_asked() {
 fn a_default_stream_may_come_before_everything_else() {
     let (_, profile) = Program::new("default-stream").profiled();
     assert_eq!(gpu_times(&profile, "inherits").0, 10);
-}
-
-fn only_scheduled_steps_are_reported() {
-    let ended = run(Program::new("steps").env("GPUPROF_SCHEDULE", "1,1,2"));
-    // Steps 3, 4 and 7 of 7.
-    let calls = tree_rows(&ended)[0].split_whitespace().nth(3);
-    assert_eq!(calls, Some("3"), "{}", ended.stderr);
-    let line = "schedule 1,1,2: these are 3 of 7 steps, in 2 cycles";
-    assert!(ended.stderr.contains(line), "{}", ended.stderr);
-}
-
-fn an_exit_within_active_steps_counts_their_time_once() {
-    for (schedule, steps, wall_ns) in [
-        // Only the warm-up is omitted; 3,000 ns pass after the last step.
-        ("0,1,100", 6, 6 * 10_000 + 3_000),
-        // A completed cycle and one in progress.
-        ("0,1,3", 5, 5 * 10_000 + 3_000),
-        // The process ends in a pause.
-        ("0,0,7,1", 7, 7 * 10_000),
-    ] {
-        let (_, profile) = Program::new("exit in a step")
-            .env("GPUPROF_SCHEDULE", schedule)
-            .profiled();
-        let told = profile.schedule.expect("there is a schedule");
-        assert_eq!(
-            (told.measured_steps, profile.wall_ns),
-            (steps, wall_ns),
-            "{schedule}"
-        );
-    }
 }

@@ -1,10 +1,10 @@
 //! Promise: consecutive sessions are independent, each with its own filter, sampling and mode; only
 //! one can be open.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use cudarc::driver::CudaStream;
-use gpuprof::{Mode, Sampling, Schedule, Session, SessionError, gpu_profile};
+use gpuprof::{Mode, Sampling, Session, SessionError, gpu_profile};
 use support::suite::Module;
 use support::tests;
 use support::{World, assert_consistent, cpu_times, function, one_in, world};
@@ -17,7 +17,6 @@ pub(crate) const MODULE: Module = Module::new(
         without_measuring_there_are_no_numbers,
         a_profile_without_a_session_is_empty,
         after_a_session_no_time_passes_in_a_profile,
-        the_open_cycle_of_a_dropped_session_is_handed_over,
         a_wait_without_end_is_no_deadline,
     ]],
 );
@@ -137,25 +136,6 @@ fn after_a_session_no_time_passes_in_a_profile() {
     w.cpu(1_000);
     let profile = gpuprof::snapshot();
     assert_eq!((profile.wall_ns, profile.diagnostics.calls), (0, 0));
-    assert!(profile.schedule.is_none());
-}
-
-fn the_open_cycle_of_a_dropped_session_is_handed_over() {
-    let w = world();
-    let ready = Arc::new(Mutex::new(Vec::new()));
-    let into = Arc::clone(&ready);
-    gpuprof::on_profile_ready(move |profile| into.lock().expect("lock").push(profile));
-    for calls in [3, 0] {
-        let session = Session::builder().schedule(Schedule::default()).start();
-        (0..calls).for_each(|_| counted());
-        drop(session);
-    }
-    let ready = ready.lock().expect("lock");
-    // A cycle without a call is not handed over.
-    assert_eq!(ready.len(), 1);
-    assert_eq!(function(&ready[0], "counted").calls, 3);
-    assert_eq!(ready[0].schedule.map(|schedule| schedule.cycles), Some(0));
-    drop(w);
 }
 
 fn a_wait_without_end_is_no_deadline() {

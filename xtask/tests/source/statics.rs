@@ -27,7 +27,6 @@ const STATICS: [(&str, &[&str]); 7] = [
             "os/mod.rs THREAD_ID",
             "os/own_work.rs IS_HERE",
             "os/random.rs TEST_SEED",
-            "session/profile_callback.rs RUNS_HERE",
             "span/instrumented.rs HANDED_OVER",
             "span/thread_state.rs EXIT_GUARD THREAD",
             "stats/profiled_call.rs INNERMOST",
@@ -60,7 +59,7 @@ const STATICS: [(&str, &[&str]); 7] = [
             "os/own_work.rs SKIPPED",
             "stats/memory_limit.rs COUNTER_MEMORY",
             "stats/profiled_call.rs NEXT_ID",
-            "stats/window_epoch.rs BEGAN CURRENT",
+            "stats/window_epoch.rs CURRENT",
         ],
     ),
     (

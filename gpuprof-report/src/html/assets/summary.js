@@ -67,7 +67,7 @@ function drawBusy() {
   if (profile.busy.length > listed.length) {
     into.append(el('p', { class: 'note' }, `${plural(profile.busy.length - listed.length, 'GPU')} more`));
   }
-  const work = profile.header.filter((line) => /^(GPU work:|Memory:|schedule )/.test(line));
+  const work = profile.header.filter((line) => /^(GPU work:|Memory:)/.test(line));
   into.append(...work.map((line) => el('p', { class: 'note' }, line)));
   if (!profile.has_cupti && profile.gpu_time) {
     into.append(el('p', { class: 'note' }, 'A GPU span is the time on the stream from a '

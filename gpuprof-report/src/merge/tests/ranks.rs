@@ -4,7 +4,6 @@ use crate::merge::Merger;
 use crate::profile::{
     Device, Function, GpuBusy, GpuSpanStats, KernelStats, MetaPair, Profile, SpanStats, TreeNode,
 };
-use crate::schedule::Schedule;
 
 fn merge(profiles: &[Profile]) -> Profile {
     let mut merger = Merger::default();
@@ -210,7 +209,7 @@ fn facts_that_all_profiles_share_are_kept_and_others_noted() {
         MetaPair::new("commit", "1f2e3d4"),
         MetaPair::new("args", "--rank 1"),
     ];
-    let merged = merge(&[first.clone(), second]);
+    let merged = merge(&[first, second]);
     assert_eq!(merged.meta, [MetaPair::new("commit", "1f2e3d4")]);
     assert_eq!((merged.rank, merged.pid), (None, 0));
     assert_eq!(
@@ -220,11 +219,6 @@ fn facts_that_all_profiles_share_are_kept_and_others_noted() {
             "the merged profiles are of different facts (GPUPROF_META)"
         ]
     );
-    let mut scheduled = first.clone();
-    let steps = scheduled.schedule.get_or_insert_default();
-    (steps.steps, steps.schedule) = (5, Schedule::parse("1,1,3").unwrap());
-    let merged = merge(&[scheduled.clone(), scheduled]);
-    assert_eq!(merged.schedule.unwrap().steps, 10);
 }
 
 #[test]

@@ -25,7 +25,7 @@ use super::window_tables::WindowTables;
 use crate::cupti::collect::pm_sampling::PmSampling;
 use crate::cupti::collect::record::{Activity, ApiEvent, CapturedCall, NodeEvent};
 use crate::recorder::Recorder;
-use crate::stats::by_window::{Begins, Since};
+use crate::stats::by_window::Since;
 use crate::stats::profiled_call::EndedCall;
 
 #[derive(Default)]
@@ -338,19 +338,17 @@ impl Correlator {
         (known.is_awaited() && !is_captured()).then_some(known.launched_at)
     }
 
-    /// Begins a window. Returns the tables of the one that ends, as [`ByWindow::begin`].
-    ///
-    /// [`ByWindow::begin`]: crate::stats::by_window::ByWindow::begin
-    pub(crate) fn begin_window(&mut self, window: u32, begins: Begins) -> Option<WindowTables> {
+    /// Begins the window of this number.
+    pub(crate) fn begin_window(&mut self, window: u32) {
         self.count_all_memory();
-        if self.recorded.keeps_current(begins) {
+        if self.recorded.keeps_current() {
             self.record_all();
         }
         let mut samples = std::mem::take(&mut self.samples);
         let mut recorded = std::mem::take(&mut self.recorded);
         self.join_samples(&mut samples, &mut recorded);
         (self.samples, self.recorded) = (samples, recorded);
-        self.recorded.begin_window(window, begins)
+        self.recorded.begin_window(window);
     }
 
     /// Returns a copy of all totals that treats every call as complete; the live state still

@@ -14,14 +14,13 @@ use super::correlator::{Attributed, Correlator};
 use super::live_memory::LiveMemorySummary;
 use super::recorded_activities::RecordedNames;
 use super::symbol_table::SymbolTable;
-use super::window_tables::WindowTables;
 use crate::cupti::collect::pm_sampling::{PmSampling, SamplingEvent};
 use crate::cupti::collect::reader::Sink;
 use crate::cupti::collect::reader_queue::BoundedQueue;
 use crate::cupti::collect::record::{Activity, ApiEvent, CapturedCall, MemoryRecord, NodeEvent};
 use crate::cupti::collect::{graph_nodes, lifecycle};
 use crate::recorder::Recorder;
-use crate::stats::by_window::{Begins, Since};
+use crate::stats::by_window::Since;
 use crate::stats::profiled_call::CallPosition;
 use crate::stats::profiled_call::EndedCall;
 
@@ -89,16 +88,14 @@ impl Attribution {
         })
     }
 
-    /// Begins a window. Returns the tables of the one that ends, as [`ByWindow::begin`].
-    ///
-    /// [`ByWindow::begin`]: crate::stats::by_window::ByWindow::begin
-    pub(crate) fn begin_window(&self, window: u32, begins: Begins) -> Option<WindowTables> {
+    /// Begins the window of this number.
+    pub(crate) fn begin_window(&self, window: u32) {
         let Some(mut correlator) = self.correlator.try_lock_for(LOCK_TIMEOUT) else {
             self.count_missed();
-            return None;
+            return;
         };
         self.take_ended_calls(&mut correlator);
-        correlator.begin_window(window, begins)
+        correlator.begin_window(window);
     }
 
     /// What was attributed so far; `None` if the lock was held for longer than `limit`.
@@ -122,11 +119,6 @@ impl Attribution {
         let correlator = self.correlator.try_lock_for(limit)?;
         let names = correlator.recorded_names();
         Some((correlator.symbols.clone(), names.clone()))
-    }
-
-    /// The kernel symbols of all tables; `None` if the lock was held for longer than `limit`.
-    pub(crate) fn symbols(&self, limit: Duration) -> Option<SymbolTable> {
-        Some(self.correlator.try_lock_for(limit)?.symbols.clone())
     }
 
     fn take_ended_calls(&self, correlator: &mut Correlator) {
@@ -182,7 +174,7 @@ impl Sink for &'static Attribution {
 mod tests {
     use std::time::Duration;
 
-    use super::{Attribution, Begins, Since};
+    use super::{Attribution, Since};
     use crate::cupti::collect::reader_queue::CAPACITY;
     use crate::stats::profiled_call::EndedCall;
 
@@ -207,15 +199,15 @@ mod tests {
         for call in 1..=CAPACITY as u64 + 7 {
             attribution.end_call(ended(call << 20));
         }
-        let finished = attribution
-            .begin_window(2, Begins::Part)
-            .expect("it counts");
-        let calls: u64 = finished.calls.values().map(|totals| totals.calls).sum();
-        assert_eq!((calls, finished.dropped_calls), (CAPACITY as u64, 7));
-        let finished = attribution
-            .begin_window(4, Begins::Part)
-            .expect("it counts");
-        assert_eq!(finished.dropped_calls, 0);
+        let of_window = || {
+            let attributed = attribution.attributed(Since::Session, Duration::ZERO);
+            attributed.expect("nobody holds the lock").tables
+        };
+        let tables = of_window();
+        let calls: u64 = tables.calls.values().map(|totals| totals.calls).sum();
+        assert_eq!((calls, tables.dropped_calls), (CAPACITY as u64, 7));
+        attribution.begin_window(2);
+        assert_eq!(of_window().dropped_calls, 0);
     }
 
     #[test]
@@ -223,7 +215,7 @@ mod tests {
         let attribution = Attribution::default();
         assert_eq!(attribution.note(), None);
         let held = attribution.correlator.lock();
-        let _ = attribution.begin_window(2, Begins::Part);
+        attribution.begin_window(2);
         drop(held);
         let note = attribution.note().expect("a change was missed");
         assert!(

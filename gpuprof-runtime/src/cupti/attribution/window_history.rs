@@ -9,7 +9,7 @@ use super::open_calls::{Added, ClosedCall, OpenCalls};
 use super::row_keys::KernelKey;
 use super::window_tables::WindowTables;
 use crate::cupti::collect::record::Activity;
-use crate::stats::by_window::{Begins, ByWindow, Since};
+use crate::stats::by_window::{ByWindow, Since};
 use crate::stats::profiled_call::{EndedCall, site_of};
 
 /// Which window was open when.
@@ -57,9 +57,9 @@ impl RecordedWindows {
         self.tables.current_mut()
     }
 
-    /// Whether records of the current window count once `begins` has begun.
-    pub(crate) fn keeps_current(&self, begins: Begins) -> bool {
-        self.tables.keeps_current(begins)
+    /// Whether records of the current window count once the next has begun.
+    pub(crate) fn keeps_current(&self) -> bool {
+        self.tables.keeps_current()
     }
 
     fn close_oldest(&mut self) -> bool {
@@ -132,10 +132,10 @@ impl RecordedWindows {
         }
     }
 
-    /// Begins a window. Returns the tables of the one that ends, as [`ByWindow::begin`].
-    pub(crate) fn begin_window(&mut self, window: u32, begins: Begins) -> Option<WindowTables> {
+    /// Begins the window of this number.
+    pub(crate) fn begin_window(&mut self, window: u32) {
         self.close_all();
-        self.tables.begin(window, begins)
+        self.tables.begin(window);
     }
 
     /// Closes every call that has ended.

@@ -67,14 +67,6 @@ impl Timing {
     fn probing(&self) -> bool {
         self.has_new_streams() || self.probes.is_any_open()
     }
-
-    /// Whether everything submitted so far is resolved; false if the lock is held. Never waits.
-    pub(crate) fn is_settled(&self) -> bool {
-        self.refused.load(Relaxed)
-            || self
-                .in_flight(Duration::ZERO)
-                .is_some_and(|targets| targets.iter().all(Target::is_reached))
-    }
 }
 
 /// How far the resolver is to come with the spans of one thread's stream.

@@ -1,9 +1,7 @@
 //! Promise: partial measurements represent the whole. Under sampling the true total lies in the
-//! reported interval; under a schedule exactly the active steps count, with each of their calls
-//! timed.
+//! reported interval.
 
 mod equal_layers;
-mod schedule;
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -33,12 +31,6 @@ pub(crate) const CHECKS: &[Check] = &[
         promise: "With nothing set, rows of equal work are equal.",
         limit: Duration::from_secs(300),
         run: equal_layers::run,
-    },
-    Check {
-        name: "schedule",
-        promise: "Under a schedule exactly the active steps count, each call timed.",
-        limit: Duration::from_secs(60),
-        run: schedule::run,
     },
 ];
 

@@ -38,7 +38,7 @@ impl Division {
         let mut elapsed = BTreeMap::new();
         let mut open = Vec::new();
         for (number, span) in log.spans.iter().enumerate() {
-            if !log.has_share(span) {
+            if !span.has_share() {
                 continue;
             }
             for on in &span.streams {
@@ -50,7 +50,7 @@ impl Division {
                     end,
                 });
             }
-            if !log.may_be_timed(span) {
+            if !log.is_timed(span) {
                 continue;
             }
             let start = span.streams.iter().map(|on| on.start).min();

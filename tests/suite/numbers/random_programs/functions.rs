@@ -113,7 +113,7 @@ macro_rules! functions {
                 _last: Note,
             ) {
                 let _local = run.note();
-                let _span = run.enter("inherits", &run.inherited());
+                let _span = run.enter("inherits", &Run::inherited());
                 run.execute(steps);
             }
 
@@ -180,7 +180,7 @@ macro_rules! functions {
                 _last: Note,
             ) {
                 let _local = run.note();
-                run.polled("inherits_async", &run.inherited(), steps).await;
+                run.polled("inherits_async", &Run::inherited(), steps).await;
             }
 
             #[cfg_attr($is_profiled, gpu_profile(name = "random/cpu_async", cpu))]

@@ -52,7 +52,7 @@ pub(super) fn broken_at_end(profile: &Profile, log: &SpanLog) -> Vec<String> {
         let paths = Paths::new(profile, log, &division);
         paths.inclusive_times_hold_nested_ones(&mut broken);
         // A call that is open, or whose end is on another thread's stream, is none of the division.
-        let is_timed = |span: &Span| span.streams.is_empty() || log.must_be_timed(span);
+        let is_timed = |span: &Span| span.streams.is_empty() || log.is_timed(span);
         if log
             .spans
             .iter()
@@ -191,14 +191,13 @@ fn device_is_busy_while_a_call_is_open(
 
 fn every_call_is_timed(profile: &Profile, log: &SpanLog, broken: &mut Vec<String>) {
     for name in NAMES {
-        let named = || log.spans.iter().filter(|span| span.name == name);
-        let least = named().filter(|span| log.must_be_timed(span)).count() as u64;
-        let most = named().filter(|span| log.may_be_timed(span)).count() as u64;
+        let named = log.spans.iter().filter(|span| span.name == name);
+        let wanted = named.filter(|span| log.is_timed(span)).count() as u64;
         let gpu = function(profile, name).and_then(|one| one.gpu.as_ref());
         let timed = gpu.map_or(0, |gpu| gpu.timed_calls);
-        if !(least..=most).contains(&timed) {
+        if timed != wanted {
             broken.push(format!(
-                "{name}: {least} to {most} calls have both events, {timed} are timed"
+                "{name}: {wanted} calls have both events, {timed} are timed"
             ));
         }
     }

@@ -15,8 +15,6 @@ pub(super) struct Program {
     pub(super) shares_streams: bool,
     /// Who takes each turn, by its position among the threads that still run; repeated.
     pub(super) order: Vec<u8>,
-    /// Steps of `wait`, `warmup` and `active`.
-    pub(super) schedule: Option<(u32, u32, u32)>,
     /// After so many turns the profile is made, with calls in progress; else at the end.
     pub(super) ends_after: Option<usize>,
 }
@@ -65,8 +63,6 @@ pub(super) enum Step {
     Drop(usize),
     Snapshot,
     Reset,
-    /// `gpuprof::step()`.
-    Advance,
 }
 
 impl fmt::Debug for Program {
@@ -82,9 +78,6 @@ impl fmt::Debug for Program {
             STREAMS - 1,
             self.order
         )?;
-        if let Some((wait, warmup, active)) = self.schedule {
-            write!(f, "; schedule {wait},{warmup},{active}")?;
-        }
         if let Some(turns) = self.ends_after {
             write!(f, "; profile after {turns} turns")?;
         }
@@ -149,6 +142,5 @@ fn write_step(f: &mut fmt::Formatter<'_>, step: &Step, depth: usize) -> fmt::Res
         Step::Drop(slot) => write!(f, "drop future {slot}"),
         Step::Snapshot => f.write_str("snapshot"),
         Step::Reset => f.write_str("reset"),
-        Step::Advance => f.write_str("step"),
     }
 }

@@ -9,7 +9,6 @@ use std::task::{Context, Poll, Waker};
 use std::thread;
 
 use cudarc::driver::CudaStream;
-use gpuprof::Schedule;
 use support::World;
 use support::executor::join;
 
@@ -98,12 +97,6 @@ impl Run {
         } else {
             program.threads.len()
         };
-        let schedule = program.schedule.map(|(wait, warmup, active)| Schedule {
-            wait,
-            warmup,
-            active,
-            ..Schedule::default()
-        });
         let run: &'static Self = Box::leak(Box::new(Self {
             w,
             program,
@@ -114,7 +107,7 @@ impl Run {
             per_thread_stream: w.gpu.context.per_thread_stream(),
             turns: Turns::new(program.threads.len(), &program.order),
             slots: Default::default(),
-            log: Mutex::new(SpanLog::new(schedule)),
+            log: Mutex::default(),
             notes: AtomicU32::new(0),
             dropped: Mutex::default(),
             is_over: AtomicBool::new(false),
@@ -197,13 +190,9 @@ impl Run {
         }
     }
 
-    /// The stream that a call inherits here, if there is one. A call that began in a pause of the
-    /// schedule lends none.
-    pub(super) fn inherited(&self) -> Vec<Lane> {
-        let log = lock(&self.log);
-        let lends = |span: usize| log.spans[span].is_measured();
-        let lane = enclosing::find(|one| one.lane.filter(|_| one.span.is_none_or(lends)));
-        lane.into_iter().collect()
+    /// The stream that a call inherits here, if there is one.
+    pub(super) fn inherited() -> Vec<Lane> {
+        enclosing::find(|one| one.lane).into_iter().collect()
     }
 
     pub(super) fn stream(&self, lane: Lane) -> Arc<CudaStream> {
@@ -312,11 +301,6 @@ impl Run {
                 self.w.cpu(1);
                 gpuprof::reset();
                 lock(&self.log).reset();
-            }
-            Step::Advance => {
-                self.w.cpu(1);
-                gpuprof::step();
-                lock(&self.log).step();
             }
         }
     }

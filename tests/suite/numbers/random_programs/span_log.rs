@@ -1,17 +1,6 @@
 //! The calls of a program, written down by the program itself: when the work of each could begin
 //! and had ended on its streams, by the simulated driver, and in which window.
 
-use gpuprof::Schedule;
-
-/// What gpuprof does in a step, as `Schedule::position` has it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Phase {
-    Wait,
-    Warmup,
-    #[default]
-    Active,
-}
-
 /// One stream of the driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum StreamId {
@@ -31,13 +20,6 @@ pub(super) struct OnStream {
     pub(super) nested_in: Option<usize>,
 }
 
-/// When something happened: the number of the window, and the phase of the schedule.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Moment {
-    window: u32,
-    phase: Phase,
-}
-
 /// One call.
 #[derive(Clone, Debug)]
 pub(super) struct Span {
@@ -47,41 +29,23 @@ pub(super) struct Span {
     pub(super) parent: Option<usize>,
     pub(super) streams: Vec<OnStream>,
     pub(super) is_async: bool,
-    began: Moment,
-    ended: Option<Moment>,
+    /// The number of the window in which it began.
+    began: u32,
+    ended: Option<u32>,
     /// How many calls had ended before it did.
     ended_before: Option<usize>,
 }
 
 /// All calls of a program, in the order in which they began.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct SpanLog {
     pub(super) spans: Vec<Span>,
-    schedule: Option<Schedule>,
-    steps: u64,
     ended: usize,
-    now: Moment,
-    /// Calls that ended in an earlier window were reset.
-    first_window: u32,
+    /// The number of the current window.
+    window: u32,
 }
 
 impl SpanLog {
-    pub(super) fn new(schedule: Option<Schedule>) -> Self {
-        let mut log = Self {
-            spans: Vec::new(),
-            schedule,
-            steps: 0,
-            ended: 0,
-            now: Moment {
-                window: 0,
-                phase: Phase::Active,
-            },
-            first_window: 0,
-        };
-        log.now.phase = log.position().1;
-        log
-    }
-
     /// A call begins; its streams have no end yet. Returns its number.
     pub(super) fn begin(
         &mut self,
@@ -90,13 +54,12 @@ impl SpanLog {
         streams: Vec<OnStream>,
         is_async: bool,
     ) -> usize {
-        let began = self.now;
         self.spans.push(Span {
             name,
             parent,
             streams,
             is_async,
-            began,
+            began: self.window,
             ended: None,
             ended_before: None,
         });
@@ -105,9 +68,9 @@ impl SpanLog {
 
     /// A call ends; `end` gives the time on each stream, `None` for one that it cannot reach.
     pub(super) fn end(&mut self, span: usize, end: impl Fn(StreamId) -> Option<u64>) {
-        let now = self.now;
+        let window = self.window;
         let span = &mut self.spans[span];
-        span.ended = Some(now);
+        span.ended = Some(window);
         span.ended_before = Some(self.ended);
         self.ended += 1;
         span.streams
@@ -117,72 +80,24 @@ impl SpanLog {
 
     /// All that has ended is forgotten.
     pub(super) fn reset(&mut self) {
-        self.now.window += 1;
-        self.first_window = self.now.window;
+        self.window += 1;
     }
 
-    /// The next step of the schedule begins.
-    pub(super) fn step(&mut self) {
-        let before = self.position();
-        self.steps += 1;
-        let after = self.position();
-        // A pause belongs to the window before it.
-        self.now.window += u32::from(before != after && after.1 != Phase::Wait);
-        self.now.phase = after.1;
-    }
-
-    /// The cycle and the phase of this step.
-    fn position(&self) -> (u64, Phase) {
-        let Some(schedule) = self.schedule else {
-            return (0, Phase::Active);
-        };
-        let (wait, warmup) = (u64::from(schedule.wait), u64::from(schedule.warmup));
-        let length = wait + warmup + u64::from(schedule.active);
-        let phase = match self.steps % length {
-            step if step < wait => Phase::Wait,
-            step if step < wait + warmup => Phase::Warmup,
-            _ => Phase::Active,
-        };
-        (self.steps / length, phase)
-    }
-
-    /// Whether a call is part of the profile: it has ended in a window that counts, or began before
-    /// one that is discarded.
+    /// Whether a call is part of the profile: it has ended in its window.
     pub(super) fn counts(&self, span: &Span) -> bool {
-        span.ended.is_some_and(|ended| {
-            let is_discarded = ended.phase == Phase::Warmup && ended == span.began;
-            span.is_measured() && !is_discarded && ended.window >= self.first_window
-        })
+        span.ended == Some(self.window)
     }
 
-    /// Whether a call has a share of its streams' time, in whatever window it began and ended.
-    pub(super) fn has_share(&self, span: &Span) -> bool {
-        let is_complete = span.streams.iter().all(|on| on.end.is_some());
-        span.is_measured() && span.has_ended() && is_complete && !span.streams.is_empty()
-    }
-
-    /// Whether the profile may have the GPU time of a call.
-    pub(super) fn may_be_timed(&self, span: &Span) -> bool {
-        let is_in_one_window = span
-            .ended
-            .is_some_and(|ended| ended.window == span.began.window);
-        self.has_share(span) && self.counts(span) && is_in_one_window
-    }
-
-    /// Whether the profile must have it: a cycle that is followed by a pause is closed at some time
-    /// in it, and GPU times that come later than a cycle after their own are not counted.
-    pub(super) fn must_be_timed(&self, span: &Span) -> bool {
-        let is_of_now = span.ended == Some(span.began) && span.began.window == self.now.window;
-        self.may_be_timed(span) && is_of_now
+    /// Whether the profile has the GPU time of a call.
+    pub(super) fn is_timed(&self, span: &Span) -> bool {
+        span.has_share() && self.counts(span) && span.began == self.window
     }
 
     /// The calls that a profile counts by name: `(ended, in progress)`.
     pub(super) fn calls(&self, name: &str) -> (u64, u64) {
         let named = || self.spans.iter().filter(|span| span.name == name);
         let ended = named().filter(|span| self.counts(span)).count();
-        let open = named()
-            .filter(|span| span.is_measured() && span.ended.is_none())
-            .count();
+        let open = named().filter(|span| span.ended.is_none()).count();
         (ended as u64, open as u64)
     }
 
@@ -220,25 +135,26 @@ impl SpanLog {
 
     /// Whether all calls are in the window of the profile, so that call paths are complete.
     pub(super) fn is_one_window(&self) -> bool {
-        self.now.window == 0 && self.schedule.is_none()
+        self.window == 0
     }
 }
 
 impl Span {
-    /// Whether what a thread records on a stream is in the time of this call: it began in no pause,
-    /// and no stream of its own is another one on this thread.
+    /// Whether what a thread records on a stream is in the time of this call: no stream of its own
+    /// is another one on this thread.
     pub(super) fn is_around(&self, stream: StreamId, thread: usize) -> bool {
         let is_elsewhere = |on: &OnStream| match on.stream {
             StreamId::PerThread(other) => other != thread,
             StreamId::Stream(_) => false,
         };
         let is_on_it = self.streams.iter().any(|on| on.stream == stream);
-        self.is_measured() && is_on_it && !self.streams.iter().any(is_elsewhere)
+        is_on_it && !self.streams.iter().any(is_elsewhere)
     }
 
-    /// Whether it did not begin in a pause of the schedule.
-    pub(super) fn is_measured(&self) -> bool {
-        self.began.phase != Phase::Wait
+    /// Whether it has a share of its streams' time, in whatever window it began and ended.
+    pub(super) fn has_share(&self) -> bool {
+        let is_complete = self.streams.iter().all(|on| on.end.is_some());
+        self.has_ended() && is_complete && !self.streams.is_empty()
     }
 
     pub(super) fn has_ended(&self) -> bool {

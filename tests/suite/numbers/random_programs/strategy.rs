@@ -14,51 +14,29 @@ pub(super) struct Features {
     pub(super) overlap: bool,
     /// `stream = [a, b]`.
     pub(super) several_streams: bool,
-    /// Resets, or a schedule and its steps.
-    pub(super) windows: bool,
+    pub(super) resets: bool,
     /// The profile is made while calls are in progress.
     pub(super) ends_inside: bool,
 }
 
 /// Programs with these features.
 pub(super) fn programs(features: Features) -> impl Strategy<Value = Program> {
-    let windows = if features.windows {
-        Union::new([Windows::Resets, Windows::Schedule].map(Just)).boxed()
+    let threads = vec(vec(steps(features), 1..6), 1..4);
+    let ends_after = if features.ends_inside {
+        option::weighted(0.9, 1..40_usize).boxed()
     } else {
-        Just(Windows::One).boxed()
+        Just(None).boxed()
     };
-    windows.prop_flat_map(move |windows| {
-        let threads = vec(vec(steps(features, windows), 1..6), 1..4);
-        let schedule = match windows {
-            Windows::Schedule => (0..3_u32, 0..3_u32, 1..3_u32).prop_map(Some).boxed(),
-            _ => Just(None).boxed(),
-        };
-        let ends_after = if features.ends_inside {
-            option::weighted(0.9, 1..40_usize).boxed()
-        } else {
-            Just(None).boxed()
-        };
-        let order = vec(any::<u8>(), 1..12);
-        (threads, order, schedule, ends_after).prop_map(
-            move |(threads, order, schedule, ends_after)| Program {
-                threads,
-                shares_streams: features.overlap,
-                order,
-                schedule,
-                ends_after,
-            },
-        )
+    let order = vec(any::<u8>(), 1..12);
+    (threads, order, ends_after).prop_map(move |(threads, order, ends_after)| Program {
+        threads,
+        shares_streams: features.overlap,
+        order,
+        ends_after,
     })
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Windows {
-    One,
-    Resets,
-    Schedule,
-}
-
-fn steps(features: Features, windows: Windows) -> BoxedStrategy<Step> {
+fn steps(features: Features) -> BoxedStrategy<Step> {
     let slot = || 0..SLOTS;
     let mut simple = vec![
         (
@@ -75,11 +53,11 @@ fn steps(features: Features, windows: Windows) -> BoxedStrategy<Step> {
         simple.push((3, slot().prop_map(Step::Poll).boxed()));
         simple.push((1, slot().prop_map(Step::Drop).boxed()));
     }
-    match windows {
-        Windows::One => simple.push((1, Just(Step::Snapshot).boxed())),
-        Windows::Resets => simple.push((2, Just(Step::Reset).boxed())),
-        Windows::Schedule => simple.push((2, Just(Step::Advance).boxed())),
-    }
+    simple.push(if features.resets {
+        (2, Just(Step::Reset).boxed())
+    } else {
+        (1, Just(Step::Snapshot).boxed())
+    });
     Union::new_weighted(simple)
         .prop_recursive(4, 24, 4, move |inner| {
             let block = || vec(inner.clone(), 0..5);

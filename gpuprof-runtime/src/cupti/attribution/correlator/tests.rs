@@ -7,7 +7,7 @@ use crate::cupti::collect::record::{
     Activity, ActivitySpan, ApiFunction, ApiRecord, CopyKind, CopyRecord, MemoryOperation,
     MemoryRecord, MemorySpace,
 };
-use crate::stats::by_window::{Begins, Since};
+use crate::stats::by_window::Since;
 use crate::stats::profiled_call::CallPosition;
 use gpuprof_report::profile::MemoryKind;
 
@@ -185,7 +185,8 @@ fn memory_that_waits_for_earlier_records_counts_in_the_window_that_ends() {
         time: 10,
         correlation: 1,
     });
-    let ended = correlator.begin_window(2, Begins::Part).expect("it counts");
+    correlator.begin_window(2);
+    let ended = correlator.attributed(Since::Process).tables;
     assert_eq!(ended.memory.len(), 1);
     let (memory, live) = (ended.memory.values().next(), correlator.live_memory());
     assert_eq!(memory.map(|of| of.totals.allocated_bytes), Some(70));
