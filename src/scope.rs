@@ -60,7 +60,7 @@ macro_rules! __scope {
             || $crate::__private::Streams::Inherit,
             || $crate::__private::StatedWork::NONE,
             || $crate::__private::Payload::None,
-            $crate::__private::Arguments::default,
+            $crate::__private::CallArguments::default,
         ));
     };
     ($name:expr, $stream:expr $(, label = $label:expr)?) => {
@@ -77,7 +77,7 @@ macro_rules! __scope {
                 },
                 || $crate::__private::StatedWork::NONE,
                 || $crate::__private::Payload::None,
-                $crate::__private::Arguments::default,
+                $crate::__private::CallArguments::default,
             ),
         });
     };
@@ -120,7 +120,7 @@ macro_rules! __scope_span {
                 color: ::core::option::Option::None,
                 category: ::core::option::Option::None,
             });
-        $crate::__private::inventory::submit! { $crate::__private::Entry(&__GPUPROF_SITE) }
+        $crate::__private::inventory::submit! { $crate::__private::SiteEntry(&__GPUPROF_SITE) }
         if __GPUPROF_SITE.active() {
             let $site = &__GPUPROF_SITE;
             $enter

@@ -8,7 +8,9 @@ use std::sync::Barrier;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use gpuprof::__private::{Arguments, LabelNumber, Meta, Payload, Site, Span, StatedWork, Streams};
+use gpuprof::__private::{
+    CallArguments, LabelNumber, Meta, Payload, Site, Span, StatedWork, Streams,
+};
 
 use crate::host_memory;
 use crate::outcome::Quartiles;
@@ -92,6 +94,6 @@ fn call(site: &'static Site) {
         || Streams::Inherit,
         || StatedWork::NONE,
         || Payload::None,
-        Arguments::default,
+        CallArguments::default,
     );
 }

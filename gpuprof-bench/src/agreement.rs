@@ -37,7 +37,7 @@ impl fmt::Display for Tolerance {
 /// Two values at one place.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
-pub struct Pair {
+pub struct ValuePair {
     /// Index into both outputs.
     pub index: usize,
     /// The baseline's value.
@@ -59,7 +59,7 @@ pub struct Agreement {
     /// Largest difference over the baseline's absolute value, where that is not 0.
     pub max_relative: f64,
     /// The pair that is furthest beyond the tolerance, or nearest to it; `None` without values.
-    pub worst: Option<Pair>,
+    pub worst: Option<ValuePair>,
     /// What was allowed.
     pub tolerance: Tolerance,
 }
@@ -71,7 +71,11 @@ impl Agreement {
         self.values.0 == self.values.1 && self.wrong == 0
     }
 
-    pub(crate) fn of(baseline: &dyn Values, candidate: &dyn Values, tolerance: Tolerance) -> Self {
+    pub(crate) fn of(
+        baseline: &dyn OutputValues,
+        candidate: &dyn OutputValues,
+        tolerance: Tolerance,
+    ) -> Self {
         let values = (baseline.len(), candidate.len());
         let mut all = Self {
             values,
@@ -80,7 +84,7 @@ impl Agreement {
         };
         let mut worst = f64::NEG_INFINITY;
         for index in 0..values.0.min(values.1) {
-            let pair = Pair {
+            let pair = ValuePair {
                 index,
                 baseline: baseline.at(index),
                 candidate: candidate.at(index),
@@ -94,7 +98,7 @@ impl Agreement {
     }
 
     /// Counts a pair. Returns how far it is beyond the tolerance, negative within it.
-    fn add(&mut self, pair: &Pair) -> f64 {
+    fn add(&mut self, pair: &ValuePair) -> f64 {
         let (baseline, candidate) = (pair.baseline, pair.candidate);
         if !self.tolerance.allows(baseline, candidate) {
             self.wrong += 1;
@@ -153,13 +157,13 @@ impl fmt::Display for Agreement {
 }
 
 /// An output as numbers.
-pub(crate) trait Values {
+pub(crate) trait OutputValues {
     fn len(&self) -> usize;
     /// NaN beyond the end.
     fn at(&self, index: usize) -> f64;
 }
 
-impl<T: Copy + Into<f64>> Values for Vec<T> {
+impl<T: Copy + Into<f64>> OutputValues for Vec<T> {
     fn len(&self) -> usize {
         self.len()
     }

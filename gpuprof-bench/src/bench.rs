@@ -7,13 +7,13 @@ use cudarc::driver::{CudaContext, CudaStream};
 use gpuprof_report::profile::{Device, Parameter, Precision};
 use gpuprof_runtime::bench_support;
 
-use crate::clocks::Clocks;
-use crate::error::{BenchError, Purpose};
+use crate::clocks::DeviceClocks;
+use crate::error::{BenchError, WithPurpose};
 use crate::measure::{CannotRun, Measuring, Rounds};
-use crate::measurement::{Mode, Results};
+use crate::measurement::{CallMode, Results};
 use crate::outcome::Outcome;
-use crate::sampler::{Call, Sampler};
-use crate::stopping::Rule;
+use crate::sampler::{BenchmarkedCall, Sampler};
+use crate::stopping::StoppingRule;
 
 /// Begins a benchmark of this name.
 ///
@@ -41,8 +41,8 @@ pub fn bench(name: impl Into<String>) -> Bench {
         context: None,
         tries: false,
         stream: None,
-        modes: vec![Mode::Cold, Mode::Hot],
-        rule: Rule::default(),
+        modes: vec![CallMode::Cold, CallMode::Hot],
+        rule: StoppingRule::default(),
         bytes: None,
         flops: None,
         precision: None,
@@ -62,8 +62,8 @@ pub struct Bench {
     /// It runs once and is not measured.
     tries: bool,
     stream: Option<Arc<CudaStream>>,
-    pub(crate) modes: Vec<Mode>,
-    rule: Rule,
+    pub(crate) modes: Vec<CallMode>,
+    rule: StoppingRule,
     bytes: Option<u64>,
     flops: Option<u64>,
     precision: Option<Precision>,
@@ -175,13 +175,13 @@ impl Bench {
     }
 
     /// The modes to measure, in this order; default: cold and hot.
-    pub fn modes(mut self, modes: &[Mode]) -> Self {
+    pub fn modes(mut self, modes: &[CallMode]) -> Self {
         self.modes = modes.to_vec();
         self
     }
 
     /// When there are enough samples.
-    pub const fn rule(mut self, rule: Rule) -> Self {
+    pub const fn rule(mut self, rule: StoppingRule) -> Self {
         self.rule = rule;
         self
     }
@@ -218,12 +218,15 @@ impl Bench {
     }
 
     /// Measures the calls in turn in each mode; `Err`: they cannot be run in it, and why.
-    pub(crate) fn measure(&self, calls: &mut [Call<'_>]) -> Result<Vec<InMode>, BenchError> {
+    pub(crate) fn measure(
+        &self,
+        calls: &mut [BenchmarkedCall<'_>],
+    ) -> Result<Vec<InMode>, BenchError> {
         let stream = self.usable_stream()?;
         let mut sampler = Sampler::new(stream)?;
         let mut measuring = Measuring {
             sampler: &mut sampler,
-            clocks: &mut Clocks::open(&device_of(stream.context())),
+            clocks: &mut DeviceClocks::open(&device_of(stream.context())),
             rule: self.rule,
         };
         let event_overhead_ns = measuring.event_overhead_ns()?;
@@ -260,7 +263,7 @@ fn profiled_calls() -> u64 {
 }
 
 /// What was measured in a mode, or why nothing.
-pub(crate) type InMode = (Mode, Result<Rounds, CannotRun>);
+pub(crate) type InMode = (CallMode, Result<Rounds, CannotRun>);
 
 pub(crate) fn device_of(context: &CudaContext) -> Device {
     bench_support::describe(u32::try_from(context.ordinal()).unwrap_or(0))

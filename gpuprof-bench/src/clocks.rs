@@ -9,16 +9,16 @@ use gpuprof_runtime::nvml;
 const INTERVAL: Duration = Duration::from_millis(50);
 
 /// NVML, if there is one.
-pub(crate) struct Clocks {
-    nvml: Option<nvml::Clocks>,
+pub(crate) struct DeviceClocks {
+    nvml: Option<nvml::NvmlClocks>,
     device: Device,
     asked: Instant,
 }
 
-impl Clocks {
+impl DeviceClocks {
     pub(crate) fn open(device: &Device) -> Self {
         Self {
-            nvml: nvml::Clocks::open(),
+            nvml: nvml::NvmlClocks::open(),
             device: device.clone(),
             asked: Instant::now(),
         }

@@ -3,12 +3,12 @@
 
 use std::fmt;
 
-use crate::agreement::{Agreement, Tolerance, Values};
+use crate::agreement::{Agreement, OutputValues, Tolerance};
 use crate::bench::{Bench, device_of};
-use crate::error::{BenchError, Purpose};
+use crate::error::{BenchError, WithPurpose};
 use crate::measure::CannotRun;
-use crate::measurement::{Mode, Results, Stopped};
-use crate::memory::MemoryUse;
+use crate::measurement::{CallMode, Results, Stopped};
+use crate::memory::MemoryMeter;
 use crate::statistics::Statistics;
 use crate::table;
 use crate::variant::Variant;
@@ -108,9 +108,12 @@ impl Comparing<'_> {
 }
 
 /// Sets an implementation up and calls it once. Returns its output, and the memory that it took.
-fn prepare(bench: &Bench, variant: &mut Variant<'_>) -> Result<(Box<dyn Values>, u64), BenchError> {
+fn prepare(
+    bench: &Bench,
+    variant: &mut Variant<'_>,
+) -> Result<(Box<dyn OutputValues>, u64), BenchError> {
     let stream = bench.usable_stream()?;
-    let memory = MemoryUse::begin(stream)?;
+    let memory = MemoryMeter::begin(stream)?;
     variant.implementation.set_up()?;
     variant.implementation.call()?;
     stream.synchronize().to("wait for the stream")?;
@@ -123,7 +126,7 @@ fn prepare(bench: &Bench, variant: &mut Variant<'_>) -> Result<(Box<dyn Values>,
 #[non_exhaustive]
 pub struct Speedup {
     /// How calls were made.
-    pub mode: Mode,
+    pub mode: CallMode,
     /// Median over the rounds of the baseline's time over the candidate's: above 1, the candidate
     /// is faster.
     pub median: f64,

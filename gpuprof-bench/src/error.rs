@@ -37,11 +37,11 @@ impl fmt::Display for BenchError {
 impl std::error::Error for BenchError {}
 
 /// Says what a call of CUDA was for.
-pub(crate) trait Purpose<T> {
+pub(crate) trait WithPurpose<T> {
     fn to(self, what: &'static str) -> Result<T, BenchError>;
 }
 
-impl<T> Purpose<T> for Result<T, DriverError> {
+impl<T> WithPurpose<T> for Result<T, DriverError> {
     fn to(self, what: &'static str) -> Result<T, BenchError> {
         self.map_err(|error| BenchError::Cuda(what, error))
     }

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use cudarc::driver::sys::{CUstreamWaitValue_flags, cuStreamWaitValue32_v2};
 use cudarc::driver::{CudaStream, PinnedHostSlice};
 
-use crate::error::{BenchError, Purpose};
+use crate::error::{BenchError, WithPurpose};
 
 /// How long a call may take while the stream is held.
 const PATIENCE: Duration = Duration::from_millis(100);
@@ -28,16 +28,16 @@ const LOOK: Duration = Duration::from_millis(5);
 
 /// See the module.
 #[derive(Debug)]
-pub(crate) struct Gate {
+pub(crate) struct StreamGate {
     stream: Arc<CudaStream>,
     /// The number that the stream waits for. It is freed after the stream has passed.
     _memory: PinnedHostSlice<u32>,
-    shared: Arc<Shared>,
+    shared: Arc<GateState>,
     watcher: Option<JoinHandle<()>>,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct GateState {
     flag: Flag,
     held: Mutex<Held>,
     is_over: AtomicBool,
@@ -54,7 +54,7 @@ struct Held {
     is_forced: bool,
 }
 
-impl Shared {
+impl GateState {
     fn held(&self) -> MutexGuard<'_, Held> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -76,7 +76,7 @@ impl Flag {
     }
 }
 
-impl Gate {
+impl StreamGate {
     /// # Errors
     /// There is no page-locked memory, or the stream cannot wait for a value in it.
     pub(crate) fn new(stream: &Arc<CudaStream>) -> Result<Self, BenchError> {
@@ -86,7 +86,7 @@ impl Gate {
         let mut memory = memory.to(allocate)?;
         let flag = Flag(memory.as_mut_ptr().to(allocate)?);
         flag.write(0);
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(GateState {
             flag,
             held: Mutex::default(),
             is_over: AtomicBool::new(false),
@@ -140,7 +140,7 @@ impl Gate {
     }
 }
 
-fn watch(shared: &Shared) {
+fn watch(shared: &GateState) {
     while !shared.is_over.load(Acquire) {
         thread::park_timeout(LOOK);
         let mut held = shared.held();
@@ -155,7 +155,7 @@ fn watch(shared: &Shared) {
     }
 }
 
-impl Drop for Gate {
+impl Drop for StreamGate {
     fn drop(&mut self) {
         self.open();
         self.shared.is_over.store(true, Release);

@@ -33,13 +33,13 @@ mod stopping;
 mod table;
 mod variant;
 
-pub use agreement::{Agreement, Pair, Tolerance};
+pub use agreement::{Agreement, Tolerance, ValuePair};
 pub use bench::{Bench, bench};
 pub use compare::{Comparing, Comparison, Requirement, Speedup};
 pub use error::BenchError;
 pub use harness::main;
-pub use measurement::{Measurement, Mode, Results, Stopped};
+pub use measurement::{CallMode, Measurement, Results, Stopped};
 pub use outcome::Outcome;
 pub use profile::to_profile;
-pub use stopping::Rule;
+pub use stopping::StoppingRule;
 pub use variant::Variant;

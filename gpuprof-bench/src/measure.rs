@@ -9,12 +9,12 @@ use cudarc::driver::sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE;
 use cudarc::driver::sys::CUgraphInstantiate_flags;
 use cudarc::driver::sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
 
-use crate::clocks::Clocks;
-use crate::error::{BenchError, Purpose};
-use crate::measurement::{Measurement, Mode, Stopped};
-use crate::sampler::{Call, Sample, Sampler};
+use crate::clocks::DeviceClocks;
+use crate::error::{BenchError, WithPurpose};
+use crate::measurement::{CallMode, Measurement, Stopped};
+use crate::sampler::{BenchmarkedCall, Sampler, TimingSample};
 use crate::statistics::Statistics;
-use crate::stopping::{Rule, Stopping};
+use crate::stopping::{Stopping, StoppingRule};
 
 /// Samples of one look at whether the times are stable.
 const WARM_WINDOW: usize = 5;
@@ -36,8 +36,8 @@ const EMPTY_SAMPLES: usize = 25;
 /// What is the same in all modes of a benchmark.
 pub(crate) struct Measuring<'a> {
     pub(crate) sampler: &'a mut Sampler,
-    pub(crate) clocks: &'a mut Clocks,
-    pub(crate) rule: Rule,
+    pub(crate) clocks: &'a mut DeviceClocks,
+    pub(crate) rule: StoppingRule,
 }
 
 impl Measuring<'_> {
@@ -54,11 +54,11 @@ impl Measuring<'_> {
     /// `Err`: some of them cannot be run in it, and why.
     pub(crate) fn run(
         &mut self,
-        mode: Mode,
-        calls: &mut [Call<'_>],
+        mode: CallMode,
+        calls: &mut [BenchmarkedCall<'_>],
     ) -> Result<Result<Rounds, CannotRun>, BenchError> {
         match mode {
-            Mode::Cold => {
+            CallMode::Cold => {
                 let context = self.sampler.stream().context();
                 let bytes = context.attribute(CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE);
                 let bytes = usize::try_from(bytes.to("ask for the size of the L2 cache")?);
@@ -68,11 +68,11 @@ impl Measuring<'_> {
                 self.sampler.set_flush(None)?;
                 measured.map(Ok)
             }
-            Mode::Hot => {
+            CallMode::Hot => {
                 let mut all = timed(calls, |call| self.batch(call))?;
                 self.measure(mode, &mut all).map(Ok)
             }
-            Mode::Graph => {
+            CallMode::Graph => {
                 let mut graphs = Vec::with_capacity(calls.len());
                 for (at, call) in calls.iter_mut().enumerate() {
                     let number = self.batch(*call)?;
@@ -86,9 +86,9 @@ impl Measuring<'_> {
                     .iter()
                     .map(|(graph, _)| move || launch(graph))
                     .collect();
-                let mut replays: Vec<Call<'_>> = replays
+                let mut replays: Vec<BenchmarkedCall<'_>> = replays
                     .iter_mut()
-                    .map(|replay| replay as Call<'_>)
+                    .map(|replay| replay as BenchmarkedCall<'_>)
                     .collect();
                 let mut all = timed(&mut replays, |_| Ok(1))?;
                 for (one, &(_, number)) in all.iter_mut().zip(&graphs) {
@@ -100,7 +100,7 @@ impl Measuring<'_> {
     }
 
     /// Calls of a sample that make it long enough.
-    fn batch(&mut self, call: Call<'_>) -> Result<u32, BenchError> {
+    fn batch(&mut self, call: BenchmarkedCall<'_>) -> Result<u32, BenchError> {
         let warm = self.warm_up(call, 1)?;
         let calls = (BATCH_NS / warm.max(1.0)).ceil();
         let mut calls = (calls as u32).clamp(1, MAX_BATCH);
@@ -115,7 +115,7 @@ impl Measuring<'_> {
     }
 
     /// Samples until the times are stable. Returns their median, ns of one call.
-    fn warm_up(&mut self, call: Call<'_>, calls: u32) -> Result<f64, BenchError> {
+    fn warm_up(&mut self, call: BenchmarkedCall<'_>, calls: u32) -> Result<f64, BenchError> {
         let (began, mut before, mut late) = (Instant::now(), f64::INFINITY, 0);
         loop {
             let mut times = Vec::with_capacity(WARM_WINDOW);
@@ -137,7 +137,7 @@ impl Measuring<'_> {
         }
     }
 
-    fn measure(&mut self, mode: Mode, all: &mut [Timed<'_>]) -> Result<Rounds, BenchError> {
+    fn measure(&mut self, mode: CallMode, all: &mut [Timed<'_>]) -> Result<Rounds, BenchError> {
         for one in all.iter_mut() {
             self.warm_up(one.call, one.calls)?;
         }
@@ -240,7 +240,7 @@ impl Measuring<'_> {
     /// The calls as a graph, or why they cannot be captured.
     fn capture(
         &mut self,
-        call: Call<'_>,
+        call: BenchmarkedCall<'_>,
         calls: u32,
     ) -> Result<Result<CudaGraph, String>, BenchError> {
         let stream = self.sampler.stream();
@@ -267,7 +267,7 @@ impl Measuring<'_> {
 
 /// What is timed, and how often.
 struct Timed<'a> {
-    call: Call<'a>,
+    call: BenchmarkedCall<'a>,
     /// Calls of it in a sample.
     calls: u32,
     /// Benchmarked calls in each: those of a graph.
@@ -275,10 +275,10 @@ struct Timed<'a> {
 }
 
 fn timed<'a>(
-    calls: &'a mut [Call<'_>],
-    mut number: impl FnMut(Call<'_>) -> Result<u32, BenchError>,
+    calls: &'a mut [BenchmarkedCall<'_>],
+    mut number: impl FnMut(BenchmarkedCall<'_>) -> Result<u32, BenchError>,
 ) -> Result<Vec<Timed<'a>>, BenchError> {
-    let with = |call: &'a mut Call<'_>| {
+    let with = |call: &'a mut BenchmarkedCall<'_>| {
         let calls = number(*call)?;
         Ok(Timed {
             call: &mut **call,
@@ -317,7 +317,7 @@ struct Samples {
 }
 
 impl Samples {
-    fn push(&mut self, sample: Sample, calls: u32) {
+    fn push(&mut self, sample: TimingSample, calls: u32) {
         self.calls = calls;
         self.gpu.push(sample.gpu_ns / f64::from(calls));
         self.cpu.push(sample.cpu_ns / f64::from(calls));

@@ -9,7 +9,7 @@ use crate::statistics::{self, Statistics};
 /// How calls are made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
-pub enum Mode {
+pub enum CallMode {
     /// One call a sample, with the L2 cache overwritten before it.
     Cold,
     /// Many calls in a row, with whatever the one before left in the caches.
@@ -18,7 +18,7 @@ pub enum Mode {
     Graph,
 }
 
-impl Mode {
+impl CallMode {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Cold, Self::Hot, Self::Graph];
 
@@ -33,7 +33,7 @@ impl Mode {
     }
 }
 
-impl fmt::Display for Mode {
+impl fmt::Display for CallMode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
     }
@@ -43,7 +43,7 @@ impl fmt::Display for Mode {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Stopped {
-    /// The median is known as well as the [`Rule`](crate::Rule) wants it.
+    /// The median is known as well as the [`StoppingRule`](crate::StoppingRule) wants it.
     Converged,
     /// The ratio of a comparison is known as well as the rule wants it, the median is not.
     RatioConverged,
@@ -69,7 +69,7 @@ impl Stopped {
 #[non_exhaustive]
 pub struct Measurement {
     /// How calls were made.
-    pub mode: Mode,
+    pub mode: CallMode,
     /// The samples in the order in which they were taken, each the mean of `calls_per_sample`.
     pub samples: Vec<f64>,
     /// Calls of a sample.
@@ -108,7 +108,7 @@ pub struct Measurement {
 }
 
 impl Measurement {
-    pub(crate) fn of(mode: Mode, samples: Vec<f64>, calls_per_sample: u32) -> Self {
+    pub(crate) fn of(mode: CallMode, samples: Vec<f64>, calls_per_sample: u32) -> Self {
         let mut measured = Self {
             mode,
             samples,
@@ -199,7 +199,7 @@ pub struct Results {
     /// In the order of the modes.
     pub measurements: Vec<Measurement>,
     /// Modes in which the code cannot run, and why.
-    pub not_measured: Vec<(Mode, String)>,
+    pub not_measured: Vec<(CallMode, String)>,
 }
 
 impl Results {
@@ -216,7 +216,7 @@ impl Results {
 
     /// The measurement in this mode; `None` if it was not asked for.
     #[must_use]
-    pub fn mode(&self, mode: Mode) -> Option<&Measurement> {
+    pub fn mode(&self, mode: CallMode) -> Option<&Measurement> {
         self.measurements.iter().find(|one| one.mode == mode)
     }
 }

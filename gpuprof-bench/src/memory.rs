@@ -14,19 +14,19 @@ use cudarc::driver::sys::CUmemPool_attribute::{self, CU_MEMPOOL_ATTR_USED_MEM_HI
 use cudarc::driver::sys::{self, CUmemoryPool};
 use cudarc::driver::{CudaContext, CudaStream};
 
-use crate::error::{BenchError, Purpose};
+use crate::error::{BenchError, WithPurpose};
 
 const PURPOSE: &str = "ask how much memory is used";
 
 /// Counts the memory that is taken while it exists.
-pub(crate) struct MemoryUse {
+pub(crate) struct MemoryMeter {
     context: Arc<CudaContext>,
     pool: Option<CUmemoryPool>,
     /// Bytes.
     before: u64,
 }
 
-impl MemoryUse {
+impl MemoryMeter {
     /// Everything on the stream must have run.
     ///
     /// # Errors

@@ -13,7 +13,7 @@ use crate::measurement::Results;
 
 /// A benchmark function.
 #[derive(Debug)]
-pub struct Entry {
+pub struct BenchmarkEntry {
     /// As the attribute or the function names it.
     pub name: &'static str,
     /// The function's module path.
@@ -23,10 +23,10 @@ pub struct Entry {
     /// The values of its parameters.
     pub axes: fn() -> Vec<Axis>,
     /// Runs it with the type and the values of these positions.
-    pub run: fn(Bench, usize, &[usize]) -> Result<Found, String>,
+    pub run: fn(Bench, usize, &[usize]) -> Result<BenchmarkOutcome, String>,
 }
 
-inventory::collect!(Entry);
+inventory::collect!(BenchmarkEntry);
 
 /// A parameter of a benchmark.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,7 +50,7 @@ impl Axis {
 /// What a benchmark function has found.
 #[derive(Clone, Debug, PartialEq)]
 #[allow(clippy::large_enum_variant, reason = "there are few")]
-pub enum Found {
+pub enum BenchmarkOutcome {
     /// Times.
     Results(Results),
     /// Times of two implementations.
@@ -63,23 +63,23 @@ pub trait Returned {
     ///
     /// # Errors
     /// What the function returned, as text.
-    fn into_found(self) -> Result<Found, String>;
+    fn into_found(self) -> Result<BenchmarkOutcome, String>;
 }
 
 impl Returned for Results {
-    fn into_found(self) -> Result<Found, String> {
-        Ok(Found::Results(self))
+    fn into_found(self) -> Result<BenchmarkOutcome, String> {
+        Ok(BenchmarkOutcome::Results(self))
     }
 }
 
 impl Returned for Comparison {
-    fn into_found(self) -> Result<Found, String> {
-        Ok(Found::Comparison(self))
+    fn into_found(self) -> Result<BenchmarkOutcome, String> {
+        Ok(BenchmarkOutcome::Comparison(self))
     }
 }
 
 impl<F: Returned, E: Display> Returned for Result<F, E> {
-    fn into_found(self) -> Result<Found, String> {
+    fn into_found(self) -> Result<BenchmarkOutcome, String> {
         self.map_err(|error| error.to_string())?.into_found()
     }
 }
@@ -88,14 +88,14 @@ impl<F: Returned, E: Display> Returned for Result<F, E> {
 ///
 /// # Errors
 /// Always.
-pub fn no_value() -> Result<Found, String> {
+pub fn no_value() -> Result<BenchmarkOutcome, String> {
     Err("there is no such type or value".to_owned())
 }
 
 /// One benchmark with one type and one value for each parameter.
 #[derive(Clone, Debug)]
 pub(crate) struct Case {
-    pub(crate) entry: &'static Entry,
+    pub(crate) entry: &'static BenchmarkEntry,
     pub(crate) at_type: usize,
     pub(crate) at: Vec<usize>,
     /// `copy<f32> n=1024`
@@ -108,7 +108,8 @@ impl Case {
     /// All cases of the program that take these values of these parameters, by name; parameters
     /// that are not named take all. `n=1024` is `("n", ["1024"])`.
     pub(crate) fn all(wanted: &[(String, Vec<String>)]) -> Vec<Self> {
-        let mut entries: Vec<&Entry> = inventory::iter::<Entry>.into_iter().collect();
+        let mut entries: Vec<&BenchmarkEntry> =
+            inventory::iter::<BenchmarkEntry>.into_iter().collect();
         entries.sort_by_key(|entry| (entry.module, entry.name));
         entries
             .into_iter()
@@ -117,7 +118,7 @@ impl Case {
     }
 }
 
-fn of_entry(entry: &'static Entry, wanted: &[(String, Vec<String>)]) -> Vec<Case> {
+fn of_entry(entry: &'static BenchmarkEntry, wanted: &[(String, Vec<String>)]) -> Vec<Case> {
     let axes = (entry.axes)();
     let mut cases = Vec::new();
     let only = |name: &str, value: &str| {
@@ -172,10 +173,10 @@ fn of_entry(entry: &'static Entry, wanted: &[(String, Vec<String>)]) -> Vec<Case
 mod tests {
     use gpuprof_report::profile::Device;
 
-    use super::{Axis, Case, Entry, Found, Results, inventory};
+    use super::{Axis, BenchmarkEntry, BenchmarkOutcome, Case, Results, inventory};
 
     inventory::submit! {
-        Entry {
+        BenchmarkEntry {
             name: "copy",
             module: "tests",
             types: &["f32", "f64"],
@@ -185,7 +186,7 @@ mod tests {
             ],
             run: |_, at_type, at| {
                 let name = format!("{at_type} {at:?}");
-                Ok(Found::Results(Results::new(&name, Device::default())))
+                Ok(BenchmarkOutcome::Results(Results::new(&name, Device::default())))
             },
         }
     }
@@ -217,6 +218,8 @@ mod tests {
         assert_eq!(names(&[("type", &["f64"])]), all[2..]);
         let last = Case::all(&[]).pop().expect("there are four");
         let results = (last.entry.run)(crate::bench("x"), last.at_type, &last.at);
-        assert!(matches!(results, Ok(Found::Results(results)) if results.name == "1 [1, 0]"));
+        assert!(
+            matches!(results, Ok(BenchmarkOutcome::Results(results)) if results.name == "1 [1, 0]")
+        );
     }
 }

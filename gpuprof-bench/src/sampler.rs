@@ -7,15 +7,15 @@ use cudarc::driver::sys::CUevent_flags::CU_EVENT_DEFAULT;
 use cudarc::driver::{CudaEvent, CudaSlice, CudaStream};
 use gpuprof_runtime::bench_support;
 
-use crate::error::{BenchError, Purpose};
-use crate::gate::Gate;
+use crate::error::{BenchError, WithPurpose};
+use crate::gate::StreamGate;
 
 /// What is benchmarked.
-pub(crate) type Call<'a> = &'a mut dyn FnMut() -> Result<(), BenchError>;
+pub(crate) type BenchmarkedCall<'a> = &'a mut dyn FnMut() -> Result<(), BenchError>;
 
 /// Times of all calls of a sample, ns.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Sample {
+pub(crate) struct TimingSample {
     pub(crate) gpu_ns: f64,
     pub(crate) cpu_ns: f64,
     /// No time of the host is in it.
@@ -28,7 +28,7 @@ pub(crate) struct Sampler {
     stream: Arc<CudaStream>,
     start: CudaEvent,
     end: CudaEvent,
-    gate: Option<Gate>,
+    gate: Option<StreamGate>,
     /// As large as the L2 cache.
     flush: Option<CudaSlice<u8>>,
 }
@@ -42,7 +42,7 @@ impl Sampler {
         Ok(Self {
             start: event()?,
             end: event()?,
-            gate: Some(Gate::new(stream)?),
+            gate: Some(StreamGate::new(stream)?),
             flush: None,
             stream: Arc::clone(stream),
         })
@@ -72,7 +72,11 @@ impl Sampler {
         Ok(())
     }
 
-    pub(crate) fn sample(&mut self, call: Call<'_>, calls: u32) -> Result<Sample, BenchError> {
+    pub(crate) fn sample(
+        &mut self,
+        call: BenchmarkedCall<'_>,
+        calls: u32,
+    ) -> Result<TimingSample, BenchError> {
         if let Some(buffer) = &mut self.flush {
             let written = self.stream.memset_zeros(buffer);
             written.to("overwrite the L2 cache")?;
@@ -82,11 +86,11 @@ impl Sampler {
         }
         let queued = self.queue(call, calls);
         // Also after a failure: what is queued would wait for ever.
-        let is_held = self.gate.as_ref().is_some_and(Gate::open);
+        let is_held = self.gate.as_ref().is_some_and(StreamGate::open);
         let cpu_ns = queued?;
         self.end.synchronize().to("wait for the sample")?;
         let gpu_ns = bench_support::elapsed_ns(&self.start, &self.end);
-        Ok(Sample {
+        Ok(TimingSample {
             gpu_ns: gpu_ns.map_err(BenchError::Event)?,
             cpu_ns,
             is_held,
@@ -94,7 +98,7 @@ impl Sampler {
     }
 
     /// Queues the calls between the events. Returns the time that they took on the CPU, ns.
-    fn queue(&mut self, call: Call<'_>, calls: u32) -> Result<f64, BenchError> {
+    fn queue(&mut self, call: BenchmarkedCall<'_>, calls: u32) -> Result<f64, BenchError> {
         let record = "record an event";
         self.start.record(&self.stream).to(record)?;
         let began = Instant::now();

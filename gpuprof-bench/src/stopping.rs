@@ -12,7 +12,7 @@ use crate::statistics::{LEAST_SAMPLES, Statistics};
 /// or `max_samples`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
-pub struct Rule {
+pub struct StoppingRule {
     /// Half the width of the median's interval over the median; default 0.002.
     pub relative_error: f64,
     /// Default 30; 6 are the least that have a confidence interval.
@@ -23,7 +23,7 @@ pub struct Rule {
     pub max_time: Duration,
 }
 
-impl Default for Rule {
+impl Default for StoppingRule {
     fn default() -> Self {
         Self {
             relative_error: 0.002,
@@ -34,7 +34,7 @@ impl Default for Rule {
     }
 }
 
-impl Rule {
+impl StoppingRule {
     /// Whether the median is known well enough, beside a timer of this step.
     pub(crate) fn accepts(&self, all: &Statistics, step: f64) -> bool {
         let Some((low, high)) = all.median_ci95 else {
@@ -49,12 +49,12 @@ impl Rule {
 /// stops too early, in a lucky moment.
 #[derive(Debug)]
 pub(crate) struct Stopping {
-    rule: Rule,
+    rule: StoppingRule,
     next_look: usize,
 }
 
 impl Stopping {
-    pub(crate) fn new(rule: Rule) -> Self {
+    pub(crate) fn new(rule: StoppingRule) -> Self {
         Self {
             rule,
             next_look: rule.min_samples.max(LEAST_SAMPLES),
@@ -86,12 +86,12 @@ impl Stopping {
 mod tests {
     use std::time::Duration;
 
-    use super::{Rule, Stopping};
+    use super::{Stopping, StoppingRule};
     use crate::measurement::Stopped;
     use crate::statistics::Statistics;
 
     /// Adds samples until the rule ends it, each of 1 µs.
-    fn run(rule: Rule, mut next: impl FnMut(usize) -> f64) -> (Vec<f64>, Stopped) {
+    fn run(rule: StoppingRule, mut next: impl FnMut(usize) -> f64) -> (Vec<f64>, Stopped) {
         let (mut stopping, mut times) = (Stopping::new(rule), Vec::new());
         loop {
             times.push(next(times.len()));
@@ -105,16 +105,16 @@ mod tests {
 
     #[test]
     fn equal_samples_need_the_least_number() {
-        let (times, stopped) = run(Rule::default(), |_| 7.0);
+        let (times, stopped) = run(StoppingRule::default(), |_| 7.0);
         assert_eq!((times.len(), stopped), (30, Stopped::Converged));
     }
 
     #[test]
     fn noise_needs_samples_by_its_square() {
         let mut random = fastrand::Rng::with_seed(9);
-        let rule = Rule {
+        let rule = StoppingRule {
             relative_error: 0.005,
-            ..Rule::default()
+            ..StoppingRule::default()
         };
         // Uniform over ±r: the median's interval is about ±1.96 r/√n wide, so n ≈ (1.96 r/e)².
         let mut needed = |spread: f64| {
@@ -140,7 +140,7 @@ mod tests {
     fn a_coarse_timer_is_no_reason_to_go_on() {
         let mut random = fastrand::Rng::with_seed(5);
         let next = |_| 4_000.0 + 32.0 * (3.0 * random.f64()).round();
-        let (times, stopped) = run(Rule::default(), next);
+        let (times, stopped) = run(StoppingRule::default(), next);
         assert_eq!(stopped, Stopped::Converged);
         assert!(times.len() < 1_000, "{}", times.len());
         let all = Statistics::of(&times).unwrap();
@@ -150,9 +150,9 @@ mod tests {
 
     #[test]
     fn two_states_of_a_long_kernel_are_no_timer() {
-        let rule = Rule {
+        let rule = StoppingRule {
             max_samples: 200,
-            ..Rule::default()
+            ..StoppingRule::default()
         };
         let next = |at: usize| if at.is_multiple_of(2) { 1e6 } else { 1.009e6 };
         assert_eq!(run(rule, next).1, Stopped::SampleLimit);
@@ -160,9 +160,9 @@ mod tests {
 
     #[test]
     fn too_few_samples_are_never_enough() {
-        let rule = Rule {
+        let rule = StoppingRule {
             min_samples: 1,
-            ..Rule::default()
+            ..StoppingRule::default()
         };
         let (times, stopped) = run(rule, |_| 7.0);
         assert_eq!((times.len(), stopped), (6, Stopped::Converged));
@@ -171,15 +171,15 @@ mod tests {
 
     #[test]
     fn two_states_end_at_the_limit() {
-        let rule = Rule {
+        let rule = StoppingRule {
             max_time: Duration::from_micros(500),
-            ..Rule::default()
+            ..StoppingRule::default()
         };
         let (times, stopped) = run(rule, |at| if at % 2 == 0 { 1.0 } else { 2.0 });
         assert_eq!((times.len(), stopped), (500, Stopped::TimeLimit));
-        let rule = Rule {
+        let rule = StoppingRule {
             max_samples: 100,
-            ..Rule::default()
+            ..StoppingRule::default()
         };
         let (times, stopped) = run(rule, |at| if at % 2 == 0 { 1.0 } else { 2.0 });
         assert_eq!((times.len(), stopped), (100, Stopped::SampleLimit));

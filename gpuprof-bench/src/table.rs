@@ -26,10 +26,10 @@ const HEADINGS: [&str; 13] = [
 /// Columns that are left-aligned.
 const LEFT: usize = 2;
 
-type Row = [String; HEADINGS.len()];
+type ResultRow = [String; HEADINGS.len()];
 
 /// Results, and what is said of each measurement beside them; it may be missing.
-pub(crate) type Rows<'a> = [(&'a Results, &'a [String])];
+pub(crate) type ResultRows<'a> = [(&'a Results, &'a [String])];
 
 impl fmt::Display for Results {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -38,7 +38,7 @@ impl fmt::Display for Results {
 }
 
 /// As aligned text, with what must be known of it below.
-pub(crate) fn text(all: &Rows<'_>) -> String {
+pub(crate) fn text(all: &ResultRows<'_>) -> String {
     let rows = rows(all);
     let used = used_columns(&rows);
     let width = |column: usize| {
@@ -72,7 +72,7 @@ pub(crate) fn text(all: &Rows<'_>) -> String {
 }
 
 /// As a Markdown table, with the notes as a list.
-pub(crate) fn markdown(all: &Rows<'_>) -> String {
+pub(crate) fn markdown(all: &ResultRows<'_>) -> String {
     let rows = rows(all);
     let used = used_columns(&rows);
     let mut out = String::new();
@@ -97,7 +97,7 @@ pub(crate) fn markdown(all: &Rows<'_>) -> String {
 }
 
 /// As CSV, with units in the headings and full precision.
-pub(crate) fn csv(all: &Rows<'_>) -> String {
+pub(crate) fn csv(all: &ResultRows<'_>) -> String {
     let mut out = String::from(
         "benchmark,mode,samples,calls_per_sample,min_ns,median_ns,median_low_ns,median_high_ns,\
          p95_ns,noise,cpu_ns,event_overhead_ns,bytes_per_s,flops_per_s,items_per_s,\
@@ -140,7 +140,7 @@ pub(crate) fn csv(all: &Rows<'_>) -> String {
     out
 }
 
-fn rows(all: &Rows<'_>) -> Vec<Row> {
+fn rows(all: &ResultRows<'_>) -> Vec<ResultRow> {
     let mut rows = vec![HEADINGS.map(str::to_owned)];
     for (results, compared) in all {
         for (number, measured) in results.measurements.iter().enumerate() {
@@ -151,7 +151,7 @@ fn rows(all: &Rows<'_>) -> Vec<Row> {
     rows
 }
 
-fn row(results: &Results, measured: &Measurement, compared: String) -> Row {
+fn row(results: &Results, measured: &Measurement, compared: String) -> ResultRow {
     let rate = |rate: Option<f64>, unit: f64| {
         rate.map_or_else(String::new, |rate| significant(rate / unit))
     };
@@ -190,13 +190,13 @@ fn of_peak(device: &Device, measured: &Measurement) -> String {
     })
 }
 
-fn used_columns(rows: &[Row]) -> Vec<usize> {
+fn used_columns(rows: &[ResultRow]) -> Vec<usize> {
     let is_used = |&column: &usize| rows.iter().skip(1).any(|row| !row[column].is_empty());
     (0..HEADINGS.len()).filter(is_used).collect()
 }
 
 /// What must be known of the figures: devices, clocks, the cost of events, and each note.
-pub(crate) fn notes(all: &Rows<'_>) -> Vec<String> {
+pub(crate) fn notes(all: &ResultRows<'_>) -> Vec<String> {
     let mut lines = facts(all);
     for (results, _) in all {
         for measured in &results.measurements {
@@ -231,7 +231,7 @@ fn stopped(measured: &Measurement) -> Option<String> {
 }
 
 /// The devices with the clocks and event overheads of all that ran on them, a line each.
-fn facts(all: &Rows<'_>) -> Vec<String> {
+fn facts(all: &ResultRows<'_>) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     let measured = |results: &Results| !results.measurements.is_empty();
     let mut devices: Vec<&Device> = Vec::new();

@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 
-use crate::agreement::Values;
+use crate::agreement::OutputValues;
 use crate::error::BenchError;
 use crate::outcome::Outcome;
 
@@ -37,7 +37,7 @@ impl<'a> Variant<'a> {
         OutputError: Debug,
         R: Outcome,
     {
-        let output = |state: &S| -> Result<Box<dyn Values>, BenchError> {
+        let output = |state: &S| -> Result<Box<dyn OutputValues>, BenchError> {
             Ok(Box::new(output(state).map_err(failed)?))
         };
         let steps = Steps {
@@ -60,17 +60,17 @@ fn failed(error: impl Debug) -> BenchError {
 pub(crate) trait Implementation {
     fn set_up(&mut self) -> Result<(), BenchError>;
     fn call(&mut self) -> Result<(), BenchError>;
-    fn output(&mut self) -> Result<Box<dyn Values>, BenchError>;
+    fn output(&mut self) -> Result<Box<dyn OutputValues>, BenchError>;
 }
 
 type Setup<'a, S> = Box<dyn FnOnce() -> Result<S, BenchError> + 'a>;
-type Call<'a, S> = Box<dyn FnMut(&mut S) -> Result<(), BenchError> + 'a>;
-type Output<'a, S> = Box<dyn FnOnce(&S) -> Result<Box<dyn Values>, BenchError> + 'a>;
+type VariantCall<'a, S> = Box<dyn FnMut(&mut S) -> Result<(), BenchError> + 'a>;
+type VariantOutput<'a, S> = Box<dyn FnOnce(&S) -> Result<Box<dyn OutputValues>, BenchError> + 'a>;
 
 struct Steps<'a, S> {
     setup: Option<Setup<'a, S>>,
-    call: Call<'a, S>,
-    output: Option<Output<'a, S>>,
+    call: VariantCall<'a, S>,
+    output: Option<VariantOutput<'a, S>>,
     /// Once it is set up.
     state: Option<S>,
 }
@@ -90,7 +90,7 @@ impl<S> Implementation for Steps<'_, S> {
         }
     }
 
-    fn output(&mut self) -> Result<Box<dyn Values>, BenchError> {
+    fn output(&mut self) -> Result<Box<dyn OutputValues>, BenchError> {
         match (self.output.take(), &self.state) {
             (Some(output), Some(state)) => output(state),
             _ => Ok(Box::new(Vec::<f64>::new())),

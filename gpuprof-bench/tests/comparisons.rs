@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use common::{KERNEL_NS, Saxpy, saxpy};
 use cudarc::driver::{CudaStream, DriverError};
-use gpuprof_bench::{BenchError, Comparing, Mode, Rule, Stopped, Variant, bench};
+use gpuprof_bench::{BenchError, CallMode, Comparing, Stopped, StoppingRule, Variant, bench};
 
 /// A variant that launches so many kernels a call and adds `offset` to one value of its output.
 fn variant<'a>(name: &str, stream: &'a Arc<CudaStream>, launches: u32, offset: f32) -> Variant<'a> {
@@ -98,7 +98,7 @@ fn samples_are_taken_in_turn_so_that_a_drift_hits_both() {
     let output = |saxpy: &Saxpy| saxpy.stream.clone_dtoh(&saxpy.y);
     let found = bench("saxpy")
         .stream(&work.stream)
-        .modes(&[Mode::Cold])
+        .modes(&[CallMode::Cold])
         .compare(
             Variant::new(
                 "a",
@@ -210,13 +210,13 @@ fn a_mode_that_one_of_them_cannot_run_in_shows_nothing() {
     );
     let found = bench("saxpy")
         .stream(&work.stream)
-        .modes(&[Mode::Graph])
+        .modes(&[CallMode::Graph])
         .compare(variant("plain", &work.stream, 1, 0.0), waits)
         .require_speedup(0.0)
         .run()
         .expect("a comparison");
     let (mode, why) = &found.candidate.not_measured[0];
-    assert!(*mode == Mode::Graph && why.contains("CAPTURE"), "{why}");
+    assert!(*mode == CallMode::Graph && why.contains("CAPTURE"), "{why}");
     assert_eq!(
         found.baseline.not_measured[0].1,
         "the other implementation cannot run so"
@@ -228,7 +228,7 @@ fn a_mode_that_one_of_them_cannot_run_in_shows_nothing() {
     let plain = || variant("plain", &work.stream, 1, 0.0);
     let found = bench("saxpy")
         .stream(&work.stream)
-        .modes(&[Mode::Graph])
+        .modes(&[CallMode::Graph])
         .compare(variant("twice", &work.stream, 2, 0.0), plain())
         .require_speedup(1.99)
         .run()
@@ -242,11 +242,11 @@ fn work_on_another_stream_is_noted_and_shows_nothing() {
     let (_sim, work, _turn) = saxpy();
     let other = work.stream.context().new_stream().expect("a stream");
     let elsewhere = |name: &str| variant(name, &other, 1, 0.0);
-    let mut rule = Rule::default();
+    let mut rule = StoppingRule::default();
     rule.max_samples = 40;
     let found = bench("saxpy")
         .stream(&work.stream)
-        .modes(&[Mode::Cold])
+        .modes(&[CallMode::Cold])
         .rule(rule)
         .compare(elsewhere("a"), elsewhere("b"))
         .require_speedup(0.0)

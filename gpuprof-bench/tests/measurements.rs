@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use common::{KERNEL_NS, saxpy};
-use gpuprof_bench::{BenchError, Mode, Rule, Stopped, bench};
+use gpuprof_bench::{BenchError, CallMode, Stopped, StoppingRule, bench};
 
 #[test]
 fn cold_samples_are_single_calls_each_after_a_flush() {
@@ -18,9 +18,9 @@ fn cold_samples_are_single_calls_each_after_a_flush() {
         .stream(&stream)
         .bytes(3_072)
         .flops(512)
-        .modes(&[Mode::Cold]);
+        .modes(&[CallMode::Cold]);
     let results = results.run(|| saxpy.launch()).expect("a result");
-    let cold = results.mode(Mode::Cold).expect("it is cold");
+    let cold = results.mode(CallMode::Cold).expect("it is cold");
     assert_eq!(cold.samples, vec![KERNEL_NS as f64; 30]);
     assert_eq!(
         (cold.min_ns, cold.median_ns, cold.p95_ns),
@@ -50,9 +50,9 @@ fn hot_samples_are_many_calls_without_a_flush() {
     let (sim, mut saxpy, _turn) = saxpy();
     sim.reset_calls();
     let stream = Arc::clone(&saxpy.stream);
-    let results = bench("saxpy").stream(&stream).modes(&[Mode::Hot]);
+    let results = bench("saxpy").stream(&stream).modes(&[CallMode::Hot]);
     let results = results.run(|| saxpy.launch()).expect("a result");
-    let hot = results.mode(Mode::Hot).expect("it is hot");
+    let hot = results.mode(CallMode::Hot).expect("it is hot");
     // 500 µs of 12.5 µs each.
     assert_eq!((hot.calls_per_sample, hot.samples.len()), (40, 30));
     assert_eq!((hot.median_ns, hot.noise), (12_500.0, 0.0));
@@ -66,9 +66,9 @@ fn graph_samples_are_replays() {
     let (sim, mut saxpy, _turn) = saxpy();
     sim.reset_calls();
     let stream = Arc::clone(&saxpy.stream);
-    let results = bench("saxpy").stream(&stream).modes(&[Mode::Graph]);
+    let results = bench("saxpy").stream(&stream).modes(&[CallMode::Graph]);
     let results = results.run(|| saxpy.launch()).expect("a result");
-    let graph = results.mode(Mode::Graph).expect("it can be captured");
+    let graph = results.mode(CallMode::Graph).expect("it can be captured");
     assert_eq!((graph.calls_per_sample, graph.samples.len()), (40, 30));
     assert_eq!((graph.median_ns, graph.noise), (12_500.0, 0.0));
     assert_eq!(sim.calls("cuGraphLaunch"), 10 + 30);
@@ -140,14 +140,14 @@ fn a_mode_that_the_code_cannot_run_in_is_named() {
     let stream = Arc::clone(&saxpy.stream);
     let results = bench("saxpy")
         .stream(&stream)
-        .modes(&[Mode::Graph, Mode::Hot]);
+        .modes(&[CallMode::Graph, CallMode::Hot]);
     let results = results.run(|| {
         saxpy.launch()?;
         saxpy.stream.synchronize()
     });
     let results = results.expect("a result");
-    assert!(results.mode(Mode::Hot).is_some());
-    let [(Mode::Graph, why)] = results.not_measured.as_slice() else {
+    assert!(results.mode(CallMode::Hot).is_some());
+    let [(CallMode::Graph, why)] = results.not_measured.as_slice() else {
         panic!("{:?}", results.not_measured);
     };
     assert!(why.contains("CAPTURE"), "{why}");
@@ -158,7 +158,7 @@ fn a_mode_that_the_code_cannot_run_in_is_named() {
 fn a_panic_in_a_capture_leaves_the_stream_usable() {
     let (_sim, mut saxpy, _turn) = saxpy();
     let stream = Arc::clone(&saxpy.stream);
-    let bench = bench("saxpy").stream(&stream).modes(&[Mode::Graph]);
+    let bench = bench("saxpy").stream(&stream).modes(&[CallMode::Graph]);
     let panicked = panic::catch_unwind(AssertUnwindSafe(|| {
         bench.run(|| {
             saxpy.launch().expect("a launch");
@@ -170,16 +170,16 @@ fn a_panic_in_a_capture_leaves_the_stream_usable() {
     }));
     assert!(panicked.is_err());
     let results = bench.run(|| saxpy.launch()).expect("a result");
-    assert!(results.mode(Mode::Graph).is_some());
+    assert!(results.mode(CallMode::Graph).is_some());
 }
 
 #[test]
 fn too_few_samples_say_nothing_of_the_median() {
     let (_sim, mut saxpy, _turn) = saxpy();
     let stream = Arc::clone(&saxpy.stream);
-    let mut rule = Rule::default();
+    let mut rule = StoppingRule::default();
     rule.max_samples = 5;
-    let bench = bench("saxpy").stream(&stream).modes(&[Mode::Cold]);
+    let bench = bench("saxpy").stream(&stream).modes(&[CallMode::Cold]);
     let results = bench.rule(rule).run(|| saxpy.launch()).expect("a result");
     let measured = &results.measurements[0];
     assert_eq!((measured.samples.len(), measured.median_ci95_ns), (5, None));
@@ -196,10 +196,10 @@ fn known_noise_ends_by_the_rule() {
     let (sim, mut saxpy, _turn) = saxpy();
     let mut random = fastrand::Rng::with_seed(4);
     let stream = Arc::clone(&saxpy.stream);
-    let mut run = |rule: Rule| {
+    let mut run = |rule: StoppingRule| {
         let results = bench("saxpy")
             .stream(&stream)
-            .modes(&[Mode::Cold])
+            .modes(&[CallMode::Cold])
             .rule(rule);
         let results = results.run(|| {
             // ±10 %
@@ -208,7 +208,7 @@ fn known_noise_ends_by_the_rule() {
         });
         results.expect("a result").measurements.remove(0)
     };
-    let mut rule = Rule::default();
+    let mut rule = StoppingRule::default();
     rule.relative_error = 0.005;
     let measured = run(rule);
     assert_eq!(measured.stopped, Stopped::Converged);
@@ -232,7 +232,7 @@ fn known_noise_ends_by_the_rule() {
         measured.noise
     );
 
-    let mut rule = Rule::default();
+    let mut rule = StoppingRule::default();
     (rule.max_samples, rule.max_time) = (100, Duration::from_secs(60));
     let measured = run(rule);
     assert_eq!(

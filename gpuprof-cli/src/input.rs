@@ -34,9 +34,9 @@ pub(crate) fn read_profile(path: &Path) -> Result<Profile, InputError> {
     };
     let text = read_text(path).map_err(error)?;
     if text.bytes().filter(|byte| *byte == b'{').count() > MAX_OBJECTS {
-        return Err(error(Kind::TooManyObjects));
+        return Err(error(InputErrorKind::TooManyObjects));
     }
-    json::from_str(&text).map_err(|reason| error(Kind::Profile(reason)))
+    json::from_str(&text).map_err(|reason| error(InputErrorKind::Profile(reason)))
 }
 
 /// A file's name as headings and messages show it.
@@ -51,30 +51,30 @@ fn is_standard_input(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
-fn read_text(path: &Path) -> Result<String, Kind> {
+fn read_text(path: &Path) -> Result<String, InputErrorKind> {
     let source: Box<dyn Read> = if is_standard_input(path) {
         Box::new(io::stdin().lock())
     } else {
-        Box::new(File::open(path).map_err(Kind::Io)?)
+        Box::new(File::open(path).map_err(InputErrorKind::Io)?)
     };
     let mut bytes = Vec::new();
     let mut source = source.take(MAX_FILE_BYTES + 1);
-    source.read_to_end(&mut bytes).map_err(Kind::Io)?;
+    source.read_to_end(&mut bytes).map_err(InputErrorKind::Io)?;
     if bytes.len() as u64 > MAX_FILE_BYTES {
-        return Err(Kind::TooLong);
+        return Err(InputErrorKind::TooLong);
     }
-    String::from_utf8(bytes).map_err(|_| Kind::NotText)
+    String::from_utf8(bytes).map_err(|_| InputErrorKind::NotText)
 }
 
 /// Why a profile could not be read.
 #[derive(Debug)]
 pub(crate) struct InputError {
     path: PathBuf,
-    kind: Kind,
+    kind: InputErrorKind,
 }
 
 #[derive(Debug)]
-enum Kind {
+enum InputErrorKind {
     Io(io::Error),
     TooLong,
     TooManyObjects,
@@ -86,22 +86,24 @@ impl fmt::Display for InputError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: ", shown(&self.path))?;
         match &self.kind {
-            Kind::Io(error) => write!(f, "cannot be read: {error}"),
-            Kind::TooLong => write!(
+            InputErrorKind::Io(error) => write!(f, "cannot be read: {error}"),
+            InputErrorKind::TooLong => write!(
                 f,
                 "is longer than {} MB, the most that is read of a file; a profile of gpuprof is \
                  far shorter",
                 MAX_FILE_BYTES / 1_000_000
             ),
-            Kind::TooManyObjects => write!(
+            InputErrorKind::TooManyObjects => write!(
                 f,
                 "has more than {MAX_OBJECTS} JSON objects; a profile of gpuprof has far fewer"
             ),
-            Kind::NotText => f.write_str(
+            InputErrorKind::NotText => f.write_str(
                 "this is not a JSON profile of gpuprof: it is not UTF-8; \
                  GPUPROF_REPORT=json=PATH writes one",
             ),
-            Kind::Profile(error) => f.write_str(&sanitize::short(&error.to_string(), MAX_REASON)),
+            InputErrorKind::Profile(error) => {
+                f.write_str(&sanitize::short(&error.to_string(), MAX_REASON))
+            }
         }
     }
 }
@@ -109,9 +111,11 @@ impl fmt::Display for InputError {
 impl Error for InputError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match &self.kind {
-            Kind::Io(error) => Some(error),
-            Kind::Profile(error) => Some(error),
-            Kind::TooLong | Kind::TooManyObjects | Kind::NotText => None,
+            InputErrorKind::Io(error) => Some(error),
+            InputErrorKind::Profile(error) => Some(error),
+            InputErrorKind::TooLong | InputErrorKind::TooManyObjects | InputErrorKind::NotText => {
+                None
+            }
         }
     }
 }

@@ -32,31 +32,31 @@ use output::Exit;
 /// is set.
 #[derive(Debug, Parser)]
 #[command(name = "gpuprof", version)]
-struct Arguments {
+struct CommandLine {
     #[command(subcommand)]
     command: Command,
 }
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    Show(commands::show::Arguments),
-    Diff(commands::diff::Arguments),
-    Merge(commands::merge::Arguments),
-    Export(commands::export::Arguments),
-    Run(commands::run::Arguments),
-    Snapshot(commands::snapshot::Arguments),
-    Top(commands::top::Arguments),
-    Trace(commands::trace::Arguments),
+    Show(commands::show::ShowArguments),
+    Diff(commands::diff::DiffArguments),
+    Merge(commands::merge::MergeArguments),
+    Export(commands::export::ExportArguments),
+    Run(commands::run::RunArguments),
+    Snapshot(commands::snapshot::SnapshotArguments),
+    Top(commands::top::TopArguments),
+    Trace(commands::trace::TraceArguments),
     #[cfg(feature = "mcp")]
-    Mcp(commands::mcp::Arguments),
-    Doctor(commands::doctor::Arguments),
+    Mcp(commands::mcp::McpArguments),
+    Doctor(commands::doctor::DoctorArguments),
     Completions(commands::describe::CompletionArguments),
     Man(commands::describe::ManArguments),
 }
 
 /// Runs the command with the arguments of the process, of which the first is the program's name.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let arguments = match Arguments::try_parse_from(arguments) {
+    let arguments = match CommandLine::try_parse_from(arguments) {
         Ok(arguments) => arguments,
         Err(error) => {
             // A closed pipe is no failure: its reader has enough.
@@ -81,9 +81,9 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Mcp(arguments) => commands::mcp::run(&arguments),
         Command::Doctor(arguments) => commands::doctor::run(&arguments),
         Command::Completions(arguments) => {
-            commands::describe::completions(&arguments, Arguments::command())
+            commands::describe::completions(&arguments, CommandLine::command())
         }
-        Command::Man(arguments) => commands::describe::man(&arguments, Arguments::command()),
+        Command::Man(arguments) => commands::describe::man(&arguments, CommandLine::command()),
     };
     exit.into()
 }

@@ -20,7 +20,7 @@ pub(crate) fn for_each<T, B: Send>(
     read: impl Fn(usize, &Path) -> T + Sync,
     take: impl FnMut(usize, T) -> ControlFlow<B> + Send,
 ) -> ControlFlow<B> {
-    let state = Mutex::new(State {
+    let state = Mutex::new(ReadState {
         take,
         done: 0,
         is_broken: false,
@@ -75,7 +75,7 @@ pub(crate) fn for_each<T, B: Send>(
 }
 
 /// What is shared by the threads that read.
-struct State<F, B> {
+struct ReadState<F, B> {
     take: F,
     /// Files whose result was taken.
     done: usize,

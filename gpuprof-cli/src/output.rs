@@ -69,7 +69,7 @@ fn to_standard_output(result: &[u8]) -> io::Result<()> {
 }
 
 /// Why a file could not be written.
-pub(crate) enum Failed<E> {
+pub(crate) enum OutputError<E> {
     /// What was to be written could not be made.
     Content(E),
     /// The file.
@@ -80,12 +80,12 @@ pub(crate) enum Failed<E> {
 pub(crate) fn replace<E>(
     output: &Path,
     write: impl FnOnce(&mut dyn Write) -> Result<(), E>,
-) -> Result<(), Failed<E>> {
+) -> Result<(), OutputError<E>> {
     // A link stays one, and so does a device.
     let target = output.canonicalize().unwrap_or_else(|_| output.to_owned());
     if target.metadata().is_ok_and(|found| !found.is_file()) {
-        let mut opened = File::create(&target).map_err(Failed::Output)?;
-        return write(&mut opened).map_err(Failed::Content);
+        let mut opened = File::create(&target).map_err(OutputError::Output)?;
+        return write(&mut opened).map_err(OutputError::Content);
     }
     let folder = target.parent().filter(|folder| *folder != Path::new(""));
     let folder = folder.unwrap_or(Path::new("."));
@@ -94,12 +94,12 @@ pub(crate) fn replace<E>(
     let written = tempfile::Builder::new()
         .permissions(mode)
         .tempfile_in(folder);
-    let mut written = written.map_err(Failed::Output)?;
-    write(&mut written).map_err(Failed::Content)?;
+    let mut written = written.map_err(OutputError::Output)?;
+    write(&mut written).map_err(OutputError::Content)?;
     let written = written.persist(&target);
     written
         .map(drop)
-        .map_err(|failed| Failed::Output(failed.error))
+        .map_err(|failed| OutputError::Output(failed.error))
 }
 
 /// Reports that `output` cannot be written.

@@ -4,13 +4,13 @@ use proc_macro2::Ident;
 
 /// What the attribute is on.
 #[derive(Clone, Copy, PartialEq)]
-pub(crate) enum Target {
+pub(crate) enum AttributeTarget {
     Function,
     /// `mod` or `impl`.
     Block,
 }
 
-struct Argument {
+struct KnownArgument {
     name: &'static str,
     /// How it is written.
     form: &'static str,
@@ -18,8 +18,8 @@ struct Argument {
     in_block: bool,
 }
 
-const fn argument(name: &'static str, form: &'static str, in_block: bool) -> Argument {
-    Argument {
+const fn argument(name: &'static str, form: &'static str, in_block: bool) -> KnownArgument {
+    KnownArgument {
         name,
         form,
         in_block,
@@ -27,7 +27,7 @@ const fn argument(name: &'static str, form: &'static str, in_block: bool) -> Arg
 }
 
 /// Every argument. The tables in the documentation are compared with this one.
-const ARGUMENTS: [Argument; 15] = [
+const ARGUMENTS: [KnownArgument; 15] = [
     argument("name", "name = \"conv/forward\"", false),
     argument("stream", "stream = EXPR", true),
     argument("cpu", "cpu", true),
@@ -70,9 +70,9 @@ pub(crate) fn is_for_blocks(name: &str) -> Option<bool> {
 
 /// The arguments that this target takes, as one line of text; without a target, those of a
 /// function.
-pub(crate) fn list(target: Option<Target>) -> String {
-    let is_taken = |argument: &&Argument| match target {
-        Some(Target::Block) => argument.in_block,
+pub(crate) fn list(target: Option<AttributeTarget>) -> String {
+    let is_taken = |argument: &&KnownArgument| match target {
+        Some(AttributeTarget::Block) => argument.in_block,
         _ => argument.name != "skip",
     };
     let forms: Vec<String> = ARGUMENTS

@@ -6,7 +6,7 @@
 //! another attribute macro below this one, or a lint behind `#[must_use]` or `#[expect]`.
 
 use crate::argument_values::Args;
-use crate::item::Function;
+use crate::item::FunctionItem;
 use crate::literals_and_return_types::replace_impl_trait;
 use crate::parameter_bindings;
 use crate::unused;
@@ -43,7 +43,7 @@ pub(crate) fn are_passive(attributes: &[Attribute]) -> bool {
 }
 
 /// The parts of an `async` block that stands for the body of an `async fn`.
-pub(crate) struct Block {
+pub(crate) struct AsyncBlock {
     /// Mentions every parameter in order, so that the block owns them from the call on.
     pub(crate) owns: TokenStream,
     /// Binds the parameters as the user wrote them.
@@ -57,7 +57,7 @@ pub(crate) struct Block {
 
 /// Moves the patterns of the parameters from the signature into the block. `private`: the path of
 /// the items that generated code uses, at the place of the return type.
-pub(crate) fn block(function: &mut Function, args: &Args, private: &TokenStream) -> Block {
+pub(crate) fn block(function: &mut FunctionItem, args: &Args, private: &TokenStream) -> AsyncBlock {
     let site = Span::mixed_site();
     let mut owns = TokenStream::new();
     let mut binds = TokenStream::new();
@@ -111,7 +111,7 @@ pub(crate) fn block(function: &mut Function, args: &Args, private: &TokenStream)
         typed.attrs = cfgs;
         *typed.pat = Pat::Verbatim(whole.into_token_stream());
     }
-    Block {
+    AsyncBlock {
         owns,
         binds,
         binds_first,
@@ -154,7 +154,7 @@ fn output(private: &TokenStream, output: &ReturnType) -> TokenStream {
 
 /// Makes the signature that of a function that returns the block's future, if it can be.
 /// Otherwise the function stays an `async fn`.
-pub(crate) fn returns_future(function: &mut Function) -> bool {
+pub(crate) fn returns_future(function: &mut FunctionItem) -> bool {
     let site = Span::mixed_site();
     if is_never(&function.sig.output) || !are_passive(&function.attrs) {
         return false;

@@ -11,13 +11,13 @@ use syn::spanned::Spanned;
 use syn::{Error, Expr, FnArg, GenericParam, ItemFn, LitStr, Pat, Result, Token, Type, bracketed};
 
 /// One argument: `name = "…"`, `types = […]`, `args = […]` or `PARAMETER = […]`.
-enum Argument {
+enum BenchArgument {
     Name(LitStr),
     Types(Ident, Vec<Type>),
     Values(Ident, Vec<Expr>),
 }
 
-impl Parse for Argument {
+impl Parse for BenchArgument {
     fn parse(input: ParseStream) -> Result<Self> {
         let key: Ident = input.parse()?;
         input.parse::<Token![=]>()?;
@@ -43,7 +43,7 @@ impl Parse for Argument {
 }
 
 /// A parameter after the first one.
-struct Parameter {
+struct BenchParameter {
     name: Ident,
     ty: Type,
     values: Vec<Expr>,
@@ -52,7 +52,7 @@ struct Parameter {
 /// The function, followed by its registration, or by what is wrong.
 pub(crate) fn expand(arguments: TokenStream, annotated: TokenStream) -> TokenStream {
     let mut errors = Errors::default();
-    let list = Punctuated::<Argument, Token![,]>::parse_terminated;
+    let list = Punctuated::<BenchArgument, Token![,]>::parse_terminated;
     let arguments = errors.record(syn::parse::Parser::parse2(list, arguments));
     let function = syn::parse2::<ItemFn>(annotated.clone()).map_err(|error| {
         Error::new(
@@ -72,7 +72,7 @@ pub(crate) fn expand(arguments: TokenStream, annotated: TokenStream) -> TokenStr
     errors.append_to(tokens)
 }
 
-fn registration(arguments: Vec<Argument>, function: &ItemFn) -> Result<TokenStream> {
+fn registration(arguments: Vec<BenchArgument>, function: &ItemFn) -> Result<TokenStream> {
     let signature = &function.sig;
     if let Some(asyncness) = &signature.asyncness {
         let what = "a benchmark is not async; block on the future in the closure";
@@ -82,8 +82,8 @@ fn registration(arguments: Vec<Argument>, function: &ItemFn) -> Result<TokenStre
     let (mut title, mut types) = (None, Vec::new());
     for argument in arguments {
         match argument {
-            Argument::Name(name) => title = Some(name),
-            Argument::Types(key, all) => {
+            BenchArgument::Name(name) => title = Some(name),
+            BenchArgument::Types(key, all) => {
                 let generics = signature.generics.params.iter();
                 let of_types = generics.filter(|one| matches!(one, GenericParam::Type(_)));
                 if of_types.count() != 1 {
@@ -92,7 +92,7 @@ fn registration(arguments: Vec<Argument>, function: &ItemFn) -> Result<TokenStre
                 }
                 types = all;
             }
-            Argument::Values(key, values) => set_values(&mut parameters, &key, values)?,
+            BenchArgument::Values(key, values) => set_values(&mut parameters, &key, values)?,
         }
     }
     if types.is_empty() && !signature.generics.params.is_empty() {
@@ -108,7 +108,7 @@ fn registration(arguments: Vec<Argument>, function: &ItemFn) -> Result<TokenStre
 }
 
 /// The parameters after the first one, which is the benchmark.
-fn parameters(function: &ItemFn) -> Result<Vec<Parameter>> {
+fn parameters(function: &ItemFn) -> Result<Vec<BenchParameter>> {
     let inputs = &function.sig.inputs;
     if inputs.is_empty() {
         let what = "a benchmark takes a `Bench` first: fn NAME(bench: Bench, …)";
@@ -116,7 +116,7 @@ fn parameters(function: &ItemFn) -> Result<Vec<Parameter>> {
     }
     let parameter = |input: &FnArg| match input {
         FnArg::Typed(typed) => match &*typed.pat {
-            Pat::Ident(pattern) => Ok(Parameter {
+            Pat::Ident(pattern) => Ok(BenchParameter {
                 name: pattern.ident.clone(),
                 ty: (*typed.ty).clone(),
                 values: Vec::new(),
@@ -140,7 +140,7 @@ fn parameters(function: &ItemFn) -> Result<Vec<Parameter>> {
     inputs.iter().skip(1).map(parameter).collect()
 }
 
-fn set_values(parameters: &mut [Parameter], key: &Ident, values: Vec<Expr>) -> Result<()> {
+fn set_values(parameters: &mut [BenchParameter], key: &Ident, values: Vec<Expr>) -> Result<()> {
     let names: Vec<String> = parameters.iter().map(|one| one.name.to_string()).collect();
     let wanted = match parameters {
         [only] if key == "args" => Some(only),
@@ -180,7 +180,7 @@ fn entry(
     function: &ItemFn,
     title: Option<LitStr>,
     types: &[Type],
-    parameters: &[Parameter],
+    parameters: &[BenchParameter],
 ) -> TokenStream {
     let name = &function.sig.ident;
     let title = title.unwrap_or_else(|| LitStr::new(&name.to_string(), name.span()));
@@ -188,21 +188,23 @@ fn entry(
     let shown_types = types
         .iter()
         .map(|ty| quote!(#ty).to_string().replace(' ', ""));
-    let axes = parameters.iter().map(|Parameter { name, ty, values }| {
-        let name = name.to_string();
-        quote! {
-            #support::Axis::new(#name, {
-                let values: ::std::vec::Vec<#ty> = ::std::vec![#(#values),*];
-                values.iter().map(|value| ::std::format!("{value:?}")).collect()
-            })
-        }
-    });
+    let axes = parameters
+        .iter()
+        .map(|BenchParameter { name, ty, values }| {
+            let name = name.to_string();
+            quote! {
+                #support::Axis::new(#name, {
+                    let values: ::std::vec::Vec<#ty> = ::std::vec![#(#values),*];
+                    values.iter().map(|value| ::std::format!("{value:?}")).collect()
+                })
+            }
+        });
     let numbers = 0..parameters.len();
     let locals: Vec<Ident> = (0..parameters.len())
         .map(|number| Ident::new(&format!("argument_{number}"), Span::mixed_site()))
         .collect();
     let values = parameters.iter().zip(&locals).zip(numbers).map(
-        |((Parameter { ty, values, .. }, local), number)| {
+        |((BenchParameter { ty, values, .. }, local), number)| {
             quote! {
                 let values: ::std::vec::Vec<#ty> = ::std::vec![#(#values),*];
                 let ::core::option::Option::Some(#local) =
@@ -231,7 +233,7 @@ fn entry(
     quote! {
         const _: () = {
             #support::inventory::submit! {
-                #support::Entry {
+                #support::BenchmarkEntry {
                     name: #title,
                     module: ::core::module_path!(),
                     types: &[#(#shown_types),*],

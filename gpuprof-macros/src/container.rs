@@ -7,7 +7,7 @@ use crate::argument_values::Args;
 use crate::async_fn;
 use crate::errors::Errors;
 use crate::expand;
-use crate::item::{Container, Function, Item};
+use crate::item::{Container, FunctionItem, Item};
 use crate::validate::is_gpu_profile;
 use proc_macro2::{Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote_spanned};
@@ -46,7 +46,7 @@ fn expand_block(
 
 fn expand_item(mut item: Item, args: Option<&Args>, keeps_async: bool) -> Result<TokenStream> {
     let args = match mark(&item) {
-        Mark::Own(index) => {
+        ItemAttribute::Own(index) => {
             if let Some(path) = args.and_then(|args| args.krate.as_ref()) {
                 let attribute = &mut item.attrs_mut()[index];
                 if !names_crate(attribute) {
@@ -55,11 +55,11 @@ fn expand_item(mut item: Item, args: Option<&Args>, keeps_async: bool) -> Result
             }
             return Ok(item.into_token_stream());
         }
-        Mark::Skip(index) => {
+        ItemAttribute::Skip(index) => {
             item.attrs_mut().remove(index);
             None
         }
-        Mark::None => args,
+        ItemAttribute::None => args,
     };
     match (item, args) {
         (Item::Container(block), args) => expand_block(block, args, keeps_async),
@@ -72,7 +72,7 @@ fn expand_item(mut item: Item, args: Option<&Args>, keeps_async: bool) -> Result
 }
 
 /// An item's own attribute, by its index.
-enum Mark {
+enum ItemAttribute {
     None,
     /// `#[gpu_profile(…)]`, which replaces the block's and which the compiler expands later.
     Own(usize),
@@ -80,15 +80,15 @@ enum Mark {
     Skip(usize),
 }
 
-fn mark(item: &Item) -> Mark {
+fn mark(item: &Item) -> ItemAttribute {
     let Some(index) = item.attrs().iter().position(is_gpu_profile) else {
-        return Mark::None;
+        return ItemAttribute::None;
     };
     // `skip` on anything else is an error, which the attribute reports itself if it stays there.
     let can_skip = !matches!(item, Item::Other(_));
     match &item.attrs()[index].meta {
-        Meta::List(list) if can_skip && is_skip(&list.tokens) => Mark::Skip(index),
-        _ => Mark::Own(index),
+        Meta::List(list) if can_skip && is_skip(&list.tokens) => ItemAttribute::Skip(index),
+        _ => ItemAttribute::Own(index),
     }
 }
 
@@ -131,7 +131,7 @@ fn with_crate(attribute: &Attribute, krate: &Path) -> Attribute {
 }
 
 /// The block's arguments that apply to this function: one without `self` has no `self.stream`.
-fn args_for(args: &Args, function: &Function) -> Args {
+fn args_for(args: &Args, function: &FunctionItem) -> Args {
     let mut args = args.clone();
     let takes_self = function.sig.receiver().is_some();
     args.stream = args

@@ -14,7 +14,7 @@ use crate::argument_values::Args;
 use crate::async_fn;
 use crate::future_fn::{self, FutureTail};
 use crate::invisible_groups;
-use crate::item::{Function, Item};
+use crate::item::{FunctionItem, Item};
 use crate::literals_and_return_types::suffix_integer_literals;
 use crate::recorded_values::RecordedValue;
 use crate::stream_expressions::streams;
@@ -27,26 +27,26 @@ use syn::spanned::Spanned;
 use syn::{Attribute, Expr};
 
 /// The function with its body inside a span. `keeps_async`: an `async fn` must stay one.
-pub(crate) fn function(mut function: Function, args: &Args, keeps_async: bool) -> TokenStream {
+pub(crate) fn function(mut function: FunctionItem, args: &Args, keeps_async: bool) -> TokenStream {
     let site = Span::mixed_site();
     let (inner, body) = split(function.body.stream());
     let future = future_fn::tail(&body, &function.sig.output);
     let kind = if function.sig.asyncness.is_some() {
-        Kind::Async
+        FunctionKind::Async
     } else if let Some(tail) = future {
-        Kind::Future(tail)
+        FunctionKind::Future(tail)
     } else {
-        Kind::Plain
+        FunctionKind::Plain
     };
     let span = span(&function, args, &kind);
     let private = private_at(args, site);
     let body = match kind {
-        Kind::Plain => {
+        FunctionKind::Plain => {
             let unused = unused::locals(&mut function.sig, args, &body);
             quote_spanned!(site=> #span #unused #body)
         }
-        Kind::Async => in_async(&private, &mut function, args, keeps_async, &span, &body),
-        Kind::Future(tail) => {
+        FunctionKind::Async => in_async(&private, &mut function, args, keeps_async, &span, &body),
+        FunctionKind::Future(tail) => {
             let unused = unused::locals(&mut function.sig, args, &body);
             let body = around_future(&private, tail);
             quote_spanned!(site=> #span #unused #body)
@@ -61,7 +61,7 @@ pub(crate) fn function(mut function: Function, args: &Args, keeps_async: bool) -
 }
 
 /// How a function runs.
-enum Kind {
+enum FunctionKind {
     Plain,
     Async,
     /// Not `async`, but its last expression makes a future.
@@ -97,10 +97,15 @@ fn split(body: TokenStream) -> (TokenStream, TokenStream) {
 
 /// The statements that begin the span. Their items are in a block of their own, where they hide
 /// none of the user's.
-fn span(function: &Function, args: &Args, kind: &Kind) -> TokenStream {
+fn span(function: &FunctionItem, args: &Args, kind: &FunctionKind) -> TokenStream {
     let site = Span::mixed_site();
     let private = private_at(args, site);
-    let meta = meta(&private, function, args, !matches!(kind, Kind::Plain));
+    let meta = meta(
+        &private,
+        function,
+        args,
+        !matches!(kind, FunctionKind::Plain),
+    );
     let (slots, streams) = streams(&private, function, args);
     let work = work(&private, args);
     let (label, payload) = (label(&private, args), payload(&private, args));
@@ -115,11 +120,11 @@ fn span(function: &Function, args: &Args, kind: &Kind) -> TokenStream {
             #private::type_name_of(__gpuprof_path)
         }
         static __GPUPROF_SITE: #private::Site = #private::Site::new(#meta);
-        #private::inventory::submit! { #private::Entry(&__GPUPROF_SITE) }
+        #private::inventory::submit! { #private::SiteEntry(&__GPUPROF_SITE) }
     };
     match kind {
         // Begun in place, because moving the span costs as much as a clock read.
-        Kind::Plain => {
+        FunctionKind::Plain => {
             let begin = begin(quote_spanned!(site=> __gpuprof_span.enter));
             return quote_spanned! {site=>
                 #[allow(clippy::used_underscore_binding)]
@@ -134,7 +139,7 @@ fn span(function: &Function, args: &Args, kind: &Kind) -> TokenStream {
                 }
             };
         }
-        Kind::Async => {
+        FunctionKind::Async => {
             let begin = begin(quote_spanned!(site=> #private::AsyncSpan::new));
             return quote_spanned! {site=>
                 #[allow(clippy::used_underscore_binding)]
@@ -150,7 +155,7 @@ fn span(function: &Function, args: &Args, kind: &Kind) -> TokenStream {
                 __gpuprof_hand_over.await;
             };
         }
-        Kind::Future(_) => {}
+        FunctionKind::Future(_) => {}
     };
     // The function's body runs now; the future it returns is polled later, or never.
     let begin = begin(quote_spanned!(site=> #private::AsyncSpan::later));
@@ -168,7 +173,12 @@ fn span(function: &Function, args: &Args, kind: &Kind) -> TokenStream {
     }
 }
 
-fn meta(private: &TokenStream, function: &Function, args: &Args, is_async: bool) -> TokenStream {
+fn meta(
+    private: &TokenStream,
+    function: &FunctionItem,
+    args: &Args,
+    is_async: bool,
+) -> TokenStream {
     let site = Span::mixed_site();
     // `line!()` would give the line of the attribute, the same for every function of a block.
     let line = Literal::u32_suffixed(function.sig.ident.span().unwrap().line() as u32);
@@ -246,7 +256,7 @@ fn payload(private: &TokenStream, args: &Args) -> TokenStream {
 fn arguments(private: &TokenStream, args: &Args) -> TokenStream {
     let site = Span::mixed_site();
     if args.recorded.is_empty() {
-        return quote_spanned!(site=> #private::Arguments::default);
+        return quote_spanned!(site=> #private::CallArguments::default);
     }
     let values = args
         .recorded
@@ -261,7 +271,7 @@ fn arguments(private: &TokenStream, args: &Args) -> TokenStream {
 /// The body of an `async fn` as a block that the span can watch. Changes the signature to match.
 fn in_async(
     private: &TokenStream,
-    function: &mut Function,
+    function: &mut FunctionItem,
     args: &Args,
     keeps_async: bool,
     span: &TokenStream,
@@ -271,7 +281,7 @@ fn in_async(
     let never = async_fn::is_never(&function.sig.output);
     let mut written = function.sig.clone();
     let at_output = private_at(args, site.located_at(function.sig.output.span()));
-    let async_fn::Block {
+    let async_fn::AsyncBlock {
         owns,
         binds,
         binds_first,

@@ -17,9 +17,9 @@ pub(crate) fn text(expression: &Expr) -> String {
 }
 
 fn text_of(tokens: TokenStream) -> String {
-    let mut writer = Writer {
+    let mut writer = ExpressionWriter {
         text: String::new(),
-        end: End::Start,
+        end: TextEnd::Start,
         open_angles: 0,
         in_closure: false,
     };
@@ -29,7 +29,7 @@ fn text_of(tokens: TokenStream) -> String {
 
 /// What the text ends with.
 #[derive(Clone, Copy, PartialEq)]
-enum End {
+enum TextEnd {
     /// Nothing, or what belongs to the value that follows: `&`, `x.`, `a::`.
     Start,
     /// `a::`, after which `<` begins a list of types.
@@ -40,16 +40,16 @@ enum End {
     Space,
 }
 
-struct Writer {
+struct ExpressionWriter {
     text: String,
-    end: End,
+    end: TextEnd,
     /// Open `<` around types.
     open_angles: usize,
     /// Among the parameters of a closure.
     in_closure: bool,
 }
 
-impl Writer {
+impl ExpressionWriter {
     fn write_all(&mut self, tokens: TokenStream) {
         let mut tokens = tokens.into_iter().peekable();
         while let Some(token) = tokens.next() {
@@ -74,7 +74,7 @@ impl Writer {
         }
     }
 
-    fn push(&mut self, spaced: bool, text: &str, end: End) {
+    fn push(&mut self, spaced: bool, text: &str, end: TextEnd) {
         if spaced && !self.text.is_empty() {
             self.text.push(' ');
         }
@@ -83,18 +83,18 @@ impl Writer {
     }
 
     fn value(&mut self, text: &str) {
-        let spaced = matches!(self.end, End::Value | End::Space);
+        let spaced = matches!(self.end, TextEnd::Value | TextEnd::Space);
         let end = if KEYWORDS.contains(&text) {
-            End::Space
+            TextEnd::Space
         } else {
-            End::Value
+            TextEnd::Value
         };
         self.push(spaced, text, end);
     }
 
     fn group(&mut self, group: &Group) {
         let inner = text_of(group.stream());
-        let spaced = self.end == End::Space;
+        let spaced = self.end == TextEnd::Space;
         let (spaced, text) = match group.delimiter() {
             Delimiter::Parenthesis => (spaced, format!("({inner})")),
             Delimiter::Bracket => (spaced, format!("[{inner}]")),
@@ -102,37 +102,37 @@ impl Writer {
             Delimiter::Brace => (true, format!("{{ {inner} }}")),
             Delimiter::None => return self.write_all(group.stream()),
         };
-        self.push(spaced, &text, End::Value);
+        self.push(spaced, &text, TextEnd::Value);
     }
 
     fn sign(&mut self, sign: &str, calls_macro: bool) {
-        let after_value = self.end == End::Value;
-        let spaced = matches!(self.end, End::Value | End::Space);
+        let after_value = self.end == TextEnd::Value;
+        let spaced = matches!(self.end, TextEnd::Value | TextEnd::Space);
         match sign {
-            "," | ";" | ":" => self.push(false, sign, End::Space),
-            "." | ".." | "..=" if after_value => self.push(false, sign, End::Start),
-            "::" => self.push(self.end == End::Space, sign, End::Path),
-            "?" => self.push(false, sign, End::Value),
-            "!" if after_value && calls_macro => self.push(false, sign, End::Start),
+            "," | ";" | ":" => self.push(false, sign, TextEnd::Space),
+            "." | ".." | "..=" if after_value => self.push(false, sign, TextEnd::Start),
+            "::" => self.push(self.end == TextEnd::Space, sign, TextEnd::Path),
+            "?" => self.push(false, sign, TextEnd::Value),
+            "!" if after_value && calls_macro => self.push(false, sign, TextEnd::Start),
             "<" if !after_value || self.open_angles > 0 => {
                 self.open_angles += 1;
-                self.push(self.end == End::Space, sign, End::Start);
+                self.push(self.end == TextEnd::Space, sign, TextEnd::Start);
             }
             _ if sign.bytes().all(|byte| byte == b'>') && self.open_angles >= sign.len() => {
                 self.open_angles -= sign.len();
-                self.push(false, sign, End::Value);
+                self.push(false, sign, TextEnd::Value);
             }
             "|" if self.in_closure => {
                 self.in_closure = false;
-                self.push(false, sign, End::Space);
+                self.push(false, sign, TextEnd::Space);
             }
-            "||" if !after_value => self.push(spaced, sign, End::Space),
+            "||" if !after_value => self.push(spaced, sign, TextEnd::Space),
             // A sign before a value, such as `-x`; a lifetime.
             _ if !after_value => {
                 self.in_closure |= sign == "|";
-                self.push(spaced, sign, End::Start);
+                self.push(spaced, sign, TextEnd::Start);
             }
-            _ => self.push(true, sign, End::Space),
+            _ => self.push(true, sign, TextEnd::Space),
         }
     }
 }

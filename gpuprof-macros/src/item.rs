@@ -10,13 +10,13 @@ use syn::{Attribute, LitStr, Result, Signature, Token, Visibility, token};
 
 /// An item or an associated item.
 pub(crate) enum Item {
-    Function(Box<Function>),
+    Function(Box<FunctionItem>),
     Container(Container),
     Other(Other),
 }
 
 /// A function with a body.
-pub(crate) struct Function {
+pub(crate) struct FunctionItem {
     pub(crate) attrs: Vec<Attribute>,
     pub(crate) vis: Visibility,
     /// `default`, in specializing impls.
@@ -28,7 +28,7 @@ pub(crate) struct Function {
 /// A block of items.
 pub(crate) struct Container {
     pub(crate) attrs: Vec<Attribute>,
-    pub(crate) kind: Kind,
+    pub(crate) kind: ContainerKind,
     /// `mod`, `impl` or `trait`.
     pub(crate) keyword: TokenTree,
     /// Everything between the attributes and the body.
@@ -37,7 +37,7 @@ pub(crate) struct Container {
 }
 
 #[derive(Clone, Copy, PartialEq)]
-pub(crate) enum Kind {
+pub(crate) enum ContainerKind {
     Mod,
     Impl,
     Trait,
@@ -126,9 +126,9 @@ impl Parse for Item {
         let keyword = keyword(input)?;
         let kind = match keyword.to_string().as_str() {
             "fn" if has_body(input)? => return function(input, attrs, vis),
-            "mod" if has_body(input)? => Kind::Mod,
-            "impl" if has_body(input)? => Kind::Impl,
-            "trait" if has_body(input)? => Kind::Trait,
+            "mod" if has_body(input)? => ContainerKind::Mod,
+            "impl" if has_body(input)? => ContainerKind::Impl,
+            "trait" if has_body(input)? => ContainerKind::Trait,
             _ => return other(input, attrs, &vis, keyword),
         };
         let mut header = vis.into_token_stream();
@@ -150,7 +150,7 @@ fn function(input: ParseStream, attrs: Vec<Attribute>, vis: Visibility) -> Resul
     } else {
         None
     };
-    Ok(Item::Function(Box::new(Function {
+    Ok(Item::Function(Box::new(FunctionItem {
         attrs,
         vis,
         default,

@@ -1,7 +1,7 @@
 //! Writes the part of the span that finds its streams: from `stream = …`, or among the parameters.
 
 use crate::argument_values::Args;
-use crate::item::Function;
+use crate::item::FunctionItem;
 use crate::parameter_bindings::{Binding, bindings};
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, quote_spanned};
@@ -11,7 +11,7 @@ use syn::{Expr, UnOp};
 /// The declarations that the stream closure borrows from, and the body of that closure.
 pub(crate) fn streams(
     private: &TokenStream,
-    function: &Function,
+    function: &FunctionItem,
     args: &Args,
 ) -> (TokenStream, TokenStream) {
     let site = Span::mixed_site();
@@ -46,7 +46,9 @@ pub(crate) fn streams(
         } else {
             ident.to_token_stream()
         };
-        slots.extend(quote_spanned!(site=> #(#cfgs)* let #probe = &#private::Probe(&#value);));
+        slots.extend(
+            quote_spanned!(site=> #(#cfgs)* let #probe = &#private::ParameterProbe(&#value);),
+        );
         stream.extend(quote_spanned! {site=>
             #(#cfgs)*
             if let ::core::option::Option::Some(stream) = #probe.gpuprof_stream() {
@@ -70,7 +72,7 @@ pub(crate) fn streams(
 
 fn stated_streams(
     private: &TokenStream,
-    function: &Function,
+    function: &FunctionItem,
     streams: &[Expr],
 ) -> (TokenStream, TokenStream) {
     let site = Span::mixed_site();

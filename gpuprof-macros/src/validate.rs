@@ -2,10 +2,10 @@
 //! the token that is wrong and says what is accepted.
 
 use crate::argument_list::RawArgument;
-use crate::argument_table::{self, Target};
+use crate::argument_table::{self, AttributeTarget};
 use crate::argument_values::Args;
 use crate::errors::Errors;
-use crate::item::{Item, Kind};
+use crate::item::{ContainerKind, Item};
 use crate::suggest;
 use proc_macro2::{Ident, TokenTree};
 use syn::{Attribute, Error};
@@ -19,7 +19,7 @@ pub(crate) fn is_gpu_profile(attribute: &Attribute) -> bool {
 }
 
 /// What the attribute is on; `None` and an error if it may not be on this item.
-pub(crate) fn target(item: &Item, errors: &mut Errors) -> Option<Target> {
+pub(crate) fn target(item: &Item, errors: &mut Errors) -> Option<AttributeTarget> {
     for again in item
         .attrs()
         .iter()
@@ -35,9 +35,11 @@ pub(crate) fn target(item: &Item, errors: &mut Errors) -> Option<Target> {
                             measure; remove `const` or the attribute";
                 errors.push(Error::new(constant.span, what));
             }
-            Some(Target::Function)
+            Some(AttributeTarget::Function)
         }
-        Item::Container(container) if container.kind != Kind::Trait => Some(Target::Block),
+        Item::Container(container) if container.kind != ContainerKind::Trait => {
+            Some(AttributeTarget::Block)
+        }
         Item::Container(container) => {
             let hint = "a `trait`; put it on its methods that have a body";
             errors.push(misplaced(&container.keyword, hint));
@@ -74,7 +76,7 @@ fn misplaced(keyword: &TokenTree, what: &str) -> Error {
 /// Checks each argument by itself and all of them together.
 pub(crate) fn arguments(
     written: &[RawArgument],
-    target: Option<Target>,
+    target: Option<AttributeTarget>,
     errors: &mut Errors,
 ) -> Args {
     let mut args = Args::default();
@@ -91,7 +93,7 @@ pub(crate) fn arguments(
 }
 
 /// Whether this target takes an argument of this name.
-fn is_accepted(key: &Ident, target: Option<Target>, errors: &mut Errors) -> bool {
+fn is_accepted(key: &Ident, target: Option<AttributeTarget>, errors: &mut Errors) -> bool {
     let name = key.to_string();
     let what = match argument_table::is_for_blocks(&name) {
         None if name == "graph" => "unknown argument `graph`: replayed kernels are attributed by \
@@ -109,7 +111,7 @@ fn is_accepted(key: &Ident, target: Option<Target>, errors: &mut Errors) -> bool
              `mod` or `impl`"
                 .to_owned()
         }
-        Some(false) if target == Some(Target::Block) => format!(
+        Some(false) if target == Some(AttributeTarget::Block) => format!(
             "`{name}` belongs on a single function; a `mod` or `impl` takes: {}",
             argument_table::list(target)
         ),

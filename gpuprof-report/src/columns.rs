@@ -2,12 +2,12 @@
 //! give.
 
 /// A struct some of whose figures are columns.
-pub trait Columns: Sized + 'static {
+pub trait HasColumns: Sized + 'static {
     /// These, in the order in which they are declared.
-    const COLUMNS: &'static [Column<Self>];
+    const COLUMNS: &'static [FigureColumn<Self>];
 
     /// The columns of one group.
-    fn columns(group: Group) -> impl Iterator<Item = &'static Column<Self>> {
+    fn columns(group: ColumnGroup) -> impl Iterator<Item = &'static FigureColumn<Self>> {
         let columns = Self::COLUMNS.iter();
         columns.filter(move |column| column.group == group)
     }
@@ -15,22 +15,22 @@ pub trait Columns: Sized + 'static {
 
 /// A column, and its value in a row.
 #[derive(Debug)]
-pub struct Column<R> {
+pub struct FigureColumn<R> {
     /// Where the tables show it.
-    pub group: Group,
+    pub group: ColumnGroup,
     /// Name of the figure.
     pub name: &'static str,
     /// What docs/fleets.md says about it.
     pub meaning: &'static str,
     /// What its values are.
-    pub kind: Kind,
+    pub kind: ValueKind,
     /// The value in a row.
-    pub value: fn(&R) -> Value,
+    pub value: fn(&R) -> ColumnValue,
 }
 
 /// Columns that stand side by side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Group {
+pub enum ColumnGroup {
     /// How often a function was called.
     Calls,
     /// GPU time by events.
@@ -45,7 +45,7 @@ pub enum Group {
 
 /// What the values of a column are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ValueKind {
     /// Whole numbers.
     Whole,
     /// Whole numbers, of which some are unknown.
@@ -56,7 +56,7 @@ pub enum Kind {
 
 /// The value of a column in a row.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Value {
+pub enum ColumnValue {
     /// A whole number.
     Whole(u64),
     /// Any number.
@@ -65,7 +65,7 @@ pub enum Value {
     Unknown,
 }
 
-impl Value {
+impl ColumnValue {
     /// As a whole number.
     #[must_use]
     pub fn whole(self) -> Option<u64> {
@@ -87,40 +87,40 @@ impl Value {
 }
 
 /// A type of figures that columns hold.
-pub(crate) trait Number {
-    const KIND: Kind;
+pub(crate) trait ColumnNumber {
+    const KIND: ValueKind;
 
-    fn value(&self) -> Value;
+    fn value(&self) -> ColumnValue;
 }
 
-impl Number for u32 {
-    const KIND: Kind = Kind::Whole;
+impl ColumnNumber for u32 {
+    const KIND: ValueKind = ValueKind::Whole;
 
-    fn value(&self) -> Value {
-        Value::Whole(u64::from(*self))
+    fn value(&self) -> ColumnValue {
+        ColumnValue::Whole(u64::from(*self))
     }
 }
 
-impl Number for u64 {
-    const KIND: Kind = Kind::Whole;
+impl ColumnNumber for u64 {
+    const KIND: ValueKind = ValueKind::Whole;
 
-    fn value(&self) -> Value {
-        Value::Whole(*self)
+    fn value(&self) -> ColumnValue {
+        ColumnValue::Whole(*self)
     }
 }
 
-impl Number for Option<u64> {
-    const KIND: Kind = Kind::OptionalWhole;
+impl ColumnNumber for Option<u64> {
+    const KIND: ValueKind = ValueKind::OptionalWhole;
 
-    fn value(&self) -> Value {
-        self.map_or(Value::Unknown, Value::Whole)
+    fn value(&self) -> ColumnValue {
+        self.map_or(ColumnValue::Unknown, ColumnValue::Whole)
     }
 }
 
-impl Number for Option<f64> {
-    const KIND: Kind = Kind::OptionalReal;
+impl ColumnNumber for Option<f64> {
+    const KIND: ValueKind = ValueKind::OptionalReal;
 
-    fn value(&self) -> Value {
-        self.map_or(Value::Unknown, Value::Real)
+    fn value(&self) -> ColumnValue {
+        self.map_or(ColumnValue::Unknown, ColumnValue::Real)
     }
 }

@@ -32,7 +32,7 @@
 
 use std::io::{self, Write};
 
-use crate::columns::{Columns, Group, Value};
+use crate::columns::{ColumnGroup, ColumnValue, HasColumns};
 use crate::profile::{
     CounterValues, Device, Function, GpuActivity, GpuSpanStats, MemoryKind, Metric, Profile,
     SpanStats,
@@ -123,16 +123,16 @@ fn header() -> Vec<String> {
     let names = |names: &[&str]| -> Vec<String> { names.iter().map(ToString::to_string).collect() };
     [
         names(&["function", "module", "file", "line"]),
-        figure_names::<Function>(Group::Calls),
+        figure_names::<Function>(ColumnGroup::Calls),
         times("cpu").to_vec(),
         names(&["wall_total_ns", "wall_mean_ns", "gpu_timed_calls"]),
         times("gpu").to_vec(),
         names(&["gpu_total_ci95_ns"]),
-        figure_names::<Function>(Group::Spans),
-        figure_names::<GpuActivity>(Group::Records),
+        figure_names::<Function>(ColumnGroup::Spans),
+        figure_names::<GpuActivity>(ColumnGroup::Records),
         names(&["gpu_launches"]),
-        figure_names::<Function>(Group::Untimed),
-        figure_names::<Function>(Group::Work),
+        figure_names::<Function>(ColumnGroup::Untimed),
+        figure_names::<Function>(ColumnGroup::Work),
         names(&["bytes_per_s", "flops_per_s", "items_per_s"]),
         names(&COUNTERS),
         MEMORY.map(str::to_owned).to_vec(),
@@ -155,7 +155,7 @@ fn cells(function: &Function, devices: &[Device]) -> Vec<String> {
             text_cell(&function.file),
             function.line.to_string(),
         ],
-        figures(function, Group::Calls),
+        figures(function, ColumnGroup::Calls),
         times(ran).to_vec(),
         vec![
             optional(wall.map(|wall| wall.total_ns)),
@@ -166,11 +166,11 @@ fn cells(function: &Function, devices: &[Device]) -> Vec<String> {
         vec![optional(
             gpu.and_then(|gpu| gpu.estimate.as_ref()?.total_ci95_ns),
         )],
-        figures(function, Group::Spans),
-        figures(activity, Group::Records),
+        figures(function, ColumnGroup::Spans),
+        figures(activity, ColumnGroup::Records),
         vec![optional(has_records.then_some(activity.launches))],
-        figures(function, Group::Untimed),
-        figures(function, Group::Work),
+        figures(function, ColumnGroup::Untimed),
+        figures(function, ColumnGroup::Work),
         rates(gpu).to_vec(),
         measured(activity.counters.as_deref()).to_vec(),
         memory(function).to_vec(),
@@ -183,19 +183,19 @@ fn cells(function: &Function, devices: &[Device]) -> Vec<String> {
 }
 
 /// The names of the figures that are columns of this group.
-fn figure_names<T: Columns>(group: Group) -> Vec<String> {
+fn figure_names<T: HasColumns>(group: ColumnGroup) -> Vec<String> {
     T::columns(group)
         .map(|column| column.name.to_owned())
         .collect()
 }
 
 /// Their values.
-fn figures<T: Columns>(row: &T, group: Group) -> Vec<String> {
+fn figures<T: HasColumns>(row: &T, group: ColumnGroup) -> Vec<String> {
     let values = T::columns(group).map(|column| (column.value)(row));
     let cells = values.map(|value| match value {
-        Value::Whole(number) => number.to_string(),
-        Value::Real(number) => amount(Some(number)),
-        Value::Unknown => String::new(),
+        ColumnValue::Whole(number) => number.to_string(),
+        ColumnValue::Real(number) => amount(Some(number)),
+        ColumnValue::Unknown => String::new(),
     });
     cells.collect()
 }

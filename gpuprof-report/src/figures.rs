@@ -19,7 +19,7 @@
 /// | `special` | decided in `merge/` |
 ///
 /// `column` gives the field a column of its name in the tables of `GROUP`, in CSV and in Parquet;
-/// see [`Columns`](crate::columns::Columns).
+/// see [`HasColumns`](crate::columns::HasColumns).
 ///
 /// In JSON a field has its name. `json(flatten)` writes the fields of the field in its place, and
 /// `unless default` omits the field if it holds its default. With the feature `serde` the struct is
@@ -63,7 +63,7 @@ macro_rules! figures {
         $fields.field(stringify!($name), &$value)
     };
     (@write $fields:ident, $name:ident, $value:expr, flatten) => {
-        $crate::json_writer::Object::write_fields(&$value, $fields)
+        $crate::json_writer::JsonObject::write_fields(&$value, $fields)
     };
     (@write $fields:ident, $name:ident, $value:expr $(, $flatten:ident)?; unless default) => {
         if !$crate::figures::is_default(&$value) {
@@ -103,14 +103,14 @@ macro_rules! figures {
             }
         }
 
-        impl $crate::columns::Columns for $struct {
-            const COLUMNS: &'static [$crate::columns::Column<Self>] = &[$($(
-                $crate::columns::Column {
-                    group: $crate::columns::Group::$group,
+        impl $crate::columns::HasColumns for $struct {
+            const COLUMNS: &'static [$crate::columns::FigureColumn<Self>] = &[$($(
+                $crate::columns::FigureColumn {
+                    group: $crate::columns::ColumnGroup::$group,
                     name: stringify!($field),
                     meaning: $meaning,
-                    kind: <$type as $crate::columns::Number>::KIND,
-                    value: |row| $crate::columns::Number::value(&row.$field),
+                    kind: <$type as $crate::columns::ColumnNumber>::KIND,
+                    value: |row| $crate::columns::ColumnNumber::value(&row.$field),
                 },
             )?)*];
         }
@@ -147,7 +147,7 @@ macro_rules! figures {
             )*
         }
 
-        impl $crate::json_writer::Object for $struct {
+        impl $crate::json_writer::JsonObject for $struct {
             fn write_fields(&self, fields: &mut $crate::json_writer::Fields<'_>) {
                 $(
                     $crate::figures::figures!(

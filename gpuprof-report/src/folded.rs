@@ -38,7 +38,7 @@ const SIMULATED: &str = "simulated device";
 /// # Errors
 /// Those of `out`.
 pub fn write_gpu(profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
-    let stacks = Stacks::new(profile);
+    let stacks = FoldedStacks::new(profile);
     let Some(cupti) = &profile.cupti else {
         return stacks.write(out, |node| vec![(None, node.gpu_self_ns.unwrap_or(0))]);
     };
@@ -55,20 +55,20 @@ pub fn write_gpu(profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
 /// # Errors
 /// Those of `out`.
 pub fn write_cpu(profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
-    Stacks::new(profile).write(out, |node| vec![(None, node.cpu_self_ns)])
+    FoldedStacks::new(profile).write(out, |node| vec![(None, node.cpu_self_ns)])
 }
 
 /// The call paths of a profile.
-struct Stacks<'a> {
+struct FoldedStacks<'a> {
     nodes: &'a [TreeNode],
     /// By position in `nodes`.
-    places: Vec<Place>,
+    places: Vec<NodePlace>,
     is_simulated: bool,
 }
 
 /// Where a node is in the tree.
 #[derive(Clone, Copy)]
-struct Place {
+struct NodePlace {
     /// Position of the caller.
     caller: Option<usize>,
     depth: usize,
@@ -77,11 +77,11 @@ struct Place {
     line: usize,
 }
 
-impl<'a> Stacks<'a> {
+impl<'a> FoldedStacks<'a> {
     fn new(profile: &'a Profile) -> Self {
         let nodes = profile.tree.as_slice();
         let mut at = HashMap::new();
-        let mut places: Vec<Place> = Vec::with_capacity(nodes.len());
+        let mut places: Vec<NodePlace> = Vec::with_capacity(nodes.len());
         for (own, node) in nodes.iter().enumerate() {
             // Parents come before their children; any other parent would be a loop.
             let caller: Option<usize> = node.parent.and_then(|id| at.get(&id).copied());
@@ -92,7 +92,7 @@ impl<'a> Stacks<'a> {
                 Some(above) if depth > MAX_DEPTH => above.line,
                 _ => own,
             };
-            places.push(Place {
+            places.push(NodePlace {
                 caller,
                 depth,
                 line,

@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use crate::sanitize;
 
 /// A value that JSON can hold.
-pub(crate) trait Value {
-    fn write(&self, writer: &mut Writer);
+pub(crate) trait JsonValue {
+    fn write(&self, writer: &mut JsonWriter);
 
     /// Whether an array of such values takes one line.
     fn is_one_line(&self) -> bool {
@@ -15,28 +15,28 @@ pub(crate) trait Value {
 }
 
 /// A struct that is written as an object.
-pub(crate) trait Object {
+pub(crate) trait JsonObject {
     /// Writes the fields in the order of the struct. Those of a flattened struct stand in the place
     /// of the field that holds it.
     fn write_fields(&self, fields: &mut Fields<'_>);
 }
 
 /// `object` as an indented document without a newline at its end.
-pub(crate) fn document(object: &dyn Object) -> String {
-    let mut writer = Writer::default();
+pub(crate) fn document(object: &dyn JsonObject) -> String {
+    let mut writer = JsonWriter::default();
     writer.object(object);
     writer.text
 }
 
 /// The text so far.
 #[derive(Default)]
-pub(crate) struct Writer {
+pub(crate) struct JsonWriter {
     text: String,
     /// Number of objects and arrays that are open.
     depth: usize,
 }
 
-impl Writer {
+impl JsonWriter {
     /// A number, or a word such as `null`.
     pub(crate) fn literal(&mut self, literal: impl std::fmt::Display) {
         // Writing to a String cannot fail.
@@ -47,7 +47,7 @@ impl Writer {
         push_string(text, &mut self.text);
     }
 
-    pub(crate) fn array<'a>(&mut self, values: impl Iterator<Item = &'a dyn Value>) {
+    pub(crate) fn array<'a>(&mut self, values: impl Iterator<Item = &'a dyn JsonValue>) {
         let mut values = values.peekable();
         if values.peek().is_none_or(|value| value.is_one_line()) {
             self.text.push('[');
@@ -68,7 +68,7 @@ impl Writer {
         self.close(']', false);
     }
 
-    pub(crate) fn object(&mut self, object: &dyn Object) {
+    pub(crate) fn object(&mut self, object: &dyn JsonObject) {
         self.open('{');
         let mut fields = Fields {
             writer: self,
@@ -131,12 +131,12 @@ pub(crate) fn push_string(text: &str, json: &mut String) {
 
 /// The fields of an open object.
 pub(crate) struct Fields<'a> {
-    writer: &'a mut Writer,
+    writer: &'a mut JsonWriter,
     is_empty: bool,
 }
 
 impl Fields<'_> {
-    pub(crate) fn field(&mut self, name: &str, value: &dyn Value) {
+    pub(crate) fn field(&mut self, name: &str, value: &dyn JsonValue) {
         self.writer.line(self.is_empty);
         self.is_empty = false;
         self.writer.string(name);
@@ -145,14 +145,14 @@ impl Fields<'_> {
     }
 }
 
-impl<T: Object> Object for Box<T> {
+impl<T: JsonObject> JsonObject for Box<T> {
     fn write_fields(&self, fields: &mut Fields<'_>) {
         (**self).write_fields(fields);
     }
 }
 
-impl<T: Object> Value for T {
-    fn write(&self, writer: &mut Writer) {
+impl<T: JsonObject> JsonValue for T {
+    fn write(&self, writer: &mut JsonWriter) {
         writer.object(self);
     }
 
@@ -161,28 +161,28 @@ impl<T: Object> Value for T {
     }
 }
 
-impl Value for bool {
-    fn write(&self, writer: &mut Writer) {
+impl JsonValue for bool {
+    fn write(&self, writer: &mut JsonWriter) {
         writer.literal(self);
     }
 }
 
-impl Value for u32 {
-    fn write(&self, writer: &mut Writer) {
+impl JsonValue for u32 {
+    fn write(&self, writer: &mut JsonWriter) {
         writer.literal(self);
     }
 }
 
-impl Value for u64 {
-    fn write(&self, writer: &mut Writer) {
+impl JsonValue for u64 {
+    fn write(&self, writer: &mut JsonWriter) {
         writer.literal(self);
     }
 }
 
-impl Value for f64 {
+impl JsonValue for f64 {
     /// The shortest text that reads back as the same number; null if it is not finite, for which
     /// JSON has no number.
-    fn write(&self, writer: &mut Writer) {
+    fn write(&self, writer: &mut JsonWriter) {
         if self.is_finite() {
             writer.literal(format_args!("{self:?}"));
         } else {
@@ -191,8 +191,8 @@ impl Value for f64 {
     }
 }
 
-impl Value for String {
-    fn write(&self, writer: &mut Writer) {
+impl JsonValue for String {
+    fn write(&self, writer: &mut JsonWriter) {
         writer.string(self);
     }
 
@@ -202,8 +202,8 @@ impl Value for String {
     }
 }
 
-impl<T: Value> Value for Option<T> {
-    fn write(&self, writer: &mut Writer) {
+impl<T: JsonValue> JsonValue for Option<T> {
+    fn write(&self, writer: &mut JsonWriter) {
         match self {
             Some(value) => value.write(writer),
             None => writer.literal("null"),
@@ -211,20 +211,20 @@ impl<T: Value> Value for Option<T> {
     }
 }
 
-impl<T: Value> Value for [T] {
-    fn write(&self, writer: &mut Writer) {
-        writer.array(self.iter().map(|value| value as &dyn Value));
+impl<T: JsonValue> JsonValue for [T] {
+    fn write(&self, writer: &mut JsonWriter) {
+        writer.array(self.iter().map(|value| value as &dyn JsonValue));
     }
 }
 
-impl<T: Value> Value for Vec<T> {
-    fn write(&self, writer: &mut Writer) {
+impl<T: JsonValue> JsonValue for Vec<T> {
+    fn write(&self, writer: &mut JsonWriter) {
         self.as_slice().write(writer);
     }
 }
 
-impl<T: Value, const N: usize> Value for [T; N] {
-    fn write(&self, writer: &mut Writer) {
+impl<T: JsonValue, const N: usize> JsonValue for [T; N] {
+    fn write(&self, writer: &mut JsonWriter) {
         self.as_slice().write(writer);
     }
 }
@@ -233,15 +233,15 @@ impl<T: Value, const N: usize> Value for [T; N] {
 mod tests {
     use super::*;
 
-    fn written(value: &dyn Value) -> String {
-        let mut writer = Writer::default();
+    fn written(value: &dyn JsonValue) -> String {
+        let mut writer = JsonWriter::default();
         value.write(&mut writer);
         writer.text
     }
 
     struct Pair(f64, Option<Vec<Empty>>);
 
-    impl Object for Pair {
+    impl JsonObject for Pair {
         fn write_fields(&self, fields: &mut Fields<'_>) {
             fields.field("a", &self.0);
             fields.field("b", &self.1);
@@ -250,7 +250,7 @@ mod tests {
 
     struct Empty;
 
-    impl Object for Empty {
+    impl JsonObject for Empty {
         fn write_fields(&self, _: &mut Fields<'_>) {}
     }
 

@@ -12,7 +12,7 @@ pub const NAMES: [&str; 3] = ["libcupti.so.13", "libcupti.so.12", "libcupti.so"]
 
 /// A library to try.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Candidate {
+pub struct LibraryCandidate {
     /// For `dlopen`.
     pub name: String,
     /// Whether it is taken only if the process has loaded it already.
@@ -30,7 +30,7 @@ pub fn user_choice() -> Option<String> {
 /// What to try otherwise, in order: loaded libraries, the loader's search path, the directories of
 /// the toolkit.
 #[must_use]
-pub fn candidates() -> Vec<Candidate> {
+pub fn candidates() -> Vec<LibraryCandidate> {
     let root = |variable| env::var(variable).ok();
     candidates_in(
         [root("CUDA_HOME"), root("CUDA_PATH")].into_iter().flatten(),
@@ -38,9 +38,12 @@ pub fn candidates() -> Vec<Candidate> {
     )
 }
 
-fn candidates_in(roots: impl Iterator<Item = String>, default_root: &Path) -> Vec<Candidate> {
+fn candidates_in(
+    roots: impl Iterator<Item = String>,
+    default_root: &Path,
+) -> Vec<LibraryCandidate> {
     let by_name = |only_if_loaded| {
-        NAMES.iter().map(move |name| Candidate {
+        NAMES.iter().map(move |name| LibraryCandidate {
             name: (*name).to_owned(),
             only_if_loaded,
         })
@@ -58,7 +61,7 @@ fn candidates_in(roots: impl Iterator<Item = String>, default_root: &Path) -> Ve
         NAMES
             .iter()
             .filter_map(|name| directory.join(name).to_str().map(str::to_owned))
-            .map(|name| Candidate {
+            .map(|name| LibraryCandidate {
                 name,
                 only_if_loaded: false,
             })

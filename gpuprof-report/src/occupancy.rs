@@ -56,7 +56,7 @@ impl Limits {
     }
 
     /// Maximum number of resident blocks.
-    fn resident_blocks(&self, kernel: &Block) -> u32 {
+    fn resident_blocks(&self, kernel: &BlockResources) -> u32 {
         let warps = kernel.threads.div_ceil(THREADS_PER_WARP).max(1);
         let by_warps = self.threads / THREADS_PER_WARP / warps;
         let registers_per_warp =
@@ -78,7 +78,7 @@ impl Limits {
 }
 
 /// The resources that one block needs.
-struct Block {
+struct BlockResources {
     threads: u32,
     registers: u32,
     shared_bytes: u32,
@@ -94,7 +94,7 @@ pub fn resident_blocks(device: &Device, kernel: &KernelStats) -> Option<u32> {
         .static_shared_bytes
         .saturating_add(kernel.dynamic_shared_bytes);
     let is_sound = threads > 0 && threads <= limits.threads && kernel.registers <= 256;
-    let block = Block {
+    let block = BlockResources {
         threads,
         registers: kernel.registers,
         shared_bytes,
@@ -138,7 +138,7 @@ pub fn fill(profile: &mut Profile) {
 
 #[cfg(test)]
 mod tests {
-    use super::{Block, Limits};
+    use super::{BlockResources, Limits};
 
     /// (compute capability, threads, blocks, shared memory and reserved shared memory of a
     /// multiprocessor.)
@@ -182,7 +182,7 @@ mod tests {
                 reserved_bytes,
             };
             for (registers, shared_bytes, threads, resident) in KNOWN {
-                let block = Block {
+                let block = BlockResources {
                     threads,
                     registers,
                     shared_bytes,

@@ -2,12 +2,12 @@
 
 mod profiles;
 
-use gpuprof_report::profile::{Command, Profile};
+use gpuprof_report::profile::{Profile, ToolCommand};
 use profiles::{full, options, quickstart, report};
 
 fn with_commands() -> Profile {
     let command = |what: &str, line: &str| {
-        let mut command = Command::default();
+        let mut command = ToolCommand::default();
         command.what = what.into();
         command.line = line.into();
         command

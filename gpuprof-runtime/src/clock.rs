@@ -31,9 +31,9 @@ const PLAUSIBLE: u64 = 500;
 const PAIRS: u32 = 16;
 
 #[derive(Debug)]
-enum Source {
+enum TickSource {
     /// The processor's tick counter, since this moment.
-    Counter(Moment),
+    Counter(CounterMoment),
     /// The system's monotonic clock, in nanoseconds since this instant: where the counter does not
     /// run at one rate.
     System(Instant),
@@ -42,7 +42,7 @@ enum Source {
     Driven(extern "C" fn() -> u64),
 }
 
-static SOURCE: OnceLock<Source> = OnceLock::new();
+static SOURCE: OnceLock<TickSource> = OnceLock::new();
 /// Whether the source is the counter: the one check of each read.
 static IS_COUNTER: AtomicBool = AtomicBool::new(false);
 /// The [`Scale`] by [`ROUGH_CALIBRATION`].
@@ -83,12 +83,12 @@ impl Scale {
 
 /// The system's clock and the counter at one moment.
 #[derive(Clone, Copy, Debug)]
-struct Moment {
+struct CounterMoment {
     at: Instant,
     ticks: u64,
 }
 
-impl Moment {
+impl CounterMoment {
     fn now() -> Self {
         let pairs = (0..PAIRS).map(|_| {
             let before = tick_counter::read();
@@ -117,21 +117,21 @@ impl Moment {
 }
 
 /// Compares the counter with the system's clock for a moment.
-fn calibrate_roughly() -> Source {
-    let start = Moment::now();
+fn calibrate_roughly() -> TickSource {
+    let start = CounterMoment::now();
     if !tick_counter::is_invariant() {
-        return Source::System(start.at);
+        return TickSource::System(start.at);
     }
     // To sleep would take longer, and far longer on a busy machine.
     while start.at.elapsed() < ROUGH_CALIBRATION {
         hint::spin_loop();
     }
-    let Some(scale) = start.scale_until(Moment::now()) else {
-        return Source::System(start.at);
+    let Some(scale) = start.scale_until(CounterMoment::now()) else {
+        return TickSource::System(start.at);
     };
     ROUGH_SCALE.store(scale.0, Relaxed);
     LONG_TICKS.store((LONG_NS as f64 / scale.tick_ns()) as u64, Relaxed);
-    Source::Counter(start)
+    TickSource::Counter(start)
 }
 
 /// The time in raw ticks. Only differences are meaningful; see [`scale`].
@@ -148,13 +148,13 @@ pub(crate) fn now() -> u64 {
 #[inline(never)]
 fn first_or_other_now() -> u64 {
     match SOURCE.get_or_init(calibrate_roughly) {
-        Source::Counter(_) => {
+        TickSource::Counter(_) => {
             IS_COUNTER.store(true, Release);
             tick_counter::read()
         }
-        Source::System(start) => u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX),
+        TickSource::System(start) => u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX),
         #[cfg(gpuprof_test_hooks)]
-        Source::Driven(now) => now(),
+        TickSource::Driven(now) => now(),
     }
 }
 
@@ -200,7 +200,7 @@ pub(crate) fn scale() -> Scale {
 
 #[cold]
 fn first_scale() -> Scale {
-    let Some(Source::Counter(start)) = SOURCE.get() else {
+    let Some(TickSource::Counter(start)) = SOURCE.get() else {
         return Scale::ONE;
     };
     thread::sleep(CALIBRATION.saturating_sub(start.at.elapsed()));
@@ -212,29 +212,31 @@ fn first_scale() -> Scale {
 }
 
 /// The scale since `start`, or over the next few milliseconds if that is far from the rough one.
-fn plausible_scale(start: Moment) -> Scale {
+fn plausible_scale(start: CounterMoment) -> Scale {
     let rough = Scale(ROUGH_SCALE.load(Relaxed));
-    let since_start = start.scale_until(Moment::now());
+    let since_start = start.scale_until(CounterMoment::now());
     if let Some(scale) = since_start.filter(|scale| scale.is_close_to(rough)) {
         return scale;
     }
-    let start = Moment::now();
+    let start = CounterMoment::now();
     thread::sleep(CALIBRATION);
-    start.scale_until(Moment::now()).unwrap_or(rough)
+    start.scale_until(CounterMoment::now()).unwrap_or(rough)
 }
 
 /// Replaces the clock by one that returns nanoseconds, before the first span. Returns whether it
 /// took effect.
 #[cfg(gpuprof_test_hooks)]
 pub fn drive(now: extern "C" fn() -> u64) -> bool {
-    SOURCE.set(Source::Driven(now)).is_ok()
+    SOURCE.set(TickSource::Driven(now)).is_ok()
 }
 
 #[cfg(all(test, not(loom)))]
 mod tests {
     use std::time::{Duration, Instant};
 
-    use super::{CALIBRATION, Moment, calibrate_roughly, now, plausible_scale, rough_ns, scale};
+    use super::{
+        CALIBRATION, CounterMoment, calibrate_roughly, now, plausible_scale, rough_ns, scale,
+    };
 
     /// The relative difference from the system's clock over 20 ms, of the scale and the rough one.
     fn errors() -> (f64, f64) {
@@ -272,7 +274,7 @@ mod tests {
     fn a_sleep_of_the_machine_does_not_change_the_scale() {
         now();
         let right = scale();
-        let mut slept = Moment::now();
+        let mut slept = CounterMoment::now();
         slept.at -= Duration::from_secs(1);
         let began = Instant::now();
         assert!(plausible_scale(slept).is_close_to(right));

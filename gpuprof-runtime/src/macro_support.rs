@@ -11,14 +11,15 @@ pub use crate::clock::drive as drive_clock;
 pub use crate::driver::replace as replace_driver_functions;
 use crate::gpu::HasStream;
 pub use crate::gpu::{
-    Carried, CarrierNo, CarrierYes, IsStream, Probe, StreamNo, StreamRef, StreamYes, Streams,
+    Carried, CarrierNo, CarrierYes, IsStream, ParameterProbe, StreamNo, StreamRef, StreamYes,
+    Streams,
 };
 pub use crate::nvtx::Payload;
 #[cfg(gpuprof_test_hooks)]
 pub use crate::os::random::set_seed as set_random_seed;
-pub use crate::recorder::Arguments;
+pub use crate::recorder::CallArguments;
 pub use crate::site::labels::LabelNumber;
-pub use crate::site::{Entry, Meta, Site};
+pub use crate::site::{Meta, Site, SiteEntry};
 pub use crate::span::Span;
 pub use crate::span::future::AsyncSpan;
 pub use crate::span::instrumented::{HandOver, Instrumented, instrument};
@@ -52,7 +53,9 @@ pub fn never_returns<T>() -> T {
 /// change a parameter.
 #[cold]
 #[inline(never)]
-pub fn arguments<const N: usize>(values: impl Fn() -> [(&'static str, String); N]) -> Arguments {
+pub fn arguments<const N: usize>(
+    values: impl Fn() -> [(&'static str, String); N],
+) -> CallArguments {
     Box::new(values())
 }
 

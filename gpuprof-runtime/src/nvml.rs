@@ -12,22 +12,22 @@ use gpuprof_report::profile::{Device, Throttle};
 use parking_lot::Mutex;
 
 #[cfg(feature = "cupti")]
-pub use self::query::Clocks;
+pub use self::query::NvmlClocks;
 #[cfg(not(feature = "cupti"))]
-use self::unsupported::Clocks;
+use self::unsupported::NvmlClocks;
 
 /// What NVML has reported of the devices in the polls of a window.
 ///
 /// `None` before the first poll, then the result of opening NVML.
 #[derive(Debug, Default)]
-pub(crate) struct PolledClocks(Mutex<Option<Option<Clocks>>>);
+pub(crate) struct PolledClocks(Mutex<Option<Option<NvmlClocks>>>);
 
 impl PolledClocks {
     /// Queries the present state of `devices`. The first call opens NVML, which takes milliseconds,
     /// so this is not for a thread of the program.
     pub(crate) fn poll(&self, devices: &[Device]) {
         let mut clocks = self.0.lock();
-        if let Some(clocks) = clocks.get_or_insert_with(Clocks::open) {
+        if let Some(clocks) = clocks.get_or_insert_with(NvmlClocks::open) {
             clocks.record_throttled(devices);
         }
     }
@@ -37,7 +37,7 @@ impl PolledClocks {
     pub(crate) fn throttled(&self, limit: Duration) -> Vec<Throttle> {
         let clocks = self.0.try_lock_for(limit);
         let open = clocks.as_ref().and_then(|clocks| clocks.as_ref()?.as_ref());
-        open.map_or_else(Vec::new, Clocks::throttled)
+        open.map_or_else(Vec::new, NvmlClocks::throttled)
     }
 
     /// Fills in the PCIe links of devices that a poll has seen. Omitted if another thread polls for
@@ -110,7 +110,7 @@ mod query {
 
     /// NVML, opened, and what it has reported of each device.
     #[derive(Debug)]
-    pub struct Clocks {
+    pub struct NvmlClocks {
         nvml: Nvml,
         devices: Vec<SampledDevice>,
         /// The link of each device by UUID, `None` if NVML does not report it.
@@ -130,7 +130,7 @@ mod query {
         clock_integral: f64,
     }
 
-    impl Clocks {
+    impl NvmlClocks {
         /// Opens NVML, which takes milliseconds with a real driver. `None` if it is not installed.
         #[must_use]
         pub fn open() -> Option<Self> {
@@ -283,9 +283,9 @@ mod unsupported {
 
     /// There is none in this build.
     #[derive(Debug)]
-    pub(super) enum Clocks {}
+    pub(super) enum NvmlClocks {}
 
-    impl Clocks {
+    impl NvmlClocks {
         pub(super) fn open() -> Option<Self> {
             None
         }

@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering, Ordering::Relaxed};
 
 use self::function_path::shown_path;
-use self::labels::{IntoLabel, Label, LabelNumber, LabelTable};
+use self::labels::{CallLabel, IntoLabel, LabelNumber, LabelTable};
 use crate::nvtx::{OpenRange, Payload, RangeAttributes, SiteRange};
 use crate::os::fork;
 use crate::os::own_work::OwnWork;
@@ -64,9 +64,9 @@ pub struct Site {
 
 /// What `inventory` gathers: one per annotated function of the whole program.
 #[derive(Debug)]
-pub struct Entry(pub &'static Site);
+pub struct SiteEntry(pub &'static Site);
 
-inventory::collect!(Entry);
+inventory::collect!(SiteEntry);
 
 /// What the spans of a site do: any set of the constants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -265,7 +265,7 @@ impl Site {
     }
 
     /// The label of this number; `None` if it is that of calls without one.
-    pub(crate) fn label_of(&self, number: LabelNumber) -> Option<&Label> {
+    pub(crate) fn label_of(&self, number: LabelNumber) -> Option<&CallLabel> {
         self.labels.get()?.label(number)
     }
 

@@ -2,7 +2,7 @@
 
 #![cfg(feature = "cupti")]
 
-use gpuprof_runtime::nvml::Clocks;
+use gpuprof_runtime::nvml::NvmlClocks;
 
 #[test]
 fn where_nvml_cannot_be_opened_there_are_no_clocks() {
@@ -18,5 +18,5 @@ fn where_nvml_cannot_be_opened_there_are_no_clocks() {
             .exists()
     });
     // On a machine with a driver it may open; without one it must not.
-    assert!(Clocks::open().is_none() || is_installed);
+    assert!(NvmlClocks::open().is_none() || is_installed);
 }

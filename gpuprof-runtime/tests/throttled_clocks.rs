@@ -4,7 +4,7 @@
 
 #![cfg(feature = "cupti")]
 
-use gpuprof_runtime::nvml::Clocks;
+use gpuprof_runtime::nvml::NvmlClocks;
 use gpuprof_runtime::profile::{Device, Throttle, ThrottleReason};
 use simnvml::{Simulated, State};
 
@@ -30,7 +30,7 @@ fn state(reasons: u64, sm_clock: u32) -> State {
 #[test]
 fn reasons_add_up_and_the_lowest_clock_stays_until_it_is_forgotten() {
     let simulated = simnvml::install();
-    let mut clocks = Clocks::open().unwrap();
+    let mut clocks = NvmlClocks::open().unwrap();
     // CUDA's second device is NVML's only one.
     let devices = [
         device(0, "GPU-00000000-0000-0000-0000-000000000000"),

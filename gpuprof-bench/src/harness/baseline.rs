@@ -127,7 +127,7 @@ mod tests {
     use gpuprof_report::profile::{Benchmark, Function, Profile};
 
     use super::{add, file, verdict};
-    use crate::measurement::{Measurement, Mode};
+    use crate::measurement::{CallMode, Measurement};
 
     #[test]
     fn a_difference_needs_intervals_that_are_apart() {
@@ -135,7 +135,7 @@ mod tests {
         (old.median_low_ns, old.median_ns) = (Some(99.0), 100.0);
         old.median_high_ns = Some(101.0);
         let new = |low: f64, median: f64, high: f64| {
-            let mut new = Measurement::of(Mode::Cold, Vec::new(), 1);
+            let mut new = Measurement::of(CallMode::Cold, Vec::new(), 1);
             (new.median_ns, new.median_ci95_ns) = (median, Some((low, high)));
             verdict(&old, &new)
         };

@@ -1,6 +1,6 @@
 //! The benchmarks that the arguments choose.
 
-use super::options::Options;
+use super::options::HarnessOptions;
 use crate::registry::Case;
 
 /// The chosen benchmarks. If there are none, a line on standard error says why: it is no failure,
@@ -8,7 +8,7 @@ use crate::registry::Case;
 ///
 /// # Errors
 /// A value that a parameter never takes.
-pub(super) fn choose(options: &Options) -> Result<Vec<Case>, String> {
+pub(super) fn choose(options: &HarnessOptions) -> Result<Vec<Case>, String> {
     let every = Case::all(&[]);
     for (name, wanted) in &options.axis {
         let known = values(&every, name);

@@ -11,7 +11,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use self::options::Options;
+use self::options::HarnessOptions;
 
 /// Runs the program's benchmarks as its arguments say. The one line of a benchmark target's `main`:
 ///
@@ -25,7 +25,7 @@ use self::options::Options;
 /// arguments.
 #[must_use]
 pub fn main() -> ExitCode {
-    let options = Options::parse();
+    let options = HarnessOptions::parse();
     match run::run(&options) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,

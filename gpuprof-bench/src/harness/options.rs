@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use clap::{Args, Parser, ValueEnum};
 
-use crate::measurement::Mode;
-use crate::stopping::Rule;
+use crate::measurement::CallMode;
+use crate::stopping::StoppingRule;
 
 /// Times CUDA code: `cargo bench --bench TARGET -- [OPTIONS] [FILTER]...`
 #[derive(Clone, Debug, Parser)]
 #[command(about, bin_name = "cargo bench --bench TARGET --")]
-pub(crate) struct Options {
+pub(crate) struct HarnessOptions {
     /// Run only benchmarks whose name contains one of these texts
     #[arg(value_name = "FILTER")]
     pub(crate) filters: Vec<String>,
@@ -31,10 +31,10 @@ pub(crate) struct Options {
     #[arg(
         long,
         value_delimiter = ',',
-        default_values_t = [Mode::Cold, Mode::Hot],
+        default_values_t = [CallMode::Cold, CallMode::Hot],
         value_parser = mode
     )]
-    pub(crate) modes: Vec<Mode>,
+    pub(crate) modes: Vec<CallMode>,
     /// End once the median is known to ± this percentage, or to a step of the device's timer
     #[arg(long, value_name = "PERCENT", default_value_t = 0.2)]
     pub(crate) error: f64,
@@ -54,8 +54,8 @@ pub(crate) struct Options {
     #[arg(long, requires = "baseline")]
     pub(crate) fail_on_slower: bool,
     /// How the results are printed
-    #[arg(long, value_enum, default_value_t = Format::Table)]
-    pub(crate) format: Format,
+    #[arg(long, value_enum, default_value_t = ResultFormat::Table)]
+    pub(crate) format: ResultFormat,
     /// Write the results as a gpuprof profile too, for `gpuprof diff` and `gpuprof show`
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
@@ -101,7 +101,7 @@ pub(crate) struct OfTestRunners {
 
 /// How results are printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Format {
+pub(crate) enum ResultFormat {
     Table,
     Markdown,
     Csv,
@@ -110,7 +110,7 @@ pub(crate) enum Format {
     Terse,
 }
 
-impl Options {
+impl HarnessOptions {
     /// Whether benchmarks are only tried.
     pub(crate) fn tries(&self) -> bool {
         self.test || !self.bench
@@ -120,7 +120,7 @@ impl Options {
     ///
     /// # Errors
     /// A number that cannot be used.
-    pub(crate) fn rule(&self) -> Result<Rule, String> {
+    pub(crate) fn rule(&self) -> Result<StoppingRule, String> {
         if !(self.error > 0.0 && self.error.is_finite()) {
             return Err(format!(
                 "--error takes a percentage above 0, such as 0.5, not {}",
@@ -136,18 +136,18 @@ impl Options {
                 self.max_time
             )
         })?;
-        Ok(Rule {
+        Ok(StoppingRule {
             relative_error: self.error / 100.0,
             min_samples: self.min_samples,
             max_time,
-            ..Rule::default()
+            ..StoppingRule::default()
         })
     }
 }
 
-fn mode(text: &str) -> Result<Mode, String> {
-    let known = Mode::ALL.into_iter().find(|mode| mode.name() == text);
-    known.ok_or_else(|| format!("there are {}", Mode::ALL.map(Mode::name).join(", ")))
+fn mode(text: &str) -> Result<CallMode, String> {
+    let known = CallMode::ALL.into_iter().find(|mode| mode.name() == text);
+    known.ok_or_else(|| format!("there are {}", CallMode::ALL.map(CallMode::name).join(", ")))
 }
 
 fn axis(text: &str) -> Result<(String, Vec<String>), String> {
@@ -164,17 +164,17 @@ fn axis(text: &str) -> Result<(String, Vec<String>), String> {
 mod tests {
     use clap::{CommandFactory, Parser};
 
-    use super::Options;
-    use crate::measurement::Mode;
+    use super::HarnessOptions;
+    use crate::measurement::CallMode;
 
     #[test]
     fn arguments_are_those_of_cargo_bench_and_of_users() {
-        Options::command().debug_assert();
-        let options = Options::parse_from(["x", "--bench"]);
+        HarnessOptions::command().debug_assert();
+        let options = HarnessOptions::parse_from(["x", "--bench"]);
         assert!(!options.tries() && options.filters.is_empty());
-        assert_eq!(options.modes, [Mode::Cold, Mode::Hot]);
-        assert!(Options::parse_from(["x"]).tries());
-        let options = Options::parse_from([
+        assert_eq!(options.modes, [CallMode::Cold, CallMode::Hot]);
+        assert!(HarnessOptions::parse_from(["x"]).tries());
+        let options = HarnessOptions::parse_from([
             "x",
             "sax",
             "--bench",
@@ -189,7 +189,7 @@ mod tests {
             options.axis,
             [("n".to_owned(), vec!["1".to_owned(), "2".to_owned()])]
         );
-        assert_eq!(options.modes, [Mode::Graph, Mode::Cold]);
+        assert_eq!(options.modes, [CallMode::Graph, CallMode::Cold]);
         assert_eq!(options.rule().map(|rule| rule.relative_error), Ok(0.01));
     }
 
@@ -197,11 +197,14 @@ mod tests {
     fn wrong_arguments_say_what_is_accepted() {
         let wrong = |arguments: &[&str]| {
             let all = ["x"].iter().chain(arguments);
-            Options::try_parse_from(all).expect_err("wrong").to_string()
+            HarnessOptions::try_parse_from(all)
+                .expect_err("wrong")
+                .to_string()
         };
         assert!(wrong(&["--modes", "warm"]).contains("there are cold, hot, graph"));
         assert!(wrong(&["--axis", "n"]).contains("write NAME=VALUE"));
-        let rule = |arguments: &[&str]| Options::parse_from(["x"].iter().chain(arguments)).rule();
+        let rule =
+            |arguments: &[&str]| HarnessOptions::parse_from(["x"].iter().chain(arguments)).rule();
         assert!(
             rule(&["--error", "0"])
                 .expect_err("0 %")

@@ -4,14 +4,18 @@ use gpuprof_report::{html, json};
 
 use super::baseline::{self, Baseline, SLOWER};
 use super::folder::write;
-use super::options::{Format, Options};
+use super::options::{HarnessOptions, ResultFormat};
 use crate::measurement::Results;
 use crate::profile::to_profile;
 use crate::table;
 
 /// Prints the results. Returns the number of them that fail: those that are slower than the
 /// baseline, if that is to fail.
-pub(super) fn print(options: &Options, all: &[Results], baseline: Option<&Baseline>) -> usize {
+pub(super) fn print(
+    options: &HarnessOptions,
+    all: &[Results],
+    baseline: Option<&Baseline>,
+) -> usize {
     let compare = |results: &Results| -> Vec<String> {
         let measurements = results.measurements.iter();
         let compared = measurements.map(|one| baseline?.compare(&results.name, one));
@@ -21,9 +25,9 @@ pub(super) fn print(options: &Options, all: &[Results], baseline: Option<&Baseli
     let rows: Vec<(&Results, &[String])> =
         all.iter().zip(compared.iter().map(Vec::as_slice)).collect();
     match options.format {
-        Format::Table | Format::Terse => print!("{}", table::text(&rows)),
-        Format::Markdown => print!("{}", table::markdown(&rows)),
-        Format::Csv => {
+        ResultFormat::Table | ResultFormat::Terse => print!("{}", table::text(&rows)),
+        ResultFormat::Markdown => print!("{}", table::markdown(&rows)),
+        ResultFormat::Csv => {
             print!("{}", table::csv(&rows));
             table::notes(&rows)
                 .iter()
@@ -66,7 +70,7 @@ fn explain(baseline: &Baseline, all: &[Results]) {
 ///
 /// # Errors
 /// A file that cannot be written, and why.
-pub(super) fn keep(options: &Options, all: &[Results]) -> Result<(), String> {
+pub(super) fn keep(options: &HarnessOptions, all: &[Results]) -> Result<(), String> {
     let profile = to_profile(all);
     if let Some(path) = &options.json {
         write(path, json::to_string(&profile).as_bytes())?;

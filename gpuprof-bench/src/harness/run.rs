@@ -9,19 +9,19 @@ use gpuprof_runtime::{Mode as ProfilerMode, Output};
 
 use super::baseline::Baseline;
 use super::choose::choose;
-use super::options::{Format, Options};
+use super::options::{HarnessOptions, ResultFormat};
 use super::report;
 use crate::bench::{Bench, bench};
 use crate::compare::Comparison;
 use crate::measurement::Results;
-use crate::registry::{Case, Found};
-use crate::stopping::Rule;
+use crate::registry::{BenchmarkOutcome, Case};
+use crate::stopping::StoppingRule;
 
 /// Returns whether every benchmark succeeded.
 ///
 /// # Errors
 /// An argument that cannot be used, or a file that cannot be read or written.
-pub(super) fn run(options: &Options) -> Result<bool, String> {
+pub(super) fn run(options: &HarnessOptions) -> Result<bool, String> {
     let rule = options.rule()?;
     let cases = choose(options)?;
     if options.list {
@@ -47,7 +47,7 @@ pub(super) fn run(options: &Options) -> Result<bool, String> {
     found.failed += report::print(options, &found.results, baseline.as_ref());
     for comparison in &found.comparisons {
         match options.format {
-            Format::Csv => eprint!("\n{}", comparison.findings()),
+            ResultFormat::Csv => eprint!("\n{}", comparison.findings()),
             _ => print!("\n{}", comparison.findings()),
         }
         if let Err(error) = comparison.check() {
@@ -68,7 +68,12 @@ struct Outcomes {
 }
 
 impl Outcomes {
-    fn measure(&mut self, options: &Options, rule: Rule, cases: &[Case]) -> Result<(), String> {
+    fn measure(
+        &mut self,
+        options: &HarnessOptions,
+        rule: StoppingRule,
+        cases: &[Case],
+    ) -> Result<(), String> {
         // Spans of annotated functions would be a part of the samples.
         let is_asked = std::env::var_os("GPUPROF").is_some();
         let off = Session::builder()
@@ -86,8 +91,8 @@ impl Outcomes {
             one.set_case(&case.name, case.entry.name, &case.parameters);
             match call(case, one, options.tries()) {
                 Ok(_) if options.tries() => println!("{} ... ok", case.name),
-                Ok(Found::Results(results)) => self.results.push(results),
-                Ok(Found::Comparison(comparison)) => {
+                Ok(BenchmarkOutcome::Results(results)) => self.results.push(results),
+                Ok(BenchmarkOutcome::Comparison(comparison)) => {
                     let both = [&comparison.baseline, &comparison.candidate];
                     self.results.extend(both.map(Results::clone));
                     self.comparisons.push(comparison);
@@ -103,11 +108,11 @@ impl Outcomes {
 }
 
 /// Calls a benchmark. One that is only tried must have outputs that agree.
-fn call(case: &Case, bench: Bench, tries: bool) -> Result<Found, String> {
+fn call(case: &Case, bench: Bench, tries: bool) -> Result<BenchmarkOutcome, String> {
     let called = || (case.entry.run)(bench, case.at_type, &case.at);
     let found = panic::catch_unwind(AssertUnwindSafe(called));
     let found = found.unwrap_or_else(|_| Err("it panicked".to_owned()))?;
-    if let Found::Comparison(comparison) = &found
+    if let BenchmarkOutcome::Comparison(comparison) = &found
         && tries
     {
         comparison.check().map_err(|error| error.to_string())?;

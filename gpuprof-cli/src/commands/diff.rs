@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 
 use clap::{Args, ColorChoice, ValueEnum};
-use gpuprof_report::compare::{self, Comparison, Gate, Options, Rule, compare};
+use gpuprof_report::compare::{
+    self, ComparisonOptions, GateOutcome, GateRule, ProfileComparison, compare,
+};
 use gpuprof_report::profile::Profile;
 use gpuprof_report::sanitize;
 use regex_lite::Regex;
@@ -18,7 +20,7 @@ use crate::output::{self, Exit, complain};
 /// regression is shown; 1: a regression; 2: bad input; 3, with --strict: the runs do not decide it.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
-pub(crate) struct Arguments {
+pub(crate) struct DiffArguments {
     /// Runs of the old version: JSON profiles, folders of them, or patterns such as 'old/*.json'
     #[arg(required = true, value_name = "OLD")]
     old: Vec<PathBuf>,
@@ -31,7 +33,7 @@ pub(crate) struct Arguments {
     /// longer per call. `all GPU work` and `all CPU work` are names too. [default: any that is
     /// SLOWER]
     #[arg(long, value_name = "REGEX:PERCENT", value_parser = limit)]
-    fail_on: Vec<Limit>,
+    fail_on: Vec<FailLimit>,
 
     /// Exit with 3 if the runs do not decide whether something is slower
     #[arg(long)]
@@ -43,7 +45,7 @@ pub(crate) struct Arguments {
 
     /// How to write the comparison
     #[arg(long, value_enum, default_value_t)]
-    format: Format,
+    format: DiffFormat,
 
     /// Rows of the table that are SAME; the others are counted
     #[arg(long, value_name = "ROWS", default_value = "30")]
@@ -69,7 +71,7 @@ Make at least five runs of each version, alternating: old, new, old, new.";
 
 /// How to write a comparison.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-enum Format {
+enum DiffFormat {
     /// Aligned text
     #[default]
     Table,
@@ -81,19 +83,19 @@ enum Format {
 
 /// A value of --fail-on.
 #[derive(Clone, Debug)]
-struct Limit {
+struct FailLimit {
     regex: Regex,
     change: f64,
 }
 
 /// Reads `REGEX:PERCENT`.
-fn limit(text: &str) -> Result<Limit, String> {
+fn limit(text: &str) -> Result<FailLimit, String> {
     let (regex, limit) = text.rsplit_once(':').ok_or(
         "it takes REGEX:PERCENT, such as '^model:::5' for functions of model that are 5 % slower",
     )?;
     let regex = Regex::new(regex).map_err(|error| error.to_string())?;
     let change = percent(limit)?;
-    Ok(Limit { regex, change })
+    Ok(FailLimit { regex, change })
 }
 
 /// Reads a percentage as a share.
@@ -109,7 +111,7 @@ fn percent(text: &str) -> Result<f64, String> {
 }
 
 /// Runs the command.
-pub(crate) fn run(arguments: &Arguments) -> Exit {
+pub(crate) fn run(arguments: &DiffArguments) -> Exit {
     let Some((old, new)) = sides(arguments) else {
         complain("name the runs of the new version after --vs: only two paths do without it");
         return Exit::BadInput;
@@ -117,19 +119,19 @@ pub(crate) fn run(arguments: &Arguments) -> Exit {
     let (Some(old), Some(new)) = (read(old), read(new)) else {
         return Exit::BadInput;
     };
-    let mut options = Options::default();
+    let mut options = ComparisonOptions::default();
     options.margin = arguments.margin;
     let comparison = compare(&old, &new, &options);
-    let rules: Vec<Rule> = arguments.fail_on.iter().map(rule).collect();
-    let gate = Gate::new(&comparison, &rules);
+    let rules: Vec<GateRule> = arguments.fail_on.iter().map(rule).collect();
+    let gate = GateOutcome::new(&comparison, &rules);
     let result = match arguments.format {
-        Format::Table => {
+        DiffFormat::Table => {
             let into_file = arguments.output.is_some();
             let color = output::table_options(arguments.color, into_file).color;
             compare::to_text(&comparison, arguments.limit, color)
         }
-        Format::Markdown => compare::to_markdown(&comparison),
-        Format::Json => compare::to_json(&comparison),
+        DiffFormat::Markdown => compare::to_markdown(&comparison),
+        DiffFormat::Json => compare::to_json(&comparison),
     };
     match output::write(result.as_bytes(), arguments.output.as_deref()) {
         Exit::Success => answer(arguments, &comparison, &gate),
@@ -138,7 +140,7 @@ pub(crate) fn run(arguments: &Arguments) -> Exit {
 }
 
 /// The runs of the old and of the new version; `None` if nothing says which are which.
-fn sides(arguments: &Arguments) -> Option<(&[PathBuf], &[PathBuf])> {
+fn sides(arguments: &DiffArguments) -> Option<(&[PathBuf], &[PathBuf])> {
     match (arguments.old.as_slice(), arguments.vs.as_slice()) {
         (paths @ [_, _], []) => Some(paths.split_at(1)),
         (_, []) => None,
@@ -156,9 +158,9 @@ fn read(arguments: &[PathBuf]) -> Option<Vec<Profile>> {
     profiles.into_iter().collect()
 }
 
-fn rule(limit: &Limit) -> Rule {
+fn rule(limit: &FailLimit) -> GateRule {
     let regex = limit.regex.clone();
-    Rule {
+    GateRule {
         pattern: limit.regex.as_str().to_owned(),
         change: limit.change,
         matches: Box::new(move |name| regex.is_match(name)),
@@ -169,7 +171,7 @@ fn rule(limit: &Limit) -> Rule {
 const MAX_LINES: usize = 10;
 
 /// The exit code, and a line for each reason.
-fn answer(arguments: &Arguments, comparison: &Comparison, gate: &Gate) -> Exit {
+fn answer(arguments: &DiffArguments, comparison: &ProfileComparison, gate: &GateOutcome) -> Exit {
     if comparison.items.is_empty() {
         complain("no function ran in any of the runs: there is nothing to compare");
         return Exit::BadInput;

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use gpuprof_report::{libcupti_paths, sanitize};
 
-use crate::machine::libraries::{self, Cupti, Driver};
-use crate::machine::permissions::{self, Counters};
+use crate::machine::libraries::{self, FoundCupti, FoundDriver};
+use crate::machine::permissions::{self, CounterAccess};
 use crate::machine::{cupti_elsewhere, libclang, program};
 use crate::output::{self, Exit};
 
@@ -15,18 +15,18 @@ use crate::output::{self, Exit};
 ///
 /// Exits with 0 if the NVIDIA driver works, else with 1.
 #[derive(Debug, Args)]
-pub(crate) struct Arguments {}
+pub(crate) struct DoctorArguments {}
 
 /// What was found on a machine.
-struct Facts {
-    driver: Driver,
-    cupti: Option<Cupti>,
+struct MachineFacts {
+    driver: FoundDriver,
+    cupti: Option<FoundCupti>,
     /// The library that `GPUPROF_CUPTI_LIBRARY` names.
     stated_cupti: Option<String>,
     /// A libcupti that opens where programs do not look.
-    cupti_elsewhere: Option<Cupti>,
+    cupti_elsewhere: Option<FoundCupti>,
     nvml: bool,
-    counters: Counters,
+    counters: CounterAccess,
     nsys: Option<PathBuf>,
     ncu: Option<PathBuf>,
     libclang: Option<PathBuf>,
@@ -43,17 +43,17 @@ struct Check {
 }
 
 /// Runs the command.
-pub(crate) fn run(_: &Arguments) -> Exit {
-    let facts = Facts::here();
+pub(crate) fn run(_: &DoctorArguments) -> Exit {
+    let facts = MachineFacts::here();
     let written = output::write(text(&checks(&facts)).as_bytes(), None);
     match (written, &facts.driver) {
-        (Exit::Success, Driver::Works { .. }) => Exit::Success,
+        (Exit::Success, FoundDriver::Works { .. }) => Exit::Success,
         (Exit::Success, _) => Exit::Negative,
         (failed, _) => failed,
     }
 }
 
-impl Facts {
+impl MachineFacts {
     fn here() -> Self {
         let cupti = libraries::cupti();
         let elsewhere = || {
@@ -96,7 +96,7 @@ impl Check {
     }
 }
 
-fn checks(facts: &Facts) -> [Check; 7] {
+fn checks(facts: &MachineFacts) -> [Check; 7] {
     [
         driver(&facts.driver),
         cupti(facts),
@@ -126,37 +126,37 @@ fn checks(facts: &Facts) -> [Check; 7] {
     ]
 }
 
-fn driver(driver: &Driver) -> Check {
+fn driver(driver: &FoundDriver) -> Check {
     const NAME: &str = "driver";
     match driver {
-        Driver::Works { version, devices } => {
+        FoundDriver::Works { version, devices } => {
             let names = shown(&counted(devices).join(", "));
             Check::ok(NAME, format!("CUDA {}: {names}", cuda_version(*version)))
         }
-        Driver::Missing => Check::missing(
+        FoundDriver::Missing => Check::missing(
             NAME,
             "there is no libcuda.so.1: nothing can run on a GPU",
             "install the driver: https://www.nvidia.com/drivers\n\
              in a container: docker run --gpus all\n\
              without a GPU, on the simulated device: cargo xtask sim -- PROGRAM",
         ),
-        Driver::Broken(100) => Check::missing(
+        FoundDriver::Broken(100) => Check::missing(
             NAME,
             "libcuda.so.1 sees no device (cuInit returned 100, CUDA_ERROR_NO_DEVICE)",
             "unset CUDA_VISIBLE_DEVICES\nin a container: docker run --gpus all",
         ),
-        Driver::Broken(802) => Check::missing(
+        FoundDriver::Broken(802) => Check::missing(
             NAME,
             "the devices are not ready (cuInit returned 802, CUDA_ERROR_SYSTEM_NOT_READY)",
             "systemctl start nvidia-fabricmanager",
         ),
-        Driver::Broken(803) => Check::missing(
+        FoundDriver::Broken(803) => Check::missing(
             NAME,
             "libcuda.so.1 does not fit the kernel module (cuInit returned 803, \
              CUDA_ERROR_SYSTEM_DRIVER_MISMATCH)",
             "reboot after an update of the driver\nin a container: start it again",
         ),
-        Driver::Broken(status) => Check::missing(
+        FoundDriver::Broken(status) => Check::missing(
             NAME,
             format!("libcuda.so.1 does not start: cuInit returned {status}"),
             "nvidia-smi says why",
@@ -180,7 +180,7 @@ fn cuda_version(version: i32) -> String {
     format!("{}.{}", version / 1_000, version % 1_000 / 10)
 }
 
-fn cupti(facts: &Facts) -> Check {
+fn cupti(facts: &MachineFacts) -> Check {
     const NAME: &str = "libcupti";
     const WITHOUT: &str = "GPUPROF_CUPTI=on records no kernels";
     const INSTALL: &str = "pip install nvidia-cuda-cupti (CUDA 12: nvidia-cuda-cupti-cu12)\n\
@@ -214,14 +214,14 @@ fn cupti(facts: &Facts) -> Check {
         }
         (Some(18..100_000), _) => 12,
         (Some(version), _) => version / 10_000,
-        (None, Driver::Works { .. }) => {
+        (None, FoundDriver::Works { .. }) => {
             let found = format!("{name} does not start with this driver: {WITHOUT}");
             return Check::missing(NAME, found, INSTALL);
         }
         (None, _) => return Check::ok(NAME, format!("{name}, of a version that needs the driver")),
     };
     match &facts.driver {
-        Driver::Works { version, .. } if i64::from(version / 1_000) < i64::from(major) => {
+        FoundDriver::Works { version, .. } if i64::from(version / 1_000) < i64::from(major) => {
             Check::missing(
                 NAME,
                 format!(
@@ -236,7 +236,7 @@ fn cupti(facts: &Facts) -> Check {
     }
 }
 
-fn nvml(facts: &Facts) -> Check {
+fn nvml(facts: &MachineFacts) -> Check {
     const NAME: &str = "NVML";
     if facts.nvml {
         Check::ok(NAME, "libnvidia-ml.so.1")
@@ -250,21 +250,21 @@ fn nvml(facts: &Facts) -> Check {
     }
 }
 
-fn counters(counters: Counters) -> Check {
+fn counters(counters: CounterAccess) -> Check {
     const NAME: &str = "GPU counters";
     match counters {
-        Counters::Everyone => Check::ok(NAME, "every user may read them"),
-        Counters::AdministratorsHere => {
+        CounterAccess::Everyone => Check::ok(NAME, "every user may read them"),
+        CounterAccess::AdministratorsHere => {
             Check::ok(NAME, "administrators may read them, as you are one")
         }
-        Counters::Administrators => Check::missing(
+        CounterAccess::Administrators => Check::missing(
             NAME,
             "RmProfilingAdminOnly is 1: ncu, GPUPROF_COUNTERS and on some systems CUPTI need root",
             "echo 'options nvidia NVreg_RestrictProfilingToAdminUsers=0' | sudo tee \
              /etc/modprobe.d/nvidia-profiling.conf, then reboot\n\
              in a container: docker run --cap-add SYS_ADMIN",
         ),
-        Counters::NoDriver => Check::missing(
+        CounterAccess::NoDriver => Check::missing(
             NAME,
             "/proc/driver/nvidia/params is missing: the kernel module is not loaded",
             "sudo modprobe nvidia, once the driver is installed",

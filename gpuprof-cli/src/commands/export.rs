@@ -18,15 +18,15 @@ use crate::output::{Exit, complain};
 /// has the columns, and queries for sums, percentiles and the imbalance of ranks.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
-pub(crate) struct Arguments {
+pub(crate) struct ExportArguments {
     /// JSON profiles, one for each process; folders of them (their *.json files), or patterns such
     /// as 'runs/*.json'
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 
     /// The format of the files
-    #[arg(long, value_enum, default_value_t = Format::Parquet)]
-    format: Format,
+    #[arg(long, value_enum, default_value_t = ExportFormat::Parquet)]
+    format: ExportFormat,
 
     /// The folder of the tables; other jobs may be there already
     #[arg(short, long, value_name = "FOLDER")]
@@ -42,7 +42,7 @@ pub(crate) struct Arguments {
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum Format {
+enum ExportFormat {
     Parquet,
 }
 
@@ -53,8 +53,8 @@ Examples:
 
 /// Runs the command.
 #[cfg(feature = "parquet")]
-pub(crate) fn run(arguments: &Arguments) -> Exit {
-    let Format::Parquet = arguments.format;
+pub(crate) fn run(arguments: &ExportArguments) -> Exit {
+    let ExportFormat::Parquet = arguments.format;
     let files = match input_files::find(&arguments.files, None) {
         Ok(files) => files,
         Err(problem) => {
@@ -72,7 +72,7 @@ pub(crate) fn run(arguments: &Arguments) -> Exit {
 
 /// Says how to get a command that can do it.
 #[cfg(not(feature = "parquet"))]
-pub(crate) fn run(_: &Arguments) -> Exit {
+pub(crate) fn run(_: &ExportArguments) -> Exit {
     complain(
         "this command is built without the feature parquet; \
          cargo install gpuprof-cli --features parquet",

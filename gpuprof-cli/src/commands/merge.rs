@@ -21,7 +21,7 @@ use crate::output::{self, Exit, complain};
 /// is then 2.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
-pub(crate) struct Arguments {
+pub(crate) struct MergeArguments {
     /// JSON profiles, folders of them (their *.json files), or patterns such as 'runs/*.json'
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
@@ -37,7 +37,7 @@ Examples:
   gpuprof merge profiles/ -o job.json && gpuprof show job.json";
 
 /// Runs the command.
-pub(crate) fn run(arguments: &Arguments) -> Exit {
+pub(crate) fn run(arguments: &MergeArguments) -> Exit {
     let mut files = match input_files::find(&arguments.files, Some(&arguments.output)) {
         Ok(files) => files,
         Err(problem) => {
@@ -89,14 +89,14 @@ fn remove_repeated(files: &mut Vec<PathBuf>) -> Vec<PathBuf> {
 
 /// The sum of the files that could be read.
 #[derive(Default)]
-struct Merged {
+struct MergedFiles {
     merger: Merger,
     failed: usize,
 }
 
 /// Adds the files in their order, so that the result is always the same.
-fn merge(files: &[PathBuf]) -> Merged {
-    let mut merged = Merged::default();
+fn merge(files: &[PathBuf]) -> MergedFiles {
+    let mut merged = MergedFiles::default();
     let ControlFlow::Continue(()) = ordered_reads::for_each(
         files,
         |_, file| read_profile(file),

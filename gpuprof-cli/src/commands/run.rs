@@ -14,7 +14,7 @@ use tempfile::TempDir;
 
 use crate::child::Child;
 use crate::machine::cupti_elsewhere;
-use crate::machine::libraries::{self, Driver};
+use crate::machine::libraries::{self, FoundDriver};
 use crate::output::{Exit, complain};
 use crate::written_profiles::{Expected, WrittenProfiles};
 
@@ -24,7 +24,7 @@ use crate::written_profiles::{Expected, WrittenProfiles};
 /// exits as it does: with its status, or with 128 and the number of the signal that ended it.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
-pub(crate) struct Arguments {
+pub(crate) struct RunArguments {
     /// Record kernels, copies and CUDA calls through CUPTI (GPUPROF_CUPTI)
     #[arg(
         long,
@@ -34,7 +34,7 @@ pub(crate) struct Arguments {
         require_equals = true,
         default_missing_value = "on"
     )]
-    cupti: Option<CuptiMode>,
+    cupti: Option<CuptiFlag>,
 
     /// Sample the hardware counters of the GPU, with --cupti (GPUPROF_COUNTERS)
     #[arg(long)]
@@ -82,7 +82,7 @@ Examples:
   gpuprof run --report json=run-{pid}.json --report csv=run.csv -- ./server";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum CuptiMode {
+enum CuptiFlag {
     /// Kernels, copies, memsets and the calls that cause them
     On,
     /// Also allocations, frees and look-ups of kernels
@@ -90,7 +90,7 @@ enum CuptiMode {
 }
 
 /// Runs the command.
-pub(crate) fn run(arguments: &Arguments) -> Exit {
+pub(crate) fn run(arguments: &RunArguments) -> Exit {
     let [program, rest @ ..] = arguments.program.as_slice() else {
         return Exit::BadInput;
     };
@@ -120,10 +120,10 @@ pub(crate) fn run(arguments: &Arguments) -> Exit {
     Exit::Program(code(status))
 }
 
-impl Arguments {
+impl RunArguments {
     /// What is recorded: counters and stacks need the records too.
-    fn cupti(&self) -> Option<CuptiMode> {
-        let needed = (self.counters || self.stacks).then_some(CuptiMode::On);
+    fn cupti(&self) -> Option<CuptiFlag> {
+        let needed = (self.counters || self.stacks).then_some(CuptiFlag::On);
         self.cupti.or(needed)
     }
 }
@@ -131,9 +131,9 @@ impl Arguments {
 /// What is wrong with the machine's CUDA driver, if anything is.
 fn missing_driver() -> Option<String> {
     match libraries::driver() {
-        Driver::Works { .. } => None,
-        Driver::Missing => Some("no CUDA driver is found (libcuda.so.1)".to_owned()),
-        Driver::Broken(code) => Some(format!(
+        FoundDriver::Works { .. } => None,
+        FoundDriver::Missing => Some("no CUDA driver is found (libcuda.so.1)".to_owned()),
+        FoundDriver::Broken(code) => Some(format!(
             "the CUDA driver does not start (cuInit returned {code})"
         )),
     }
@@ -162,7 +162,7 @@ fn folder_for_profiles() -> Option<TempDir> {
 
 /// The variables that the arguments stand for.
 fn variables(
-    arguments: &Arguments,
+    arguments: &RunArguments,
     outputs: &[String],
     folder: Option<&TempDir>,
 ) -> Vec<(&'static str, OsString)> {
@@ -173,8 +173,8 @@ fn variables(
     }
     if let Some(mode) = arguments.cupti() {
         let mode = match mode {
-            CuptiMode::On => "on",
-            CuptiMode::Full => "full",
+            CuptiFlag::On => "on",
+            CuptiFlag::Full => "full",
         };
         variables.push(("GPUPROF_CUPTI", mode.into()));
         if arguments.counters {
@@ -192,7 +192,7 @@ fn variables(
 }
 
 /// The outputs: those of the arguments, or of the variable, or the table.
-fn outputs(arguments: &Arguments) -> Vec<String> {
+fn outputs(arguments: &RunArguments) -> Vec<String> {
     let mut items = arguments.report.clone();
     if items.is_empty() {
         let stated = env::var("GPUPROF_REPORT").ok();

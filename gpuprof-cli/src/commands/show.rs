@@ -18,7 +18,7 @@ use crate::output::{self, Exit, complain};
 /// Shows saved profiles as a report, a web page, CSV, JSON or folded stacks
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
-pub(crate) struct Arguments {
+pub(crate) struct ShowArguments {
     /// JSON profiles, as GPUPROF_REPORT=json=PATH writes them; `-` is standard input. At most
     /// 512 MB each
     #[arg(required = true, value_name = "FILE")]
@@ -26,7 +26,7 @@ pub(crate) struct Arguments {
 
     /// What to make of the profile
     #[arg(long, value_enum, default_value_t)]
-    format: Format,
+    format: ShowFormat,
 
     /// The order of the rows [default: gpu]
     #[arg(long, value_name = "ORDER", value_parser = orders())]
@@ -60,7 +60,7 @@ Examples:
 
 /// What to make of a profile.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-enum Format {
+enum ShowFormat {
     /// The report, as at the end of the program
     #[default]
     Table,
@@ -78,7 +78,7 @@ enum Format {
     Html,
 }
 
-impl Format {
+impl ShowFormat {
     /// Whether a person reads it, so that several files may follow one another.
     fn is_report(self) -> bool {
         matches!(self, Self::Table | Self::Full)
@@ -90,7 +90,7 @@ fn orders() -> impl TypedValueParser<Value = Sort> {
 }
 
 /// Runs the command.
-pub(crate) fn run(arguments: &Arguments) -> Exit {
+pub(crate) fn run(arguments: &ShowArguments) -> Exit {
     if let Some(problem) = contradiction(arguments) {
         complain(problem);
         return Exit::BadInput;
@@ -115,7 +115,11 @@ pub(crate) fn run(arguments: &Arguments) -> Exit {
 }
 
 /// Adds what is made of a file; or why there is nothing, and what that is as an answer.
-fn show(file: &Path, arguments: &Arguments, result: &mut Vec<u8>) -> Result<(), (String, Exit)> {
+fn show(
+    file: &Path,
+    arguments: &ShowArguments,
+    result: &mut Vec<u8>,
+) -> Result<(), (String, Exit)> {
     let mut profile = read_profile(file).map_err(|error| (error.to_string(), Exit::BadInput))?;
     let nothing = |why| Err((format!("{}: {why}", shown(file)), Exit::Negative));
     let is_empty = !has_calls(&profile);
@@ -134,14 +138,14 @@ fn show(file: &Path, arguments: &Arguments, result: &mut Vec<u8>) -> Result<(), 
     render(&profile, arguments, result);
     match arguments.format {
         _ if result.len() > before => Ok(()),
-        Format::Folded => nothing("no call path has GPU time"),
-        Format::FoldedCpu => nothing("no call path has CPU time"),
+        ShowFormat::Folded => nothing("no call path has GPU time"),
+        ShowFormat::FoldedCpu => nothing("no call path has CPU time"),
         _ => nothing("no profiled function ran"),
     }
 }
 
 /// Why these arguments do not go together.
-fn contradiction(arguments: &Arguments) -> Option<String> {
+fn contradiction(arguments: &ShowArguments) -> Option<String> {
     let format = arguments.format.to_possible_value()?;
     let format = format.get_name();
     if arguments.format.is_report() {
@@ -164,21 +168,21 @@ fn contradiction(arguments: &Arguments) -> Option<String> {
     ))
 }
 
-fn render(profile: &Profile, arguments: &Arguments, out: &mut Vec<u8>) {
+fn render(profile: &Profile, arguments: &ShowArguments, out: &mut Vec<u8>) {
     // Writing into memory cannot fail.
     let _ = match arguments.format {
-        Format::Table | Format::Full => {
+        ShowFormat::Table | ShowFormat::Full => {
             let into_file = arguments.output.is_some();
             let mut options = output::table_options(arguments.color, into_file);
-            options.full = arguments.format == Format::Full;
+            options.full = arguments.format == ShowFormat::Full;
             options.sort = arguments.sort.unwrap_or_default();
             options.limit = NonZeroUsize::new(arguments.limit.unwrap_or(30));
             table::write(profile, &options, out)
         }
-        Format::Csv => csv::write(profile, out),
-        Format::Json => json::write(profile, out),
-        Format::Folded => folded::write_gpu(profile, out),
-        Format::FoldedCpu => folded::write_cpu(profile, out),
-        Format::Html => html::write(profile, out),
+        ShowFormat::Csv => csv::write(profile, out),
+        ShowFormat::Json => json::write(profile, out),
+        ShowFormat::Folded => folded::write_gpu(profile, out),
+        ShowFormat::FoldedCpu => folded::write_cpu(profile, out),
+        ShowFormat::Html => html::write(profile, out),
     };
 }

@@ -7,8 +7,8 @@ use clap::Args;
 use gpuprof_report::live::Request;
 use gpuprof_report::sanitize;
 
-use crate::live::{self, Connection, LiveError};
-use crate::output::{self, Exit, Failed, complain};
+use crate::live::{self, LiveError, ProgramConnection};
+use crate::output::{self, Exit, OutputError, complain};
 
 /// Characters of a program's name that a message shows.
 const MAX_TARGET: usize = 100;
@@ -18,7 +18,7 @@ const MAX_TARGET: usize = 100;
 /// The program must run with GPUPROF_LIVE=1, as the same user, and goes on undisturbed. GPU times
 /// that are not read yet count as unfinished.
 #[derive(Debug, Args)]
-pub(crate) struct Arguments {
+pub(crate) struct SnapshotArguments {
     /// Process id, or file name, of the program
     #[arg(value_name = "PID|PROGRAM")]
     target: String,
@@ -29,7 +29,7 @@ pub(crate) struct Arguments {
 }
 
 /// Runs the command.
-pub(crate) fn run(arguments: &Arguments) -> Exit {
+pub(crate) fn run(arguments: &SnapshotArguments) -> Exit {
     write_document(
         &arguments.target,
         Request::Snapshot,
@@ -44,7 +44,7 @@ pub(super) fn write_document(
     target: &str,
     request: Request,
     output: Option<&Path>,
-    connected: impl FnOnce(&Connection) -> io::Result<()>,
+    connected: impl FnOnce(&ProgramConnection) -> io::Result<()>,
 ) -> Exit {
     let mut connection = match live::connect(target) {
         Ok(connection) => connection,
@@ -72,9 +72,9 @@ pub(super) fn write_document(
     };
     match output::replace(path, |out| connection.document(request, out)) {
         Ok(()) => Exit::Success,
-        Err(Failed::Output(error) | Failed::Content(LiveError::Output(error))) => {
+        Err(OutputError::Output(error) | OutputError::Content(LiveError::Output(error))) => {
             output::cannot_write(path, &error)
         }
-        Err(Failed::Content(error)) => failed(error),
+        Err(OutputError::Content(error)) => failed(error),
     }
 }

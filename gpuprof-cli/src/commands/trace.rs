@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use clap::Args;
 use gpuprof_report::live::{MAX_TRACE_MS, Request, TraceFormat};
-use gpuprof_report::trace::Format;
+use gpuprof_report::trace::TraceFileFormat;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use super::snapshot::write_document;
-use crate::live::Connection;
+use crate::live::ProgramConnection;
 use crate::output::{Exit, complain};
 
 /// Records the time line of the next seconds of a running program.
@@ -23,7 +23,7 @@ use crate::output::{Exit, complain};
 /// ended when it is made, and what the GPU does for them. Ctrl-C ends the recording and writes what
 /// there is; a second one ends the command without a file.
 #[derive(Debug, Args)]
-pub(crate) struct Arguments {
+pub(crate) struct TraceArguments {
     /// Process id, or file name, of the program
     #[arg(value_name = "PID|PROGRAM")]
     target: String,
@@ -38,10 +38,10 @@ pub(crate) struct Arguments {
 }
 
 /// Runs the command.
-pub(crate) fn run(arguments: &Arguments) -> Exit {
-    let format = match Format::from_path(&arguments.output) {
-        Some(Format::ChromeJson) => TraceFormat::Json,
-        Some(Format::Perfetto) => TraceFormat::Perfetto,
+pub(crate) fn run(arguments: &TraceArguments) -> Exit {
+    let format = match TraceFileFormat::from_path(&arguments.output) {
+        Some(TraceFileFormat::ChromeJson) => TraceFormat::Json,
+        Some(TraceFileFormat::Perfetto) => TraceFormat::Perfetto,
         _ => {
             complain("the file of a time line is named .json or .pftrace");
             return Exit::BadInput;
@@ -58,7 +58,7 @@ pub(crate) fn run(arguments: &Arguments) -> Exit {
 }
 
 /// Lets the first SIGINT or SIGTERM end the recording, and the second one the connection.
-fn end_on_signals(connection: &Connection) -> io::Result<()> {
+fn end_on_signals(connection: &ProgramConnection) -> io::Result<()> {
     let socket = connection.socket()?;
     let mut signals = Signals::new([SIGINT, SIGTERM])?;
     thread::spawn(move || {

@@ -3,7 +3,7 @@
 use gpuprof_report::histogram::{BUCKETS_PER_OCTAVE, OCTAVES, octave_and_step};
 use gpuprof_report::profile::{Bucket, DurationStats};
 
-use super::columns::{Cell, Column, column};
+use super::columns::{Cell, FleetColumn, column};
 
 const LAST_BUCKET: u32 = (OCTAVES * BUCKETS_PER_OCTAVE - 1) as u32;
 
@@ -20,7 +20,7 @@ pub(super) trait OfBucket {
     fn in_range(&self) -> InRange;
 }
 
-pub(super) fn bucket_columns<R: OfBucket>() -> Vec<Column<R>> {
+pub(super) fn bucket_columns<R: OfBucket>() -> Vec<FleetColumn<R>> {
     vec![
         column(
             "bucket",

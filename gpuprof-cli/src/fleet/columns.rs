@@ -8,7 +8,7 @@ use arrow_array::builder::{
 };
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{ArrowError, DataType, Field, Fields, Schema, SchemaRef};
-use gpuprof_report::columns::{Kind, Value};
+use gpuprof_report::columns::{ColumnValue, ValueKind};
 use gpuprof_report::profile::{Function, GpuActivity, MetaPair, Profile, SpanStats};
 
 /// One process of the job.
@@ -27,7 +27,7 @@ pub(super) trait OfProcess {
 }
 
 /// One column of a table with rows of the type `R`.
-pub(super) struct Column<R> {
+pub(super) struct FleetColumn<R> {
     pub(super) name: Cow<'static, str>,
     /// What docs/fleets.md says about it.
     #[cfg_attr(
@@ -48,9 +48,13 @@ pub(super) enum Cell<R> {
     OfSpans(fn(&R) -> Option<&SpanStats>, fn(&SpanStats) -> u64),
     OptionalReal(fn(&R) -> Option<f64>),
     /// A figure of a function.
-    OfFunction(Kind, fn(&R) -> &Function, fn(&Function) -> Value),
+    OfFunction(ValueKind, fn(&R) -> &Function, fn(&Function) -> ColumnValue),
     /// A figure of what CUPTI recorded of a function.
-    OfActivity(Kind, fn(&R) -> &GpuActivity, fn(&GpuActivity) -> Value),
+    OfActivity(
+        ValueKind,
+        fn(&R) -> &GpuActivity,
+        fn(&GpuActivity) -> ColumnValue,
+    ),
     Flag(fn(&R) -> bool),
     /// Texts by key.
     Pairs(fn(&R) -> &[MetaPair]),
@@ -61,8 +65,8 @@ pub(super) fn column<R>(
     name: impl Into<Cow<'static, str>>,
     meaning: &'static str,
     cell: Cell<R>,
-) -> Column<R> {
-    Column {
+) -> FleetColumn<R> {
+    FleetColumn {
         name: name.into(),
         meaning,
         cell,
@@ -70,7 +74,7 @@ pub(super) fn column<R>(
 }
 
 /// The columns with which every table begins.
-pub(super) fn process_columns<R: OfProcess>() -> Vec<Column<R>> {
+pub(super) fn process_columns<R: OfProcess>() -> Vec<FleetColumn<R>> {
     vec![
         column(
             "rank",
@@ -91,7 +95,7 @@ pub(super) fn process_columns<R: OfProcess>() -> Vec<Column<R>> {
 }
 
 /// The schema of a table.
-pub(super) fn schema<R>(columns: &[Column<R>]) -> SchemaRef {
+pub(super) fn schema<R>(columns: &[FleetColumn<R>]) -> SchemaRef {
     let fields = columns.iter().map(|column| {
         Field::new(
             &*column.name,
@@ -104,7 +108,7 @@ pub(super) fn schema<R>(columns: &[Column<R>]) -> SchemaRef {
 
 /// The rows as columns of the schema that [`schema`] gives.
 pub(super) fn batch<R>(
-    columns: &[Column<R>],
+    columns: &[FleetColumn<R>],
     schema: &SchemaRef,
     rows: &[R],
 ) -> Result<RecordBatch, ArrowError> {
@@ -149,7 +153,7 @@ impl<R> Cell<R> {
             | Self::OptionalNumber(_)
             | Self::OfSpans(..)
             | Self::OptionalReal(_) => true,
-            Self::OfFunction(kind, ..) | Self::OfActivity(kind, ..) => *kind != Kind::Whole,
+            Self::OfFunction(kind, ..) | Self::OfActivity(kind, ..) => *kind != ValueKind::Whole,
             Self::Text(_) | Self::Number(_) | Self::Flag(_) | Self::Pairs(_) => false,
         }
     }
@@ -211,24 +215,24 @@ fn real_array(numbers: impl Iterator<Item = Option<f64>>) -> ArrayRef {
 }
 
 #[cfg(test)]
-fn sql_type(kind: Kind) -> &'static str {
+fn sql_type(kind: ValueKind) -> &'static str {
     match kind {
-        Kind::Whole | Kind::OptionalWhole => "BIGINT",
-        Kind::OptionalReal => "DOUBLE",
+        ValueKind::Whole | ValueKind::OptionalWhole => "BIGINT",
+        ValueKind::OptionalReal => "DOUBLE",
     }
 }
 
-fn data_type(kind: Kind) -> DataType {
+fn data_type(kind: ValueKind) -> DataType {
     match kind {
-        Kind::Whole | Kind::OptionalWhole => DataType::Int64,
-        Kind::OptionalReal => DataType::Float64,
+        ValueKind::Whole | ValueKind::OptionalWhole => DataType::Int64,
+        ValueKind::OptionalReal => DataType::Float64,
     }
 }
 
-fn figure_array(kind: Kind, values: impl Iterator<Item = Value>) -> ArrayRef {
+fn figure_array(kind: ValueKind, values: impl Iterator<Item = ColumnValue>) -> ArrayRef {
     match kind {
-        Kind::Whole | Kind::OptionalWhole => number_array(values.map(Value::whole)),
-        Kind::OptionalReal => real_array(values.map(Value::real)),
+        ValueKind::Whole | ValueKind::OptionalWhole => number_array(values.map(ColumnValue::whole)),
+        ValueKind::OptionalReal => real_array(values.map(ColumnValue::real)),
     }
 }
 

@@ -3,11 +3,11 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use gpuprof_report::columns::{Columns, Group};
+use gpuprof_report::columns::{ColumnGroup, HasColumns};
 use gpuprof_report::profile::{Function, GpuActivity, GpuSpanStats, Profile, SpanStats};
 
 use super::buckets::{InRange, OfBucket, bucket_columns, filled};
-use super::columns::{Cell, Column, OfProcess, Process, column, process_columns};
+use super::columns::{Cell, FleetColumn, OfProcess, Process, column, process_columns};
 
 /// Functions of one name and place in a profile that are told apart, as in `gpuprof merge`.
 const MAX_NAMESAKES: u64 = 64;
@@ -43,7 +43,7 @@ pub(super) trait OfFunction {
 }
 
 /// The columns that say which function a row is about.
-pub(super) fn function_columns<R: OfFunction>() -> Vec<Column<R>> {
+pub(super) fn function_columns<R: OfFunction>() -> Vec<FleetColumn<R>> {
     vec![
         column(
             "function",
@@ -74,13 +74,13 @@ pub(super) fn function_columns<R: OfFunction>() -> Vec<Column<R>> {
 }
 
 /// A function of a process.
-pub(super) struct FunctionRow<'a> {
+pub(super) struct FleetFunction<'a> {
     process: Process<'a>,
     numbered: Numbered<'a>,
     device_name: Option<Cow<'a, str>>,
 }
 
-impl FunctionRow<'_> {
+impl FleetFunction<'_> {
     fn function(&self) -> &Function {
         self.numbered.function
     }
@@ -94,26 +94,26 @@ impl FunctionRow<'_> {
     }
 }
 
-impl OfProcess for FunctionRow<'_> {
+impl OfProcess for FleetFunction<'_> {
     fn process(&self) -> &Process<'_> {
         &self.process
     }
 }
 
-impl OfFunction for FunctionRow<'_> {
+impl OfFunction for FleetFunction<'_> {
     fn numbered(&self) -> &Numbered<'_> {
         &self.numbered
     }
 }
 
-pub(super) fn function_rows<'a>(process: Process<'a>) -> Vec<FunctionRow<'a>> {
+pub(super) fn function_rows<'a>(process: Process<'a>) -> Vec<FleetFunction<'a>> {
     let devices = &process.profile.devices;
     let rows = numbered(process.profile).into_iter().map(|numbered| {
         let ordinal = numbered.function.gpu.as_ref().and_then(|gpu| gpu.device);
         let device = devices
             .iter()
             .find(|device| Some(device.ordinal) == ordinal);
-        FunctionRow {
+        FleetFunction {
             process,
             numbered,
             device_name: device.map(|device| device.shown_name()),
@@ -123,10 +123,10 @@ pub(super) fn function_rows<'a>(process: Process<'a>) -> Vec<FunctionRow<'a>> {
 }
 
 /// The columns of `functions`: one row for each function of a process.
-pub(super) fn function_table<'a>() -> Vec<Column<FunctionRow<'a>>> {
-    let mut columns: Vec<Column<FunctionRow<'a>>> = process_columns();
+pub(super) fn function_table<'a>() -> Vec<FleetColumn<FleetFunction<'a>>> {
+    let mut columns: Vec<FleetColumn<FleetFunction<'a>>> = process_columns();
     columns.extend(function_columns());
-    columns.extend(figures(Group::Calls));
+    columns.extend(figures(ColumnGroup::Calls));
     columns.extend(span_columns(
         ("cpu", SUM_OF_CALLS),
         |row| Some(&row.function().cpu),
@@ -158,14 +158,14 @@ pub(super) fn function_table<'a>() -> Vec<Column<FunctionRow<'a>>> {
         "half the 95 % interval of `gpu_total_ns`; NULL if it has none",
         Cell::OptionalNumber(|row| row.gpu()?.estimate.as_ref()?.total_ci95_ns),
     ));
-    columns.extend(figures(Group::Spans));
+    columns.extend(figures(ColumnGroup::Spans));
     columns.extend(device_columns());
-    columns.extend(figures(Group::Untimed));
-    columns.extend(GpuActivity::columns(Group::Records).map(|figure| {
-        let cell = Cell::OfActivity(figure.kind, FunctionRow::activity, figure.value);
+    columns.extend(figures(ColumnGroup::Untimed));
+    columns.extend(GpuActivity::columns(ColumnGroup::Records).map(|figure| {
+        let cell = Cell::OfActivity(figure.kind, FleetFunction::activity, figure.value);
         column(figure.name, figure.meaning, cell)
     }));
-    columns.extend(figures(Group::Work));
+    columns.extend(figures(ColumnGroup::Work));
     columns
 }
 
@@ -182,9 +182,9 @@ fn measured(times: &SpanStats, calls: u64) -> Option<&SpanStats> {
 /// what is added even if there was no call, `range` only what was measured.
 fn span_columns<'a>(
     (prefix, sum_meaning): (&str, &'static str),
-    sums: for<'r> fn(&'r FunctionRow<'a>) -> Option<&'r SpanStats>,
-    range: for<'r> fn(&'r FunctionRow<'a>) -> Option<&'r SpanStats>,
-) -> Vec<Column<FunctionRow<'a>>> {
+    sums: for<'r> fn(&'r FleetFunction<'a>) -> Option<&'r SpanStats>,
+    range: for<'r> fn(&'r FleetFunction<'a>) -> Option<&'r SpanStats>,
+) -> Vec<FleetColumn<FleetFunction<'a>>> {
     let name = |name: &str| format!("{prefix}_{name}");
     vec![
         column(
@@ -226,14 +226,14 @@ fn span_columns<'a>(
 }
 
 /// The figures of a function that are columns of this group.
-fn figures<'a>(group: Group) -> impl Iterator<Item = Column<FunctionRow<'a>>> {
+fn figures<'a>(group: ColumnGroup) -> impl Iterator<Item = FleetColumn<FleetFunction<'a>>> {
     Function::columns(group).map(|figure| {
-        let cell = Cell::OfFunction(figure.kind, FunctionRow::function, figure.value);
+        let cell = Cell::OfFunction(figure.kind, FleetFunction::function, figure.value);
         column(figure.name, figure.meaning, cell)
     })
 }
 
-fn device_columns<'a>() -> [Column<FunctionRow<'a>>; 2] {
+fn device_columns<'a>() -> [FleetColumn<FleetFunction<'a>>; 2] {
     [
         column(
             "device",
@@ -298,8 +298,8 @@ pub(super) fn function_bucket_rows<'a>(process: Process<'a>) -> Vec<FunctionBuck
 }
 
 /// The columns of `function_buckets`: one row for each bucket that is not empty.
-pub(super) fn function_bucket_table<'a>() -> Vec<Column<FunctionBucketRow<'a>>> {
-    let mut columns: Vec<Column<FunctionBucketRow<'a>>> = process_columns();
+pub(super) fn function_bucket_table<'a>() -> Vec<FleetColumn<FunctionBucketRow<'a>>> {
+    let mut columns: Vec<FleetColumn<FunctionBucketRow<'a>>> = process_columns();
     columns.extend(function_columns());
     columns.push(column(
         "kind",

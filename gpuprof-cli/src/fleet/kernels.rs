@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use gpuprof_report::profile::{Device, KernelStats, Profile};
 
 use super::buckets::{InRange, OfBucket, bucket_columns, of_durations};
-use super::columns::{Cell, Column, OfProcess, Process, column, process_columns};
+use super::columns::{Cell, FleetColumn, OfProcess, Process, column, process_columns};
 use super::functions::{Numbered, OfFunction, function_columns, numbered};
 
 /// A kernel on a device.
@@ -34,7 +34,7 @@ trait OfKernel {
 }
 
 /// The columns that say which kernel a row is about.
-fn kernel_columns<R: OfKernel>() -> Vec<Column<R>> {
+fn kernel_columns<R: OfKernel>() -> Vec<FleetColumn<R>> {
     vec![
         column(
             "kernel",
@@ -69,7 +69,7 @@ fn kernel_columns<R: OfKernel>() -> Vec<Column<R>> {
 }
 
 /// The figures of a kernel.
-fn figure_columns<R: OfKernel>() -> Vec<Column<R>> {
+fn figure_columns<R: OfKernel>() -> Vec<FleetColumn<R>> {
     vec![
         column(
             "calls",
@@ -135,26 +135,26 @@ fn ran(row: &impl OfKernel) -> Option<&KernelStats> {
 }
 
 /// A kernel of a process.
-pub(super) struct KernelRow<'a> {
+pub(super) struct FleetKernel<'a> {
     process: Process<'a>,
     on_device: OnDevice<'a>,
 }
 
-impl OfProcess for KernelRow<'_> {
+impl OfProcess for FleetKernel<'_> {
     fn process(&self) -> &Process<'_> {
         &self.process
     }
 }
 
-impl OfKernel for KernelRow<'_> {
+impl OfKernel for FleetKernel<'_> {
     fn on_device(&self) -> &OnDevice<'_> {
         &self.on_device
     }
 }
 
-pub(super) fn kernel_rows<'a>(process: Process<'a>) -> Vec<KernelRow<'a>> {
+pub(super) fn kernel_rows<'a>(process: Process<'a>) -> Vec<FleetKernel<'a>> {
     let kernels = process.profile.kernels.iter();
-    let rows = kernels.map(|kernel| KernelRow {
+    let rows = kernels.map(|kernel| FleetKernel {
         process,
         on_device: OnDevice::new(kernel, process.profile),
     });
@@ -163,8 +163,8 @@ pub(super) fn kernel_rows<'a>(process: Process<'a>) -> Vec<KernelRow<'a>> {
 
 /// The columns of `kernels`: one row for each kernel that a process ran on a device, inside and
 /// outside of its functions.
-pub(super) fn kernel_table<'a>() -> Vec<Column<KernelRow<'a>>> {
-    let mut columns: Vec<Column<KernelRow<'a>>> = process_columns();
+pub(super) fn kernel_table<'a>() -> Vec<FleetColumn<FleetKernel<'a>>> {
+    let mut columns: Vec<FleetColumn<FleetKernel<'a>>> = process_columns();
     columns.extend(kernel_columns());
     columns.extend(figure_columns());
     columns
@@ -172,7 +172,7 @@ pub(super) fn kernel_table<'a>() -> Vec<Column<KernelRow<'a>>> {
 
 /// A kernel that the calls of a function launched.
 pub(super) struct FunctionKernelRow<'a> {
-    of_process: KernelRow<'a>,
+    of_process: FleetKernel<'a>,
     numbered: Numbered<'a>,
 }
 
@@ -199,7 +199,7 @@ pub(super) fn function_kernel_rows<'a>(process: Process<'a>) -> Vec<FunctionKern
     for numbered in numbered(process.profile) {
         let kernels = numbered.function.activity.kernels.iter();
         rows.extend(kernels.map(|kernel| FunctionKernelRow {
-            of_process: KernelRow {
+            of_process: FleetKernel {
                 process,
                 on_device: OnDevice::new(kernel, process.profile),
             },
@@ -210,8 +210,8 @@ pub(super) fn function_kernel_rows<'a>(process: Process<'a>) -> Vec<FunctionKern
 }
 
 /// The columns of `function_kernels`: one row for each kernel of a function.
-pub(super) fn function_kernel_table<'a>() -> Vec<Column<FunctionKernelRow<'a>>> {
-    let mut columns: Vec<Column<FunctionKernelRow<'a>>> = process_columns();
+pub(super) fn function_kernel_table<'a>() -> Vec<FleetColumn<FunctionKernelRow<'a>>> {
+    let mut columns: Vec<FleetColumn<FunctionKernelRow<'a>>> = process_columns();
     columns.extend(function_columns());
     columns.extend(kernel_columns());
     columns.extend(figure_columns());
@@ -220,7 +220,7 @@ pub(super) fn function_kernel_table<'a>() -> Vec<Column<FunctionKernelRow<'a>>> 
 
 /// A bucket of a kernel's histogram.
 pub(super) struct KernelBucketRow<'a> {
-    of_process: KernelRow<'a>,
+    of_process: FleetKernel<'a>,
     in_range: InRange,
 }
 
@@ -249,7 +249,7 @@ pub(super) fn kernel_bucket_rows<'a>(process: Process<'a>) -> Vec<KernelBucketRo
         let range = (kernel.times.min_ns, kernel.times.max_ns);
         let buckets = of_durations(&kernel.times).into_iter();
         rows.extend(buckets.map(|bucket| KernelBucketRow {
-            of_process: KernelRow {
+            of_process: FleetKernel {
                 process,
                 on_device: on_device.clone(),
             },
@@ -260,8 +260,8 @@ pub(super) fn kernel_bucket_rows<'a>(process: Process<'a>) -> Vec<KernelBucketRo
 }
 
 /// The columns of `kernel_buckets`: one row for each bucket that is not empty.
-pub(super) fn kernel_bucket_table<'a>() -> Vec<Column<KernelBucketRow<'a>>> {
-    let mut columns: Vec<Column<KernelBucketRow<'a>>> = process_columns();
+pub(super) fn kernel_bucket_table<'a>() -> Vec<FleetColumn<KernelBucketRow<'a>>> {
+    let mut columns: Vec<FleetColumn<KernelBucketRow<'a>>> = process_columns();
     columns.extend(kernel_columns());
     columns.extend(bucket_columns());
     columns

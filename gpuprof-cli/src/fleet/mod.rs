@@ -102,18 +102,18 @@ struct Input {
     path: PathBuf,
     /// Its position among these.
     number: usize,
-    facts: Facts,
+    facts: FileKey,
 }
 
 /// What a file is sorted and partitioned by.
 #[derive(Debug, PartialEq, Eq)]
-struct Facts {
+struct FileKey {
     rank: Option<u32>,
     world_size: Option<u32>,
     job: Option<String>,
 }
 
-impl Facts {
+impl FileKey {
     fn of(profile: &Profile) -> Self {
         // The last counts, as in GPUPROF_META.
         let mut meta = profile.meta.iter().rev();
@@ -132,7 +132,7 @@ fn inputs(files: &[PathBuf]) -> Vec<Input> {
     let read = |_, path: &Path| {
         let is_file = fs::metadata(path).map(|about| about.is_file());
         if is_file.unwrap_or(path.as_os_str() != "-") {
-            read_single(path).map(|profile| Facts::of(&profile))
+            read_single(path).map(|profile| FileKey::of(&profile))
         } else {
             let path = shown(path);
             Err(format!(
@@ -260,7 +260,7 @@ fn write(
 /// The rows of a file in each table.
 fn batches(input: &Input) -> Result<Vec<RecordBatch>, String> {
     let profile = read_single(&input.path)?;
-    if Facts::of(&profile) != input.facts {
+    if FileKey::of(&profile) != input.facts {
         let path = shown(&input.path);
         return Err(format!("{path}: was changed while it was exported"));
     }
@@ -332,7 +332,7 @@ mod tests {
         let mut input = Input {
             path: path.clone(),
             number: 0,
-            facts: Facts {
+            facts: FileKey {
                 rank: Some(3),
                 world_size: None,
                 job: None,

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use gpuprof_report::profile::{Device, GpuBusy};
 
-use super::columns::{Cell, Column, OfProcess, Process, column, process_columns};
+use super::columns::{Cell, FleetColumn, OfProcess, Process, column, process_columns};
 
 impl OfProcess for Process<'_> {
     fn process(&self) -> &Process<'_> {
@@ -13,13 +13,13 @@ impl OfProcess for Process<'_> {
 }
 
 /// The columns of `processes`: one row for each process.
-pub(super) fn process_table<'a>() -> Vec<Column<Process<'a>>> {
+pub(super) fn process_table<'a>() -> Vec<FleetColumn<Process<'a>>> {
     let mut columns = process_columns();
     columns.extend(process_facts());
     columns
 }
 
-fn process_facts<'a>() -> Vec<Column<Process<'a>>> {
+fn process_facts<'a>() -> Vec<FleetColumn<Process<'a>>> {
     vec![
         column(
             "pid",
@@ -109,22 +109,22 @@ fn process_facts<'a>() -> Vec<Column<Process<'a>>> {
 }
 
 /// A device of a process.
-pub(super) struct DeviceRow<'a> {
+pub(super) struct FleetDevice<'a> {
     process: Process<'a>,
     device: &'a Device,
     name: Cow<'a, str>,
     busy: Option<&'a GpuBusy>,
 }
 
-impl OfProcess for DeviceRow<'_> {
+impl OfProcess for FleetDevice<'_> {
     fn process(&self) -> &Process<'_> {
         &self.process
     }
 }
 
-pub(super) fn device_rows<'a>(process: Process<'a>) -> Vec<DeviceRow<'a>> {
+pub(super) fn device_rows<'a>(process: Process<'a>) -> Vec<FleetDevice<'a>> {
     let profile = process.profile;
-    let rows = profile.devices.iter().map(|device| DeviceRow {
+    let rows = profile.devices.iter().map(|device| FleetDevice {
         process,
         device,
         name: device.shown_name(),
@@ -134,13 +134,13 @@ pub(super) fn device_rows<'a>(process: Process<'a>) -> Vec<DeviceRow<'a>> {
 }
 
 /// The columns of `devices`: one row for each device that a process used.
-pub(super) fn device_table<'a>() -> Vec<Column<DeviceRow<'a>>> {
+pub(super) fn device_table<'a>() -> Vec<FleetColumn<FleetDevice<'a>>> {
     let mut columns = process_columns();
     columns.extend(device_facts());
     columns
 }
 
-fn device_facts<'a>() -> Vec<Column<DeviceRow<'a>>> {
+fn device_facts<'a>() -> Vec<FleetColumn<FleetDevice<'a>>> {
     vec![
         column(
             "device",

@@ -14,7 +14,7 @@ use super::kernels::{
 use super::processes::{device_rows, device_table, process_table};
 
 /// One table: a folder with this name, and a file per job in it.
-pub(super) struct Table {
+pub(super) struct FleetTable {
     pub(super) name: &'static str,
     pub(super) schema: fn() -> SchemaRef,
     /// The rows of a process.
@@ -30,7 +30,7 @@ pub(super) struct Table {
 /// A table of these columns and rows.
 macro_rules! table {
     ($name:literal, $about:literal, $columns:path, $rows:expr) => {
-        Table {
+        FleetTable {
             name: $name,
             #[cfg(test)]
             about: $about,
@@ -52,7 +52,7 @@ macro_rules! table {
 }
 
 /// All tables.
-pub(super) const TABLES: [Table; 7] = [
+pub(super) const TABLES: [FleetTable; 7] = [
     table!(
         "processes",
         "One row for each process.",

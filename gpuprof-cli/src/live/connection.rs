@@ -25,7 +25,7 @@ const MAX_MESSAGE: usize = 200;
 
 /// A running program that answers.
 #[derive(Debug)]
-pub(crate) struct Connection {
+pub(crate) struct ProgramConnection {
     stream: UnixStream,
     pub(crate) pid: u32,
     pub(crate) program: String,
@@ -93,7 +93,7 @@ impl From<io::Error> for LiveError {
     }
 }
 
-impl Connection {
+impl ProgramConnection {
     /// Connects to the socket at `path` of `user`, and asks which program it is.
     ///
     /// # Errors
@@ -153,7 +153,7 @@ impl Connection {
             self.stream.set_read_timeout(Some(limit))?;
         }
         self.ask(request)?;
-        let mut out = Output { out, failed: None };
+        let mut out = OutputErrors { out, failed: None };
         match (read_document(&mut self.stream, &mut out), out.failed) {
             (_, Some(error)) => Err(LiveError::Output(error)),
             (result, None) => Ok(result.map(drop)?),
@@ -177,12 +177,12 @@ impl Connection {
 }
 
 /// Keeps the error of a writer, to tell it from those of the connection.
-struct Output<'a> {
+struct OutputErrors<'a> {
     out: &'a mut dyn Write,
     failed: Option<io::Error>,
 }
 
-impl Write for Output<'_> {
+impl Write for OutputErrors<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.out.write(bytes).map_err(|error| {
             let kind = error.kind();

@@ -5,7 +5,7 @@ mod programs;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use connection::{Connection, LiveError};
+pub(crate) use connection::{LiveError, ProgramConnection};
 pub(crate) use programs::connect;
 #[cfg(test)]
 pub(crate) use tests::answering;

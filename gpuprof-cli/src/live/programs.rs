@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use gpuprof_report::live::{FolderError, check_folder, folder_path, pid_of, socket_name};
 use gpuprof_report::sanitize;
 
-use super::{Connection, LiveError};
+use super::{LiveError, ProgramConnection};
 
 /// Characters of a program's name that a message shows.
 const MAX_NAME: usize = 100;
@@ -24,7 +24,7 @@ const START_IT: &str = "start it with GPUPROF_LIVE=1; the socket opens at its fi
 ///
 /// # Errors
 /// What to tell the user.
-pub(crate) fn connect(target: &str) -> Result<Connection, String> {
+pub(crate) fn connect(target: &str) -> Result<ProgramConnection, String> {
     let user = rustix::process::geteuid().as_raw();
     let folder = folder_path(std::env::var_os("XDG_RUNTIME_DIR").as_deref(), user);
     // That of a program which was started without the variable, by a service for example.
@@ -42,7 +42,11 @@ pub(crate) fn connect(target: &str) -> Result<Connection, String> {
     })
 }
 
-pub(super) fn connect_in(folder: &Path, user: u32, target: &str) -> Result<Connection, String> {
+pub(super) fn connect_in(
+    folder: &Path,
+    user: u32,
+    target: &str,
+) -> Result<ProgramConnection, String> {
     let shown = sanitize::short(target, MAX_NAME);
     match check_folder(folder, user) {
         Ok(()) => {}
@@ -62,15 +66,15 @@ pub(super) fn connect_in(folder: &Path, user: u32, target: &str) -> Result<Conne
     }
 }
 
-fn by_pid(folder: &Path, user: u32, pid: u32) -> Result<Connection, LiveError> {
-    Connection::open(&folder.join(socket_name(pid)), user)
+fn by_pid(folder: &Path, user: u32, pid: u32) -> Result<ProgramConnection, LiveError> {
+    ProgramConnection::open(&folder.join(socket_name(pid)), user)
 }
 
-fn by_name(folder: &Path, user: u32, target: &str) -> Result<Connection, String> {
+fn by_name(folder: &Path, user: u32, target: &str) -> Result<ProgramConnection, String> {
     let shown = sanitize::short(target, MAX_NAME);
     let (mut found, mut others) = (Vec::new(), Vec::new());
     for (path, pid) in sockets(folder) {
-        match Connection::open(&path, user) {
+        match ProgramConnection::open(&path, user) {
             Ok(connection) if connection.program == target => found.push(connection),
             Ok(connection) => others.push(format!("{pid} {}", connection.program)),
             // Left by a process that was killed.

@@ -11,7 +11,7 @@ use gpuprof_report::live::{Head, MAX_REQUEST_BYTES, read_frame, socket_name, wri
 use tempfile::TempDir;
 
 use super::programs::connect_in;
-use super::{Connection, LiveError};
+use super::{LiveError, ProgramConnection};
 
 /// A folder of sockets.
 fn folder() -> TempDir {
@@ -26,11 +26,11 @@ fn user() -> u32 {
 
 /// A program that answers its first requests with these bytes, one after the other, and then ends
 /// the connection. Returns the connection to it, if its first answer is one to `hello`.
-pub(crate) fn answering(answers: Vec<Vec<u8>>) -> Result<Connection, LiveError> {
+pub(crate) fn answering(answers: Vec<Vec<u8>>) -> Result<ProgramConnection, LiveError> {
     let folder = folder();
     let path = folder.path().join(socket_name(7));
     serve(&path, answers);
-    Connection::open(&path, user())
+    ProgramConnection::open(&path, user())
 }
 
 fn serve(path: &Path, answers: Vec<Vec<u8>>) {
@@ -120,7 +120,7 @@ fn a_socket_of_another_user_is_refused() {
     let folder = folder();
     let path = folder.path().join(socket_name(41));
     serve(&path, vec![hello("train", 41)]);
-    let error = Connection::open(&path, user() + 1).expect_err("it is another user's");
+    let error = ProgramConnection::open(&path, user() + 1).expect_err("it is another user's");
     assert!(matches!(error, LiveError::OtherUser), "{error}");
 }
 
@@ -157,6 +157,6 @@ fn a_program_that_is_stopped_is_not_waited_for() {
     let path = folder.path().join(socket_name(41));
     // The system accepts for it.
     let _listener = UnixListener::bind(&path).expect("a socket");
-    let error = Connection::open(&path, user());
+    let error = ProgramConnection::open(&path, user());
     assert!(matches!(error, Err(LiveError::TooSlow)), "{error:?}");
 }

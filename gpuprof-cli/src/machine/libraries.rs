@@ -13,7 +13,7 @@ const NVML: &str = "libnvidia-ml.so.1";
 
 /// What the CUDA driver says of itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Driver {
+pub(crate) enum FoundDriver {
     /// No library.
     Missing,
     /// It does not start; holds the `CUresult` of `cuInit`.
@@ -29,7 +29,7 @@ pub(crate) enum Driver {
 
 /// A libcupti that opens.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Cupti {
+pub(crate) struct FoundCupti {
     /// The name or path that opened it.
     pub(crate) name: String,
     /// `cuptiGetVersion`: 18 for CUDA 12.0, 130000 and more for CUDA 13; `None` if it fails, as it
@@ -38,15 +38,15 @@ pub(crate) struct Cupti {
 }
 
 /// Starts the driver.
-pub(crate) fn driver() -> Driver {
+pub(crate) fn driver() -> FoundDriver {
     let Some(library) = open(DRIVER) else {
-        return Driver::Missing;
+        return FoundDriver::Missing;
     };
     let status = call_with_flags(library, b"cuInit\0").unwrap_or(-1);
     if status != 0 {
-        return Driver::Broken(status);
+        return FoundDriver::Broken(status);
     }
-    Driver::Works {
+    FoundDriver::Works {
         version: number(library, b"cuDriverGetVersion\0").unwrap_or(0),
         devices: (0..number(library, b"cuDeviceGetCount\0").unwrap_or(0))
             .map(|ordinal| device_name(library, ordinal))
@@ -62,7 +62,7 @@ pub(crate) fn nvml_works() -> bool {
 
 /// The libcupti that a program would open: the one that `GPUPROF_CUPTI_LIBRARY` names, or else the
 /// first of the usual places.
-pub(crate) fn cupti() -> Option<Cupti> {
+pub(crate) fn cupti() -> Option<FoundCupti> {
     if let Some(path) = libcupti_paths::user_choice() {
         return cupti_at(&path);
     }
@@ -73,10 +73,10 @@ pub(crate) fn cupti() -> Option<Cupti> {
 }
 
 /// The libcupti of this name or path, if it opens.
-pub(crate) fn cupti_at(name: &str) -> Option<Cupti> {
+pub(crate) fn cupti_at(name: &str) -> Option<FoundCupti> {
     const VERSION: &[u8] = b"cuptiGetVersion\0";
     let library = open(name)?;
-    has(library, VERSION).then(|| Cupti {
+    has(library, VERSION).then(|| FoundCupti {
         name: name.to_owned(),
         version: number(library, VERSION).and_then(|version| u32::try_from(version).ok()),
     })

@@ -7,7 +7,7 @@ const SYS_ADMIN: u32 = 21;
 
 /// Who may read the counters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Counters {
+pub(crate) enum CounterAccess {
     /// The kernel's part of the driver is not loaded.
     NoDriver,
     /// Everyone.
@@ -19,23 +19,23 @@ pub(crate) enum Counters {
 }
 
 /// What the driver and the kernel say of this process.
-pub(crate) fn counters() -> Counters {
+pub(crate) fn counters() -> CounterAccess {
     let Ok(parameters) = fs::read_to_string("/proc/driver/nvidia/params") else {
-        return Counters::NoDriver;
+        return CounterAccess::NoDriver;
     };
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     counters_of(&parameters, &status)
 }
 
-fn counters_of(parameters: &str, status: &str) -> Counters {
+fn counters_of(parameters: &str, status: &str) -> CounterAccess {
     let restricted = field(parameters, "RmProfilingAdminOnly").is_some_and(|value| value != "0");
     let capabilities = field(status, "CapEff");
     let capabilities = capabilities.and_then(|mask| u64::from_str_radix(mask, 16).ok());
     let may = capabilities.is_some_and(|mask| mask >> SYS_ADMIN & 1 == 1);
     match (restricted, may) {
-        (false, _) => Counters::Everyone,
-        (true, true) => Counters::AdministratorsHere,
-        (true, false) => Counters::Administrators,
+        (false, _) => CounterAccess::Everyone,
+        (true, true) => CounterAccess::AdministratorsHere,
+        (true, false) => CounterAccess::Administrators,
     }
 }
 
@@ -58,12 +58,12 @@ mod tests {
         let container = "CapEff:\t00000000a80425fb\n";
         let restricted = "ResmanDebugLevel: 4294967295\nRmProfilingAdminOnly: 1\n";
         for (parameters, status, expected) in [
-            (restricted, root, Counters::AdministratorsHere),
-            (restricted, user, Counters::Administrators),
-            (restricted, container, Counters::Administrators),
-            (restricted, "", Counters::Administrators),
-            ("RmProfilingAdminOnly: 0\n", user, Counters::Everyone),
-            ("", user, Counters::Everyone),
+            (restricted, root, CounterAccess::AdministratorsHere),
+            (restricted, user, CounterAccess::Administrators),
+            (restricted, container, CounterAccess::Administrators),
+            (restricted, "", CounterAccess::Administrators),
+            ("RmProfilingAdminOnly: 0\n", user, CounterAccess::Everyone),
+            ("", user, CounterAccess::Everyone),
         ] {
             assert_eq!(
                 counters_of(parameters, status),

@@ -7,7 +7,7 @@ mod wrong_lines;
 use std::fs;
 use std::path::Path;
 
-use gpuprof_report::compare::{self, Options, compare};
+use gpuprof_report::compare::{self, ComparisonOptions, compare};
 use gpuprof_report::json;
 use gpuprof_report::profile::Profile;
 use gpuprof_report::table::{self, TableOptions};
@@ -219,7 +219,7 @@ fn a_comparison_is_that_of_gpuprof_diff() {
         let comparison = compare(
             std::slice::from_ref(old),
             std::slice::from_ref(new),
-            &Options::default(),
+            &ComparisonOptions::default(),
         );
         Ok(compare::to_text(&comparison, 30, false))
     };

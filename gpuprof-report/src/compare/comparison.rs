@@ -6,7 +6,7 @@ use super::sides::{Fact, Side};
 /// What is judged, and how strictly.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
-pub struct Options {
+pub struct ComparisonOptions {
     /// The probability of any verdict `FASTER` or `SLOWER` without a change.
     pub alpha: f64,
     /// The least change that is `FASTER` or `SLOWER`, as a share.
@@ -18,7 +18,7 @@ pub struct Options {
     pub common_threshold: f64,
 }
 
-impl Default for Options {
+impl Default for ComparisonOptions {
     fn default() -> Self {
         Self {
             alpha: 0.01,
@@ -76,7 +76,7 @@ impl Verdict {
 /// What kind of thing is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
-pub enum Kind {
+pub enum ItemKind {
     /// The common factor of the runs: all GPU work, or all CPU work.
     All,
     /// A function.
@@ -85,7 +85,7 @@ pub enum Kind {
     Kernel,
 }
 
-impl Kind {
+impl ItemKind {
     /// The word in outputs.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -100,7 +100,7 @@ impl Kind {
 /// The figures of an item on one side.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[non_exhaustive]
-pub struct Figure {
+pub struct SideFigures {
     /// Runs that have it.
     pub runs: usize,
     /// Geometric mean over the runs of the time per call, ns, as it was measured.
@@ -114,17 +114,17 @@ pub struct Figure {
 /// One function or kernel, or all of them.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub struct Item {
+pub struct ComparedItem {
     /// What it is.
-    pub kind: Kind,
+    pub kind: ItemKind,
     /// Its name, as it is in the profiles.
     pub name: String,
     /// What its times are.
     pub measure: Measure,
     /// The old side; `None` if it is new, and for all work.
-    pub old: Option<Figure>,
+    pub old: Option<SideFigures>,
     /// The new side; `None` if it is gone, and for all work.
-    pub new: Option<Figure>,
+    pub new: Option<SideFigures>,
     /// What the comparison says.
     pub verdict: Verdict,
     /// Change of the time per call without that of all work, as a share: 0.05 is 5 % slower.
@@ -146,22 +146,22 @@ pub struct Item {
 /// Two sides, item by item.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub struct Comparison {
+pub struct ProfileComparison {
     /// The old side.
     pub old: Side,
     /// The new side.
     pub new: Side,
     /// By what they were judged.
-    pub options: Options,
+    pub options: ComparisonOptions,
     /// What makes the comparison doubtful.
     pub warnings: Vec<String>,
     /// What the runs of both sides say about themselves.
     pub facts: Vec<Fact>,
     /// Items by verdict, then by time on the new side.
-    pub items: Vec<Item>,
+    pub items: Vec<ComparedItem>,
 }
 
-impl Comparison {
+impl ProfileComparison {
     /// The number of items with a verdict.
     #[must_use]
     pub fn count(&self, verdict: Verdict) -> usize {

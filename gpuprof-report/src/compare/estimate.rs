@@ -16,11 +16,11 @@ const MAX_PRIOR_DF: f64 = 8.0;
 
 /// Values of one item per run, as logarithms; `None` where the item is not in a run. The first
 /// `old` of them are of the old side.
-pub(super) type Values = Vec<Option<f64>>;
+pub(super) type LogValues = Vec<Option<f64>>;
 
 /// What is estimated of one item.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Estimate {
+pub(super) struct ItemEstimate {
     /// Difference of the logarithms, new minus old.
     pub(super) difference: f64,
     /// Half the width of its 95 % interval, and the probability of such a difference without a
@@ -42,7 +42,7 @@ pub(super) fn median(mut values: Vec<f64>) -> Option<f64> {
 }
 
 /// Deviations of each item that all runs have from its own median.
-pub(super) fn deviations(items: &[&Values]) -> Vec<Vec<f64>> {
+pub(super) fn deviations(items: &[&LogValues]) -> Vec<Vec<f64>> {
     let complete = items.iter().filter_map(|item| {
         let values: Vec<f64> = item.iter().copied().collect::<Option<_>>()?;
         let middle = median(values.clone())?;
@@ -71,7 +71,7 @@ pub(super) struct CommonFactors {
 
 impl CommonFactors {
     /// From `items`; `None` if too few of them are in every run.
-    pub(super) fn new(items: &[&Values], runs: usize) -> Option<Self> {
+    pub(super) fn new(items: &[&LogValues], runs: usize) -> Option<Self> {
         let deviations = deviations(items);
         (deviations.len() >= MIN_FACTOR_ITEMS).then(|| Self {
             of_runs: run_factors(&deviations, runs, None),
@@ -92,7 +92,7 @@ impl CommonFactors {
 }
 
 /// `values` without the factors of their runs.
-pub(super) fn corrected(values: &Values, factors: &[f64]) -> Values {
+pub(super) fn corrected(values: &LogValues, factors: &[f64]) -> LogValues {
     let pairs = values.iter().zip(factors);
     pairs
         .map(|(value, factor)| value.map(|value| value - factor))
@@ -101,7 +101,7 @@ pub(super) fn corrected(values: &Values, factors: &[f64]) -> Values {
 
 /// Means and spread of one item.
 #[derive(Clone, Copy, Debug)]
-struct Summary {
+struct ItemSummary {
     difference: f64,
     /// 1/n of the old side plus 1/n of the new one.
     weight: f64,
@@ -111,8 +111,8 @@ struct Summary {
     ranks_differ: bool,
 }
 
-impl Summary {
-    fn new(values: &Values, old: usize) -> Option<Self> {
+impl ItemSummary {
+    fn new(values: &LogValues, old: usize) -> Option<Self> {
         let (before, after) = values.split_at_checked(old)?;
         let [before, after] =
             [before, after].map(|side| -> Vec<f64> { side.iter().copied().flatten().collect() });
@@ -136,7 +136,7 @@ impl Summary {
     }
 
     /// With the variance that many items have in common, and its degrees of freedom.
-    fn estimate(&self, prior: Prior) -> Estimate {
+    fn estimate(&self, prior: Prior) -> ItemEstimate {
         let df = self.df + prior.df;
         let variance = (self.df * self.variance + prior.df * prior.variance) / df;
         // Raised, never lowered: an item may be noisier than all others.
@@ -145,7 +145,7 @@ impl Summary {
             let half = two_sided_quantile(0.05, df) * error;
             (half, two_sided_p(self.difference / error, df))
         };
-        Estimate {
+        ItemEstimate {
             difference: self.difference,
             doubt: (self.df > 0.0).then(doubt),
             ranks_differ: self.ranks_differ,
@@ -167,7 +167,7 @@ impl Prior {
     };
 
     /// By the moments of the logarithms of the variances (Smyth 2004, section 6.2).
-    fn new(summaries: &[Summary]) -> Self {
+    fn new(summaries: &[ItemSummary]) -> Self {
         let known = || summaries.iter().filter(|summary| summary.df > 0.0);
         let number = known().count();
         if number < MIN_MODERATED {
@@ -195,12 +195,12 @@ impl Prior {
 
 /// Estimates the changes of items with the variances that they have in common. `None` for an item
 /// that a side lacks.
-pub(super) fn estimates(items: &[Values], old: usize) -> Vec<Option<Estimate>> {
+pub(super) fn estimates(items: &[LogValues], old: usize) -> Vec<Option<ItemEstimate>> {
     let summaries: Vec<_> = items
         .iter()
-        .map(|values| Summary::new(values, old))
+        .map(|values| ItemSummary::new(values, old))
         .collect();
-    let known: Vec<Summary> = summaries.iter().copied().flatten().collect();
+    let known: Vec<ItemSummary> = summaries.iter().copied().flatten().collect();
     let prior = Prior::new(&known);
     let estimates = summaries
         .iter()
@@ -209,14 +209,14 @@ pub(super) fn estimates(items: &[Values], old: usize) -> Vec<Option<Estimate>> {
 }
 
 /// Estimates the change of one item by its own runs.
-pub(super) fn estimate(values: &Values, old: usize) -> Option<Estimate> {
-    Some(Summary::new(values, old)?.estimate(Prior::NONE))
+pub(super) fn estimate(values: &LogValues, old: usize) -> Option<ItemEstimate> {
+    Some(ItemSummary::new(values, old)?.estimate(Prior::NONE))
 }
 
 /// Whether the ranks of the runs agree that the sides differ, so that one odd run does not decide:
 /// by the test of Mann and Whitney (1947) at 2 %, in its normal approximation, or because every run
 /// of one side is below every run of the other.
-fn ranks_differ(values: &Values, old: usize) -> bool {
+fn ranks_differ(values: &LogValues, old: usize) -> bool {
     let (before, after) = values.split_at_checked(old).unwrap_or((values, &[]));
     let (n, m) = (
         before.iter().flatten().count(),
@@ -283,7 +283,7 @@ mod tests {
 
     #[test]
     fn the_factor_of_a_run_is_what_its_items_share() {
-        let item = |level: f64, changed: f64| -> Values {
+        let item = |level: f64, changed: f64| -> LogValues {
             vec![
                 Some(level),
                 Some(level + 0.07),
@@ -291,10 +291,10 @@ mod tests {
                 Some(level + 0.07 + changed),
             ]
         };
-        let mut items: Vec<Values> = (0..6).map(|at| item(f64::from(at), 0.0)).collect();
+        let mut items: Vec<LogValues> = (0..6).map(|at| item(f64::from(at), 0.0)).collect();
         items.push(item(9.0, 0.5));
         items.push(vec![None; 4]);
-        let items: Vec<&Values> = items.iter().collect();
+        let items: Vec<&LogValues> = items.iter().collect();
         let factors = CommonFactors::new(&items, 4).unwrap();
         for (found, expected) in factors.of_runs.iter().zip([-0.035, 0.035, -0.035, 0.035]) {
             assert!((found - expected).abs() < 1e-12, "{found}");
@@ -317,7 +317,7 @@ mod tests {
     fn one_odd_run_of_five_does_not_make_a_difference_of_ranks() {
         let runs = |new: [f64; 5]| {
             let old = [0.0, 0.1, 0.2, 0.3, 0.4];
-            old.into_iter().chain(new).map(Some).collect::<Values>()
+            old.into_iter().chain(new).map(Some).collect::<LogValues>()
         };
         assert!(ranks_differ(&runs([1.0, 1.1, 1.2, 1.3, 1.4]), 5));
         assert!(ranks_differ(&runs([0.35, 1.1, 1.2, 1.3, 1.4]), 5));

@@ -1,9 +1,9 @@
 //! Whether a comparison fails.
 
-use super::comparison::{Comparison, Item, Verdict};
+use super::comparison::{ComparedItem, ProfileComparison, Verdict};
 
 /// A limit on items whose name matches.
-pub struct Rule {
+pub struct GateRule {
     /// The regular expression, as the user wrote it.
     pub pattern: String,
     /// The least change that fails, as a share.
@@ -12,7 +12,7 @@ pub struct Rule {
     pub matches: Box<dyn Fn(&str) -> bool>,
 }
 
-impl std::fmt::Debug for Rule {
+impl std::fmt::Debug for GateRule {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Rule({}:{})", self.pattern, self.change)
     }
@@ -21,7 +21,7 @@ impl std::fmt::Debug for Rule {
 /// The answer of a comparison.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
-pub struct Gate {
+pub struct GateOutcome {
     /// Names of the items that fail, with the rule by its place; `None` without rules.
     pub failures: Vec<(String, Option<usize>)>,
     /// Rules by their place that match no item: they check nothing.
@@ -30,13 +30,13 @@ pub struct Gate {
     pub unsure: Vec<String>,
 }
 
-impl Gate {
+impl GateOutcome {
     /// Without rules, an item fails if it is `SLOWER`. With rules they alone decide: an item fails
     /// if a rule matches its name, its change is at least the rule's, and chance is ruled out at
     /// the comparison's α. If the spread of the runs is unknown, with one run a side, the change
     /// decides alone, because the rule states what is too much.
     #[must_use]
-    pub fn new(comparison: &Comparison, rules: &[Rule]) -> Self {
+    pub fn new(comparison: &ProfileComparison, rules: &[GateRule]) -> Self {
         let mut gate = Self::default();
         let items = || comparison.items.iter();
         if rules.is_empty() {
@@ -52,8 +52,9 @@ impl Gate {
             let failing = failing.map(|item| (item.name.clone(), Some(place)));
             gate.failures.extend(failing);
         }
-        let is_judged =
-            |item: &&Item| rules.is_empty() || rules.iter().any(|rule| (rule.matches)(&item.name));
+        let is_judged = |item: &&ComparedItem| {
+            rules.is_empty() || rules.iter().any(|rule| (rule.matches)(&item.name))
+        };
         let unsure = items().filter(|item| item.verdict == Verdict::Unsure);
         gate.unsure = unsure
             .filter(is_judged)
@@ -63,7 +64,7 @@ impl Gate {
     }
 }
 
-fn fails(item: &Item, rule: &Rule, comparison: &Comparison) -> bool {
+fn fails(item: &ComparedItem, rule: &GateRule, comparison: &ProfileComparison) -> bool {
     let is_shown = item.p.map_or(comparison.is_undecidable(), |p| {
         p < comparison.options.alpha
     });

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::comparison::Kind;
+use super::comparison::ItemKind;
 use super::measure::{Measure, PerCall, of_function, of_kernel};
 use crate::profile::{Function, KernelStats, MemoryKind, Profile};
 
@@ -12,7 +12,7 @@ const MAX_ITEMS: usize = 65_536;
 /// One item, and its figure in each run: those of the old side first.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct RunsOfItem {
-    pub(super) kind: Kind,
+    pub(super) kind: ItemKind,
     pub(super) name: String,
     pub(super) measure: Measure,
     pub(super) runs: Vec<Option<PerCall>>,
@@ -21,13 +21,13 @@ pub(super) struct RunsOfItem {
 }
 
 /// Rows of a key, one column per run.
-struct Columns<T> {
+struct RunColumns<T> {
     index: HashMap<String, usize>,
     rows: Vec<Vec<Option<T>>>,
     runs: usize,
 }
 
-impl<T: Copy> Columns<T> {
+impl<T: Copy> RunColumns<T> {
     fn new(runs: usize) -> Self {
         Self {
             index: HashMap::new(),
@@ -53,8 +53,8 @@ impl<T: Copy> Columns<T> {
 /// Every function that ran, and every kernel, of any run.
 pub(super) fn collect(old: &[Profile], new: &[Profile]) -> Vec<RunsOfItem> {
     let profiles: Vec<&Profile> = old.iter().chain(new).collect();
-    let mut functions = Columns::<&Function>::new(profiles.len());
-    let mut kernels = Columns::<&KernelStats>::new(profiles.len());
+    let mut functions = RunColumns::<&Function>::new(profiles.len());
+    let mut kernels = RunColumns::<&KernelStats>::new(profiles.len());
     for (run, profile) in profiles.into_iter().enumerate() {
         let mut keys = Namesakes::default();
         for function in profile.functions.iter().filter(|of| of.calls > 0) {
@@ -114,7 +114,7 @@ fn function_item(row: &[Option<&Function>]) -> Option<RunsOfItem> {
     let runs = runs(measure);
     let first = row.iter().flatten().next()?;
     runs.iter().any(Option::is_some).then(|| RunsOfItem {
-        kind: Kind::Function,
+        kind: ItemKind::Function,
         name: first.name.clone(),
         measure,
         runs,
@@ -137,7 +137,7 @@ fn kernel_item(row: &[Option<&KernelStats>]) -> Option<RunsOfItem> {
     };
     let runs = row.iter().map(|kernel| of_kernel(&(*kernel)?.times));
     Some(RunsOfItem {
-        kind: Kind::Kernel,
+        kind: ItemKind::Kernel,
         name: name.to_owned(),
         measure: Measure::Kernel,
         runs: runs.collect(),

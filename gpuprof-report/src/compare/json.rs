@@ -1,8 +1,8 @@
 //! A comparison as a JSON document, `gpuprof.comparison/1`.
 
-use super::comparison::{Comparison, Figure, Item};
+use super::comparison::{ComparedItem, ProfileComparison, SideFigures};
 use super::sides::{Fact, Side};
-use crate::json_writer::{Fields, Object, document};
+use crate::json_writer::{Fields, JsonObject, document};
 
 /// The name and version of the document.
 const SCHEMA: &str = "gpuprof.comparison/1";
@@ -10,13 +10,13 @@ const SCHEMA: &str = "gpuprof.comparison/1";
 /// Writes a comparison as indented JSON with a newline at the end. Changes and the ends of
 /// intervals are shares: 0.05 is 5 % slower. What is unknown is null.
 #[must_use]
-pub fn to_json(comparison: &Comparison) -> String {
+pub fn to_json(comparison: &ProfileComparison) -> String {
     let mut text = document(comparison);
     text.push('\n');
     text
 }
 
-impl Object for Comparison {
+impl JsonObject for ProfileComparison {
     fn write_fields(&self, fields: &mut Fields<'_>) {
         fields.field("schema", &SCHEMA.to_owned());
         fields.field("old", &self.old);
@@ -31,7 +31,7 @@ impl Object for Comparison {
     }
 }
 
-impl Object for Side {
+impl JsonObject for Side {
     fn write_fields(&self, fields: &mut Fields<'_>) {
         fields.field("runs", &(self.runs as u64));
         fields.field("wall_ns", &self.wall_ns);
@@ -39,7 +39,7 @@ impl Object for Side {
     }
 }
 
-impl Object for Fact {
+impl JsonObject for Fact {
     fn write_fields(&self, fields: &mut Fields<'_>) {
         fields.field("key", &self.key);
         fields.field("old", &self.old);
@@ -47,7 +47,7 @@ impl Object for Fact {
     }
 }
 
-impl Object for Item {
+impl JsonObject for ComparedItem {
     fn write_fields(&self, fields: &mut Fields<'_>) {
         fields.field("kind", &self.kind.as_str().to_owned());
         fields.field("name", &self.name);
@@ -64,7 +64,7 @@ impl Object for Item {
     }
 }
 
-impl Object for Figure {
+impl JsonObject for SideFigures {
     fn write_fields(&self, fields: &mut Fields<'_>) {
         fields.field("runs", &(self.runs as u64));
         fields.field("ns", &self.ns);

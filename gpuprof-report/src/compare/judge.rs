@@ -2,17 +2,21 @@
 
 use std::cmp::Reverse;
 
-use super::comparison::{Figure, Item, Kind, Options, Verdict};
+use super::comparison::{ComparedItem, ComparisonOptions, ItemKind, SideFigures, Verdict};
 use super::estimate::{
-    CommonFactors, Estimate, Values, corrected, estimate, estimates, holm, median,
+    CommonFactors, ItemEstimate, LogValues, corrected, estimate, estimates, holm, median,
 };
 use super::items::RunsOfItem;
 use super::measure::{Measure, PerCall};
 use super::text;
 
 /// Judges items whose first `old` runs are of the old side.
-pub(super) fn judge(runs: Vec<RunsOfItem>, old: usize, options: &Options) -> Vec<Item> {
-    let values: Vec<Values> = runs.iter().map(logarithms).collect();
+pub(super) fn judge(
+    runs: Vec<RunsOfItem>,
+    old: usize,
+    options: &ComparisonOptions,
+) -> Vec<ComparedItem> {
+    let values: Vec<LogValues> = runs.iter().map(logarithms).collect();
     let total_runs = values.first().map_or(0, Vec::len);
     let can_decide = total_runs > 2;
     let mut all = Vec::new();
@@ -37,7 +41,7 @@ pub(super) fn judge(runs: Vec<RunsOfItem>, old: usize, options: &Options) -> Vec
     }
     let mut estimates = estimates(&corrected_values, old);
     correct_for_number(&mut estimates);
-    let mut items: Vec<Item> = Vec::with_capacity(runs.len() + all.len());
+    let mut items: Vec<ComparedItem> = Vec::with_capacity(runs.len() + all.len());
     for ((item, values), found) in runs.iter().zip(&values).zip(estimates) {
         items.push(judged(item, values, found, old, options));
     }
@@ -46,7 +50,7 @@ pub(super) fn judge(runs: Vec<RunsOfItem>, old: usize, options: &Options) -> Vec
     items
 }
 
-fn logarithms(item: &RunsOfItem) -> Values {
+fn logarithms(item: &RunsOfItem) -> LogValues {
     let values = item.runs.iter().map(|run| Some((*run)?.ns.ln()));
     values.collect()
 }
@@ -55,7 +59,7 @@ fn logarithms(item: &RunsOfItem) -> Values {
 /// functions that spend most of their time themselves.
 fn common_factors(
     runs: &[RunsOfItem],
-    values: &[Values],
+    values: &[LogValues],
     is_gpu: bool,
     total_runs: usize,
 ) -> Option<(Vec<usize>, CommonFactors)> {
@@ -63,20 +67,25 @@ fn common_factors(
         let items = runs.iter().enumerate();
         let items = items.filter(|(_, item)| item.runs.iter().all(Option::is_some) && wanted(item));
         let basis: Vec<usize> = items.map(|(at, _)| at).collect();
-        let values: Vec<&Values> = basis.iter().filter_map(|at| values.get(*at)).collect();
+        let values: Vec<&LogValues> = basis.iter().filter_map(|at| values.get(*at)).collect();
         Some((basis, CommonFactors::new(&values, total_runs)?))
     };
     let is_own = |item: &RunsOfItem| item.runs.iter().flatten().all(|run| run.is_own);
     let functions = |item: &RunsOfItem| {
-        item.kind == Kind::Function && item.measure.is_gpu() == is_gpu && is_own(item)
+        item.kind == ItemKind::Function && item.measure.is_gpu() == is_gpu && is_own(item)
     };
-    let kernels = |item: &RunsOfItem| is_gpu && item.kind == Kind::Kernel;
+    let kernels = |item: &RunsOfItem| is_gpu && item.kind == ItemKind::Kernel;
     from(&kernels).or_else(|| from(&functions))
 }
 
 /// The common factor as an item of its own.
-fn all_work(factors: &CommonFactors, is_gpu: bool, old: usize, options: &Options) -> Option<Item> {
-    let values: Values = factors.of_runs.iter().copied().map(Some).collect();
+fn all_work(
+    factors: &CommonFactors,
+    is_gpu: bool,
+    old: usize,
+    options: &ComparisonOptions,
+) -> Option<ComparedItem> {
+    let values: LogValues = factors.of_runs.iter().copied().map(Some).collect();
     let found = estimate(&values, old)?;
     let change = found.difference.exp_m1();
     let p = found.doubt.map(|(_, p)| p);
@@ -93,8 +102,8 @@ fn all_work(factors: &CommonFactors, is_gpu: bool, old: usize, options: &Options
     } else {
         ("all CPU work", Measure::Cpu)
     };
-    Some(Item {
-        kind: Kind::All,
+    Some(ComparedItem {
+        kind: ItemKind::All,
         name: name.to_owned(),
         measure,
         old: None,
@@ -109,7 +118,7 @@ fn all_work(factors: &CommonFactors, is_gpu: bool, old: usize, options: &Options
     })
 }
 
-fn correct_for_number(estimates: &mut [Option<Estimate>]) {
+fn correct_for_number(estimates: &mut [Option<ItemEstimate>]) {
     let doubts = estimates.iter_mut().flatten();
     let doubts = doubts.filter_map(|found| found.doubt.as_mut());
     let mut probabilities: Vec<&mut f64> = doubts.map(|(_, p)| p).collect();
@@ -117,14 +126,14 @@ fn correct_for_number(estimates: &mut [Option<Estimate>]) {
 }
 
 /// The 95 % interval as shares.
-fn interval(found: &Estimate) -> Option<(f64, f64)> {
+fn interval(found: &ItemEstimate) -> Option<(f64, f64)> {
     let (half, _) = found.doubt?;
     let ends = (found.difference - half, found.difference + half);
     Some((ends.0.exp_m1(), ends.1.exp_m1()))
 }
 
 /// The verdict on a change of at least `least`. `None`: a side lacks the item.
-fn verdict(found: Option<&Estimate>, least: f64, options: &Options) -> Verdict {
+fn verdict(found: Option<&ItemEstimate>, least: f64, options: &ComparisonOptions) -> Verdict {
     let Some(found) = found else {
         return Verdict::Unsure;
     };
@@ -147,11 +156,11 @@ fn verdict(found: Option<&Estimate>, least: f64, options: &Options) -> Verdict {
 
 fn judged(
     item: &RunsOfItem,
-    values: &Values,
-    found: Option<Estimate>,
+    values: &LogValues,
+    found: Option<ItemEstimate>,
     old: usize,
-    options: &Options,
-) -> Item {
+    options: &ComparisonOptions,
+) -> ComparedItem {
     let (before, after) = item.runs.split_at_checked(old).unwrap_or((&item.runs, &[]));
     let (before, after) = (figure(before), figure(after));
     let measured = estimate(values, old);
@@ -167,7 +176,7 @@ fn judged(
         (None, Some(_)) => Verdict::New,
         (_, None) => Verdict::Gone,
     };
-    let mut judged = Item {
+    let mut judged = ComparedItem {
         kind: item.kind,
         name: item.name.clone(),
         measure: item.measure,
@@ -192,11 +201,11 @@ fn judged(
     judged
 }
 
-fn figure(runs: &[Option<PerCall>]) -> Option<Figure> {
+fn figure(runs: &[Option<PerCall>]) -> Option<SideFigures> {
     let runs: Vec<PerCall> = runs.iter().copied().flatten().collect();
     let logarithms: f64 = runs.iter().map(|run| run.ns.ln()).sum();
     let tails: Option<Vec<f64>> = runs.iter().map(|run| run.p95_ns).collect();
-    (!runs.is_empty()).then(|| Figure {
+    (!runs.is_empty()).then(|| SideFigures {
         runs: runs.len(),
         ns: (logarithms / runs.len() as f64).exp(),
         calls: median(runs.iter().map(|run| run.calls as f64).collect()).unwrap_or(0.0) as u64,
@@ -209,7 +218,7 @@ const TAIL_CHANGE: f64 = 1.15;
 
 /// What the verdict does not say: other numbers of calls, a longer tail, and a change that all work
 /// shares.
-fn notes(item: &Item, runs: &[Option<PerCall>], old: usize) -> Vec<String> {
+fn notes(item: &ComparedItem, runs: &[Option<PerCall>], old: usize) -> Vec<String> {
     let mut notes = Vec::new();
     let (Some(before), Some(after)) = (&item.old, &item.new) else {
         return notes;
@@ -269,12 +278,12 @@ fn allocated(runs: &[Option<u64>], old: usize) -> Option<String> {
 const SHARED_CHANGE: f64 = 0.005;
 
 /// All work first, then by verdict, then by the time on the new side, or on the old one.
-fn sort(items: &mut [Item]) {
+fn sort(items: &mut [ComparedItem]) {
     items.sort_by_cached_key(|item| {
         let figure = item.new.as_ref().or(item.old.as_ref());
         let total_ns = figure.map_or(0.0, |figure| figure.ns * figure.calls as f64);
         (
-            item.kind != Kind::All,
+            item.kind != ItemKind::All,
             item.verdict,
             Reverse(total_ns as u64),
             item.name.clone(),

@@ -1,10 +1,10 @@
 //! The sentences around the table of a comparison, which all formats share.
 
-use super::comparison::{Comparison, Verdict};
+use super::comparison::{ProfileComparison, Verdict};
 use super::text;
 
 /// `3 SLOWER, 1 UNSURE, 12 SAME`.
-pub(super) fn verdicts(comparison: &Comparison) -> String {
+pub(super) fn verdicts(comparison: &ProfileComparison) -> String {
     let counts = Verdict::ALL.iter().filter_map(|verdict| {
         let count = comparison.count(*verdict);
         (count > 0).then(|| format!("{count} {}", verdict.as_str()))
@@ -18,7 +18,7 @@ pub(super) fn verdicts(comparison: &Comparison) -> String {
 }
 
 /// How many runs there are, and how long they took.
-pub(super) fn runs(comparison: &Comparison) -> String {
+pub(super) fn runs(comparison: &ProfileComparison) -> String {
     let (old, new) = (&comparison.old, &comparison.new);
     let simulated = if old.simulated || new.simulated {
         "simulated device: GPU times are modelled, not measured; "
@@ -41,7 +41,7 @@ pub(super) fn runs(comparison: &Comparison) -> String {
 }
 
 /// What the verdicts mean.
-pub(super) fn method(comparison: &Comparison) -> String {
+pub(super) fn method(comparison: &ProfileComparison) -> String {
     let options = &comparison.options;
     if comparison.is_undecidable() {
         return "UNSURE: one run a side does not show how much runs differ by themselves.".into();

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::comparison::{Comparison, Figure, Item, Kind, Verdict};
+use super::comparison::{ComparedItem, ItemKind, ProfileComparison, SideFigures, Verdict};
 use super::{lines, text};
 use crate::sanitize;
 
@@ -16,14 +16,14 @@ const MAX_NAME: usize = 120;
 /// Writes a comparison as Markdown of GitHub and GitLab: the verdict, warnings, a table of what
 /// changed, and what is `SAME` folded away.
 #[must_use]
-pub fn to_markdown(comparison: &Comparison) -> String {
+pub fn to_markdown(comparison: &ProfileComparison) -> String {
     let mut out = format!("{MARKER}\n### gpuprof: {}\n\n", lines::verdicts(comparison));
     // Writing to a String cannot fail.
     let _ = writeln!(out, "{}\n", plain(&lines::runs(comparison)));
     for warning in &comparison.warnings {
         let _ = writeln!(out, "> ⚠️ {}\n", plain(warning));
     }
-    let (same, changed): (Vec<&Item>, Vec<&Item>) =
+    let (same, changed): (Vec<&ComparedItem>, Vec<&ComparedItem>) =
         (comparison.items.iter()).partition(|item| item.verdict == Verdict::Same);
     write_rows(&changed, &mut out);
     if !same.is_empty() {
@@ -47,14 +47,14 @@ pub fn to_markdown(comparison: &Comparison) -> String {
     out
 }
 
-fn write_rows(rows: &[&Item], out: &mut String) {
+fn write_rows(rows: &[&ComparedItem], out: &mut String) {
     if rows.is_empty() {
         return;
     }
     out.push_str("| | verdict | old | new | change | 95 % interval | p |\n");
     out.push_str("|---|---|---:|---:|---:|---:|---:|\n");
     for item in rows.iter().take(MAX_ROWS) {
-        let figure = |figure: &Option<Figure>| match figure {
+        let figure = |figure: &Option<SideFigures>| match figure {
             Some(figure) => text::duration(figure.ns),
             None => "–".to_owned(),
         };
@@ -93,11 +93,13 @@ fn sign(verdict: Verdict) -> &'static str {
     }
 }
 
-fn name(item: &Item) -> String {
+fn name(item: &ComparedItem) -> String {
     let name = sanitize::short(&item.name, MAX_NAME);
     match item.kind {
-        Kind::All => format!("**{}**", plain(&name)),
-        Kind::Function | Kind::Kernel => format!("{} {}", code(&name), item.measure.as_str()),
+        ItemKind::All => format!("**{}**", plain(&name)),
+        ItemKind::Function | ItemKind::Kernel => {
+            format!("{} {}", code(&name), item.measure.as_str())
+        }
     }
 }
 

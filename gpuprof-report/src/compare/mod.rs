@@ -19,7 +19,7 @@
 //!    `SAME` as measured: work that is bound by memory does not follow the clock.
 //! 3. The factors themselves are compared as items of their own, `all GPU work` and `all CPU work`,
 //!    so that a change of everything does not vanish. Clocks alone can cause it, so that it is an
-//!    alarm from [`Options::common_threshold`] on, and `UNSURE` below.
+//!    alarm from [`ComparisonOptions::common_threshold`] on, and `UNSURE` below.
 //! 4. The difference of means of both sides is tested with the moderated t statistic of Smyth
 //!    ("Linear models and empirical Bayes methods for assessing differential expression", 2004):
 //!    with few runs, the variance of an item that seems quieter than the others is drawn towards
@@ -28,16 +28,17 @@
 //!    correction for many functions.
 //! 5. Probabilities are corrected for the number of items (Holm, "A simple sequentially rejective
 //!    multiple test procedure", 1979), so that a comparison without any change has a verdict
-//!    `FASTER` or `SLOWER` with a probability of at most [`Options::alpha`], as far as the runs are
-//!    independent and their logarithms normal; docs/comparing.md has the rates by simulation.
+//!    `FASTER` or `SLOWER` with a probability of at most [`ComparisonOptions::alpha`], as far as the
+//!    runs are independent and their logarithms normal; docs/comparing.md has the rates by
+//!    simulation.
 //! 6. One odd run does not decide: the ranks of the runs must differ too, by the test of Mann and
 //!    Whitney (1947) at 2 %, or every run of one side lies below every run of the other.
 //!
 //! # Verdicts
 //!
 //! - `SLOWER`, `FASTER`: the corrected probability is below α, the ranks differ, and the change is
-//!   at least [`Options::min_change`].
-//! - `SAME`: the 95 % interval of the change lies within ± [`Options::margin`].
+//!   at least [`ComparisonOptions::min_change`].
+//! - `SAME`: the 95 % interval of the change lies within ± [`ComparisonOptions::margin`].
 //! - `UNSURE`: neither. More runs, or quieter ones, decide it.
 //! - `NEW`, `GONE`: only one side has it.
 //!
@@ -62,8 +63,10 @@ mod warnings;
 
 use crate::profile::Profile;
 
-pub use comparison::{Comparison, Figure, Item, Kind, Options, Verdict};
-pub use gate::{Gate, Rule};
+pub use comparison::{
+    ComparedItem, ComparisonOptions, ItemKind, ProfileComparison, SideFigures, Verdict,
+};
+pub use gate::{GateOutcome, GateRule};
 pub use json::to_json;
 pub use markdown::to_markdown;
 pub use measure::Measure;
@@ -80,9 +83,9 @@ pub use table::to_text;
 /// assert!(comparison.items.is_empty());
 /// ```
 #[must_use]
-pub fn compare(old: &[Profile], new: &[Profile], options: &Options) -> Comparison {
+pub fn compare(old: &[Profile], new: &[Profile], options: &ComparisonOptions) -> ProfileComparison {
     let items = items::collect(old, new);
-    Comparison {
+    ProfileComparison {
         old: Side::new(old),
         new: Side::new(new),
         options: *options,

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use anstyle::{AnsiColor, Style};
 use unicode_width::UnicodeWidthStr;
 
-use super::comparison::{Comparison, Figure, Item, Kind, Verdict};
+use super::comparison::{ComparedItem, ItemKind, ProfileComparison, SideFigures, Verdict};
 use super::{lines, text};
 use crate::sanitize;
 
@@ -15,7 +15,7 @@ const DIM: Style = Style::new().dimmed();
 /// Writes a comparison as aligned text, in colour if `color` says so. At most `limit` rows that are
 /// `SAME` are listed; the others are counted.
 #[must_use]
-pub fn to_text(comparison: &Comparison, limit: usize, color: bool) -> String {
+pub fn to_text(comparison: &ProfileComparison, limit: usize, color: bool) -> String {
     let mut out = format!("gpuprof diff: {}\n", lines::verdicts(comparison));
     // Writing to a String cannot fail.
     let _ = writeln!(out, "{}", lines::runs(comparison));
@@ -48,7 +48,7 @@ pub fn to_text(comparison: &Comparison, limit: usize, color: bool) -> String {
         same += usize::from(item.verdict == Verdict::Same);
         item.verdict != Verdict::Same || same <= limit
     });
-    let rows: Vec<&Item> = rows.collect();
+    let rows: Vec<&ComparedItem> = rows.collect();
     write_rows(&rows, color, &mut out);
     if let hidden @ 1.. = comparison.items.len() - rows.len() {
         let _ = writeln!(out, "… {} more that are SAME", hidden);
@@ -63,7 +63,7 @@ fn shown(values: &str) -> &str {
 
 const HEADINGS: [&str; 7] = ["", "Verdict", "Old", "New", "Change", "95 % interval", "p"];
 
-fn write_rows(rows: &[&Item], color: bool, out: &mut String) {
+fn write_rows(rows: &[&ComparedItem], color: bool, out: &mut String) {
     let cells: Vec<[String; 7]> = rows.iter().map(|item| cells(item)).collect();
     let mut widths = HEADINGS.map(UnicodeWidthStr::width);
     for row in &cells {
@@ -106,8 +106,8 @@ fn write_line(
 }
 
 /// The cells of a row, in the order of [`HEADINGS`].
-fn cells(item: &Item) -> [String; 7] {
-    let figure = |figure: &Option<Figure>| match figure {
+fn cells(item: &ComparedItem) -> [String; 7] {
+    let figure = |figure: &Option<SideFigures>| match figure {
         Some(figure) => text::duration(figure.ns),
         None => "–".to_owned(),
     };
@@ -124,11 +124,11 @@ fn cells(item: &Item) -> [String; 7] {
 }
 
 /// The name with what its times are.
-pub(super) fn name(item: &Item) -> String {
+pub(super) fn name(item: &ComparedItem) -> String {
     let name = sanitize::name(&item.name);
     match item.kind {
-        Kind::All => name.into_owned(),
-        Kind::Function | Kind::Kernel => format!("{name} ({})", item.measure.as_str()),
+        ItemKind::All => name.into_owned(),
+        ItemKind::Function | ItemKind::Kernel => format!("{name} ({})", item.measure.as_str()),
     }
 }
 

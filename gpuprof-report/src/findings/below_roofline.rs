@@ -1,25 +1,25 @@
 //! The rule that compares stated bytes and flops with the peaks of the device.
 
-use super::candidate::{About, Candidate};
+use super::candidate::{About, FindingCandidate};
 use super::enough_kernel_time::is_rated;
-use super::measured::Measured;
+use super::measured::MeasuredShares;
 use super::profile_facts::ProfileFacts;
 use super::profile_index::{kernel_ns, scaled, sum};
-use super::rule::Rule;
+use super::rule::FindingCheck;
 use super::thresholds::{DOUBLE_PEAK_SHARE, MAX_PEAK_SHARE, MEASURED_PEAK_SHARE};
 use super::wording;
 use crate::profile::{Device, FindingRule, Function, Precision};
 
-pub(super) static ROOFLINE: Rule = Rule {
+pub(super) static ROOFLINE: FindingCheck = FindingCheck {
     id: FindingRule::BelowRoofline,
     find: roofline,
 };
 
-fn roofline(rule: &Rule, facts: &ProfileFacts<'_>) -> Vec<Candidate> {
+fn roofline(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandidate> {
     let found = facts.functions().filter_map(|(at, function)| {
-        let below = match Measured::of_function(facts, function) {
+        let below = match MeasuredShares::of_function(facts, function) {
             Some(measured) => Below::measured(&measured)?,
-            None => Below::stated(&Rates::for_function(facts, function)?)?,
+            None => Below::stated(&PeakShares::for_function(facts, function)?)?,
         };
         if !is_rated(facts, function) || may_be_double(facts, function) {
             return None;
@@ -47,7 +47,7 @@ struct Below {
 }
 
 impl Below {
-    fn measured(measured: &Measured) -> Option<Self> {
+    fn measured(measured: &MeasuredShares) -> Option<Self> {
         let nearest = measured.nearest();
         let tensor = measured.tensor.map_or_else(String::new, |tensor| {
             format!(", {} of the tensor rate", wording::share(tensor))
@@ -64,7 +64,7 @@ impl Below {
         })
     }
 
-    fn stated(rates: &Rates) -> Option<Self> {
+    fn stated(rates: &PeakShares) -> Option<Self> {
         let nearest = rates.memory.max(rates.arithmetic);
         let is_far_below = nearest > 0.0 && nearest < MAX_PEAK_SHARE.0;
         is_far_below.then(|| Self {
@@ -82,13 +82,13 @@ impl Below {
 }
 
 /// Stated work over what the device can do while the function's kernels run; 1 is the peak.
-struct Rates {
+struct PeakShares {
     memory: f64,
     precision: Precision,
     arithmetic: f64,
 }
 
-impl Rates {
+impl PeakShares {
     /// `None` if bytes or flops are not stated, if a peak is unknown, or if its kernels ran on
     /// several devices or on an unknown one.
     fn for_function(facts: &ProfileFacts<'_>, function: &Function) -> Option<Self> {

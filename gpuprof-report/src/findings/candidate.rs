@@ -4,7 +4,7 @@ use crate::profile::Finding;
 
 /// A finding, and which time it is about.
 #[derive(Clone, Debug)]
-pub(super) struct Candidate {
+pub(super) struct FindingCandidate {
     pub(super) about: About,
     /// Index in `functions`; `None` for what is outside of every function.
     pub(super) function: Option<usize>,

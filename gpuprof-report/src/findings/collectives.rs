@@ -1,20 +1,20 @@
 //! The rule about communication that hides behind no computation.
 
-use super::candidate::{About, Candidate};
+use super::candidate::{About, FindingCandidate};
 use super::profile_facts::ProfileFacts;
 use super::profile_index::sum;
-use super::rule::Rule;
+use super::rule::FindingCheck;
 use super::thresholds::EXPOSED_COLLECTIVES_SHARE;
 use super::wording;
 use crate::collectives::Collective;
 use crate::profile::{FindingRule, KernelStats};
 
-pub(super) static EXPOSED_COLLECTIVES: Rule = Rule {
+pub(super) static EXPOSED_COLLECTIVES: FindingCheck = FindingCheck {
     id: FindingRule::ExposedCollectives,
     find: exposed_collectives,
 };
 
-fn exposed_collectives(rule: &Rule, facts: &ProfileFacts<'_>) -> Vec<Candidate> {
+fn exposed_collectives(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandidate> {
     let kernels = facts.profile.kernels.iter().enumerate();
     let collectives = kernels.filter_map(|(index, kernel)| {
         let collective = Collective::of_kernel(&kernel.symbol)?;

@@ -1,11 +1,11 @@
 //! Rules about copies between host and device: slow ones, and many small ones.
 
-use super::candidate::{About, Candidate};
+use super::candidate::{About, FindingCandidate};
 use super::host_time::HostTime;
 use super::memory::exposed_ns;
 use super::profile_facts::ProfileFacts;
 use super::profile_index::{scaled, sum};
-use super::rule::Rule;
+use super::rule::FindingCheck;
 use super::thresholds::{
     COPY_SHARE, HOST_SHARE, PAGE_LOCKED_COPY_SHARE, PAGEABLE_OR_BLOCKING_SHARE, SMALL_COPIES,
     SMALL_COPY,
@@ -73,12 +73,12 @@ impl HostCopies {
     }
 }
 
-pub(super) static HOST_COPIES: Rule = Rule {
+pub(super) static HOST_COPIES: FindingCheck = FindingCheck {
     id: FindingRule::HostCopies,
     find: host_copies,
 };
 
-fn host_copies(rule: &Rule, facts: &ProfileFacts<'_>) -> Vec<Candidate> {
+fn host_copies(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandidate> {
     let found = facts
         .functions()
         .filter_map(|(at, function)| host_copies_of(rule, facts, at, function));
@@ -86,11 +86,11 @@ fn host_copies(rule: &Rule, facts: &ProfileFacts<'_>) -> Vec<Candidate> {
 }
 
 fn host_copies_of(
-    rule: &Rule,
+    rule: &FindingCheck,
     facts: &ProfileFacts<'_>,
     at: usize,
     function: &Function,
-) -> Option<Candidate> {
+) -> Option<FindingCandidate> {
     let copies = HostCopies::of(&function.activity.copies);
     let is_pageable = are_pageable(&function.activity.copies);
     // Only the number of the blocking copies is known, not their time.
@@ -137,12 +137,12 @@ pub(super) fn are_pageable(copies: &[CopyStats]) -> bool {
     PAGEABLE_OR_BLOCKING_SHARE.reached_by(copies.pageable_ns, copies.ns)
 }
 
-pub(super) static SMALL_COPIES_RULE: Rule = Rule {
+pub(super) static SMALL_COPIES_RULE: FindingCheck = FindingCheck {
     id: FindingRule::SmallCopies,
     find: small_copies,
 };
 
-fn small_copies(rule: &Rule, facts: &ProfileFacts<'_>) -> Vec<Candidate> {
+fn small_copies(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandidate> {
     let wall_ns = facts.profile.wall_ns;
     let found = facts.host_times.iter().filter_map(|time| {
         let copies = copies_in(facts, time);

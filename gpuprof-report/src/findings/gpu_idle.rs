@@ -1,20 +1,20 @@
 //! The rule that looks at the idle time of the whole run.
 
-use super::candidate::{About, Candidate};
+use super::candidate::{About, FindingCandidate};
 use super::profile_facts::ProfileFacts;
-use super::rule::Rule;
+use super::rule::FindingCheck;
 use super::run_idle::RunIdle;
 use super::thresholds::{ENDS_SHARE, MAX_GPU_USE, MIN_COPY_ONLY, MIN_ENDS, MIN_HOST_PART};
 use super::wording;
 use crate::profile::FindingRule;
 use crate::sorting::sort_by_key;
 
-pub(super) static GPU_IDLE: Rule = Rule {
+pub(super) static GPU_IDLE: FindingCheck = FindingCheck {
     id: FindingRule::GpuIdle,
     find: gpu_idle,
 };
 
-fn gpu_idle(rule: &Rule, facts: &ProfileFacts<'_>) -> Vec<Candidate> {
+fn gpu_idle(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandidate> {
     let Some(idle) = &facts.idle else {
         return Vec::new();
     };

@@ -1,9 +1,9 @@
 //! Rules about the host: waits for the GPU, and work between launches.
 
-use super::candidate::{About, Candidate};
+use super::candidate::{About, FindingCandidate};
 use super::host_time::HostTime;
 use super::profile_facts::ProfileFacts;
-use super::rule::Rule;
+use super::rule::FindingCheck;
 use super::thresholds::{
     HOST_BOUND_LAUNCHES, HOST_SHARE, MAIN_CAUSE_SHARE, SPAN_IDLE_SHARE, WAITING_CALLS,
     WAITING_CALLS_OUTSIDE,
@@ -11,12 +11,12 @@ use super::thresholds::{
 use super::wording;
 use crate::profile::FindingRule;
 
-pub(super) static SYNCHRONIZATION: Rule = Rule {
+pub(super) static SYNCHRONIZATION: FindingCheck = FindingCheck {
     id: FindingRule::Synchronization,
     find: synchronization,
 };
 
-fn synchronization(rule: &Rule, facts: &ProfileFacts<'_>) -> Vec<Candidate> {
+fn synchronization(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandidate> {
     let found = facts.host_times.iter().filter_map(|time| {
         let function = facts.function(time.function);
         if function.is_some_and(|function| {
@@ -50,12 +50,12 @@ fn synchronization(rule: &Rule, facts: &ProfileFacts<'_>) -> Vec<Candidate> {
     found.collect()
 }
 
-pub(super) static HOST_BOUND: Rule = Rule {
+pub(super) static HOST_BOUND: FindingCheck = FindingCheck {
     id: FindingRule::HostBound,
     find: host_bound,
 };
 
-fn host_bound(rule: &Rule, facts: &ProfileFacts<'_>) -> Vec<Candidate> {
+fn host_bound(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandidate> {
     let found = facts.host_times.iter().filter_map(|time| {
         let function = facts.profile.functions.get(time.function?)?;
         let work = &function.activity;

@@ -1,27 +1,31 @@
 //! The rule about a rank for which the others wait. It looks at merged profiles, and no other rule
 //! does.
 
-use super::candidate::{About, Candidate};
+use super::candidate::{About, FindingCandidate};
 use super::profile_facts::ProfileFacts;
-use super::rule::Rule;
+use super::rule::FindingCheck;
 use super::thresholds::{LATE_CALLS, LATE_SHARE, LATE_WORK_SHARE};
 use super::wording;
 use crate::collectives::Collective;
 use crate::profile::{CollectiveRanks, FindingRule, Profile};
 
-pub(super) static LATE_RANK: Rule = Rule {
+pub(super) static LATE_RANK: FindingCheck = FindingCheck {
     id: FindingRule::LateRank,
     find: late_rank,
 };
 
-fn late_rank(rule: &Rule, facts: &ProfileFacts<'_>) -> Vec<Candidate> {
+fn late_rank(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandidate> {
     let ranks = facts.profile.ranks.as_ref();
     let collectives = ranks.and_then(|ranks| ranks.collectives.as_ref());
     let found = collectives.and_then(|collectives| late(rule, facts, collectives));
     found.into_iter().collect()
 }
 
-fn late(rule: &Rule, facts: &ProfileFacts<'_>, ranks: &CollectiveRanks) -> Option<Candidate> {
+fn late(
+    rule: &FindingCheck,
+    facts: &ProfileFacts<'_>,
+    ranks: &CollectiveRanks,
+) -> Option<FindingCandidate> {
     let late = ranks.late()?;
     let gain_ns = mean_of_others(ranks, ranks.mean_ns, ranks.min_ns).checked_sub(ranks.min_ns)?;
     let calls = ranks.calls.unwrap_or(0);

@@ -1,10 +1,10 @@
 //! Rules about launches that take longer than what they launch.
 
-use super::candidate::{About, Candidate};
+use super::candidate::{About, FindingCandidate};
 use super::host;
 use super::host_time::HostTime;
 use super::profile_facts::ProfileFacts;
-use super::rule::Rule;
+use super::rule::FindingCheck;
 use super::thresholds::{
     HOST_SHARE, KERNELS_PER_CALL, LAUNCH_BOUND_CALLS, MAIN_CAUSE_SHARE, MAX_MEDIAN_KERNEL,
     SHORT_KERNEL_LAUNCHES, SPAN_IDLE_SHARE,
@@ -13,12 +13,12 @@ use super::wording;
 use crate::profile::{FindingRule, Function, KernelStats};
 use crate::sorting::sort_by_key;
 
-pub(super) static LAUNCH_BOUND: Rule = Rule {
+pub(super) static LAUNCH_BOUND: FindingCheck = FindingCheck {
     id: FindingRule::LaunchBound,
     find: launch_bound,
 };
 
-fn launch_bound(rule: &Rule, facts: &ProfileFacts<'_>) -> Vec<Candidate> {
+fn launch_bound(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandidate> {
     let found = facts.host_times.iter().filter_map(|time| {
         let launches = Launches::for_function(facts, time)?;
         launches.are_many().then(|| {
@@ -37,12 +37,12 @@ fn launch_bound(rule: &Rule, facts: &ProfileFacts<'_>) -> Vec<Candidate> {
     found.collect()
 }
 
-pub(super) static SHORT_KERNELS: Rule = Rule {
+pub(super) static SHORT_KERNELS: FindingCheck = FindingCheck {
     id: FindingRule::ShortKernels,
     find: short_kernels,
 };
 
-fn short_kernels(rule: &Rule, facts: &ProfileFacts<'_>) -> Vec<Candidate> {
+fn short_kernels(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandidate> {
     let found = facts.host_times.iter().filter_map(|time| {
         let launches = &time.launches;
         let launch_ns = launches.ns / launches.calls.max(1);

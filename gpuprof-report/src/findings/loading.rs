@@ -1,10 +1,10 @@
 //! Rules about loading code: modules that are loaded again and again, and slow first calls.
 
-use super::candidate::{About, Candidate};
+use super::candidate::{About, FindingCandidate};
 use super::host_time::first_call_excess_ns;
 use super::profile_facts::ProfileFacts;
 use super::profile_index::sum;
-use super::rule::Rule;
+use super::rule::FindingCheck;
 use super::thresholds::{
     FIRST_CALL_CALLS, FIRST_CALL_EXCESS, FIRST_CALL_SHARE, HOST_SHARE, LOADS, LOADS_OUTSIDE,
     LOADS_PER_CALL,
@@ -12,12 +12,12 @@ use super::thresholds::{
 use super::wording;
 use crate::profile::{ApiKind, FindingRule, Function};
 
-pub(super) static MODULE_LOADS: Rule = Rule {
+pub(super) static MODULE_LOADS: FindingCheck = FindingCheck {
     id: FindingRule::ModuleLoads,
     find: module_loads,
 };
 
-fn module_loads(rule: &Rule, facts: &ProfileFacts<'_>) -> Vec<Candidate> {
+fn module_loads(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandidate> {
     let wall_ns = facts.profile.wall_ns;
     let found = facts.host_times.iter().filter_map(|time| {
         let function = facts.function(time.function);
@@ -45,12 +45,12 @@ fn module_loads(rule: &Rule, facts: &ProfileFacts<'_>) -> Vec<Candidate> {
     found.collect()
 }
 
-pub(super) static FIRST_CALL: Rule = Rule {
+pub(super) static FIRST_CALL: FindingCheck = FindingCheck {
     id: FindingRule::FirstCall,
     find: first_call,
 };
 
-fn first_call(rule: &Rule, facts: &ProfileFacts<'_>) -> Vec<Candidate> {
+fn first_call(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandidate> {
     let found = facts.functions();
     found
         .filter_map(|(at, function)| first_call_of(rule, facts, at, function))
@@ -58,11 +58,11 @@ fn first_call(rule: &Rule, facts: &ProfileFacts<'_>) -> Vec<Candidate> {
 }
 
 fn first_call_of(
-    rule: &Rule,
+    rule: &FindingCheck,
     facts: &ProfileFacts<'_>,
     at: usize,
     function: &Function,
-) -> Option<Candidate> {
+) -> Option<FindingCandidate> {
     let (first, median) = (function.activity.first_call_ns?, function.cpu.p50_ns);
     let parts = facts.parts(at);
     let api = || parts.iter().flat_map(|(_, part, _)| &part.activity.api);

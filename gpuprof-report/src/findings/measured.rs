@@ -4,7 +4,7 @@ use super::profile_facts::ProfileFacts;
 use crate::profile::{Function, Metric};
 
 /// Shares of what the device can do while the function's kernels run; 1 is the peak.
-pub(super) struct Measured {
+pub(super) struct MeasuredShares {
     pub(super) memory: f64,
     /// Of the instructions.
     pub(super) issue: f64,
@@ -12,7 +12,7 @@ pub(super) struct Measured {
     pub(super) tensor: Option<f64>,
 }
 
-impl Measured {
+impl MeasuredShares {
     /// `None` without samples of its own, if the peak is unknown, or if its kernels ran on several
     /// devices or on an unknown one.
     pub(super) fn of_function(facts: &ProfileFacts<'_>, function: &Function) -> Option<Self> {

@@ -1,23 +1,23 @@
 //! The rule that compares stated bytes with those that the hardware counters measured.
 
-use super::candidate::{About, Candidate};
+use super::candidate::{About, FindingCandidate};
 use super::enough_kernel_time::is_rated;
-use super::measured::Measured;
+use super::measured::MeasuredShares;
 use super::profile_facts::ProfileFacts;
 use super::profile_index::{kernel_ns, scaled, sum};
-use super::rule::Rule;
+use super::rule::FindingCheck;
 use super::thresholds::{BUSY_BANDWIDTH, MEASURED_RATIO};
 use super::wording;
 use crate::profile::FindingRule;
 
-pub(super) static MEASURED_BYTES: Rule = Rule {
+pub(super) static MEASURED_BYTES: FindingCheck = FindingCheck {
     id: FindingRule::MeasuredBytes,
     find: measured_bytes,
 };
 
-fn measured_bytes(rule: &Rule, facts: &ProfileFacts<'_>) -> Vec<Candidate> {
+fn measured_bytes(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandidate> {
     let found = facts.functions().filter_map(|(at, function)| {
-        let measured = Measured::of_function(facts, function)?;
+        let measured = MeasuredShares::of_function(facts, function)?;
         let kernels = &function.activity.kernels;
         let calls = function.activity.busy_calls as f64 / function.calls.max(1) as f64;
         let seconds = kernel_ns(kernels) as f64 / 1e9;

@@ -1,9 +1,9 @@
 //! Rules about memory: allocations, memsets, and local memory of kernels.
 
-use super::candidate::{About, Candidate};
+use super::candidate::{About, FindingCandidate};
 use super::profile_facts::ProfileFacts;
 use super::profile_index::{kernel_ns, scaled, sum};
-use super::rule::Rule;
+use super::rule::FindingCheck;
 use super::thresholds::{
     ALLOCATIONS, HOST_SHARE, KERNEL_CALLS, KERNEL_SHARE, LOCAL_BYTES, LOCAL_SHARE, MEMSET_SHARE,
     MEMSETS,
@@ -13,12 +13,12 @@ use crate::profile::{
     ApiKind, CopyKind, CopyStats, FindingRule, Function, KernelStats, MemoryTotals,
 };
 
-pub(super) static ALLOCATION_CHURN: Rule = Rule {
+pub(super) static ALLOCATION_CHURN: FindingCheck = FindingCheck {
     id: FindingRule::AllocationChurn,
     find: allocation_churn,
 };
 
-fn allocation_churn(rule: &Rule, facts: &ProfileFacts<'_>) -> Vec<Candidate> {
+fn allocation_churn(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandidate> {
     let wall_ns = facts.profile.wall_ns;
     let found = facts.host_times.iter().filter_map(|time| {
         let memory = &time.memory;
@@ -53,12 +53,12 @@ fn sizes(function: &Function) -> String {
     }
 }
 
-pub(super) static MEMSETS_RULE: Rule = Rule {
+pub(super) static MEMSETS_RULE: FindingCheck = FindingCheck {
     id: FindingRule::Memsets,
     find: memsets,
 };
 
-fn memsets(rule: &Rule, facts: &ProfileFacts<'_>) -> Vec<Candidate> {
+fn memsets(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandidate> {
     let found = facts.functions().filter_map(|(at, function)| {
         let own = function.activity.copies.iter();
         let memsets: Vec<&CopyStats> = own.filter(|own| own.kind == CopyKind::Memset).collect();
@@ -108,12 +108,12 @@ pub(super) fn exposed_ns(copies: &CopyStats) -> u64 {
         .map_or(total, |exposed| exposed.min(total))
 }
 
-pub(super) static LOCAL_MEMORY: Rule = Rule {
+pub(super) static LOCAL_MEMORY: FindingCheck = FindingCheck {
     id: FindingRule::LocalMemory,
     find: local_memory,
 };
 
-fn local_memory(rule: &Rule, facts: &ProfileFacts<'_>) -> Vec<Candidate> {
+fn local_memory(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandidate> {
     let kernels = facts.profile.kernels.iter().enumerate();
     let found = kernels.filter_map(|(index, kernel)| {
         let share = local_share(kernel);

@@ -41,7 +41,7 @@ pub use nsight_commands::commands;
 
 use crate::profile::{Finding, FindingRule, Profile};
 use profile_facts::ProfileFacts;
-use rule::Rule;
+use rule::FindingCheck;
 use rule_list::RULES;
 
 /// All findings, largest gain first. Empty without CUPTI: `profile.cupti` is `None`. In a merged
@@ -52,7 +52,7 @@ pub fn findings(profile: &Profile) -> Vec<Finding> {
         return Vec::new();
     }
     let facts = ProfileFacts::new(profile);
-    let is_of_ranks = |rule: &Rule| rule.id == FindingRule::LateRank;
+    let is_of_ranks = |rule: &FindingCheck| rule.id == FindingRule::LateRank;
     let rules = RULES.iter();
     let rules = rules.filter(|rule| is_of_ranks(rule) == profile.ranks.is_some());
     let found = rules.flat_map(|rule| (rule.find)(rule, &facts));

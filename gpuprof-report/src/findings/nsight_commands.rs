@@ -5,7 +5,7 @@
 //! Line Options".
 
 use super::profile_index::ProfileIndex;
-use crate::profile::{Command, Function, KernelStats, Profile};
+use crate::profile::{Function, KernelStats, Profile, ToolCommand};
 use crate::sanitize;
 
 /// Maximum length of an NVTX range name; must equal the limit in the runtime's `nvtx`.
@@ -23,7 +23,7 @@ const FILTER_CHARACTERS: [char; 7] = ['@', ',', '[', ']', '/', '*', '+'];
 /// `has_ranges` says whether the program emits NVTX ranges. Without ranges, a filter by range would
 /// match nothing, so it is omitted.
 #[must_use]
-pub fn commands(profile: &Profile, has_ranges: bool) -> Vec<Command> {
+pub fn commands(profile: &Profile, has_ranges: bool) -> Vec<ToolCommand> {
     let hottest = profile
         .kernels
         .iter()
@@ -46,14 +46,14 @@ pub fn commands(profile: &Profile, has_ranges: bool) -> Vec<Command> {
     let program = quoted(&sanitize::name(&profile.program));
     let kernel_name = sanitize::name(&kernel.name);
     vec![
-        Command {
+        ToolCommand {
             what: format!(
                 "{place}inside the hottest kernel ({kernel_name}{inside}; add the program's path \
                  and arguments)"
             ),
             line: ncu(kernel, home.filter(|_| has_ranges), &program),
         },
-        Command {
+        ToolCommand {
             what: format!("{place}the time line of the program"),
             line: format!("GPUPROF=nvtx nsys profile -t cuda,nvtx -o report {program}"),
         },

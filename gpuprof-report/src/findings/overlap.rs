@@ -1,10 +1,10 @@
 //! Rules about work that could run at once: copies beside kernels, and kernels beside kernels.
 
-use super::candidate::{About, Candidate};
+use super::candidate::{About, FindingCandidate};
 use super::copies;
 use super::profile_facts::ProfileFacts;
 use super::profile_index::{kernel_ns, scaled, sum};
-use super::rule::Rule;
+use super::rule::FindingCheck;
 use super::shapes::lone_grid;
 use super::thresholds::{
     EXPOSED_SHARE, KERNEL_MEAN, KERNEL_SHARE, MEAN_PIECE_TIME, OVERLAP_SHARE, PIECES_PER_CALL,
@@ -13,12 +13,12 @@ use super::thresholds::{
 use super::wording;
 use crate::profile::{FindingRule, Function};
 
-pub(super) static ONE_STREAM: Rule = Rule {
+pub(super) static ONE_STREAM: FindingCheck = FindingCheck {
     id: FindingRule::OneStream,
     find: one_stream,
 };
 
-fn one_stream(rule: &Rule, facts: &ProfileFacts<'_>) -> Vec<Candidate> {
+fn one_stream(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandidate> {
     let found = facts.functions();
     found
         .filter_map(|(at, function)| one_stream_function(rule, facts, at, function))
@@ -26,18 +26,18 @@ fn one_stream(rule: &Rule, facts: &ProfileFacts<'_>) -> Vec<Candidate> {
 }
 
 fn one_stream_function(
-    rule: &Rule,
+    rule: &FindingCheck,
     facts: &ProfileFacts<'_>,
     at: usize,
     function: &Function,
-) -> Option<Candidate> {
+) -> Option<FindingCandidate> {
     let work = &function.activity;
     // This is the maximum of any call: different calls may have used different streams.
     let calls = work.busy_calls;
     if work.work_streams != 1 || !PIECES_PER_CALL.reached_by(work.launches, calls) {
         return None;
     }
-    let parts = Parts::for_function(facts, at)?;
+    let parts = KernelsAndCopies::for_function(facts, at)?;
     let (copies, kernels) = (parts.copies_ns as u64, parts.kernels_ns as u64);
     let alone = parts.exposed_ns as u64;
     let smaller = kernels.min(alone);
@@ -60,7 +60,7 @@ fn one_stream_function(
 
 /// Kernels and host copies of a function and its nested functions.
 #[derive(Default)]
-struct Parts {
+struct KernelsAndCopies {
     kernels_ns: f64,
     copies: f64,
     copies_ns: f64,
@@ -68,7 +68,7 @@ struct Parts {
     exposed_ns: f64,
 }
 
-impl Parts {
+impl KernelsAndCopies {
     /// `None` if the exposed time of the copies was not computed, or if they are pageable.
     fn for_function(facts: &ProfileFacts<'_>, at: usize) -> Option<Self> {
         let launched = facts.launched_inside(at);
@@ -110,12 +110,12 @@ impl Parts {
     }
 }
 
-pub(super) static SERIAL_KERNELS: Rule = Rule {
+pub(super) static SERIAL_KERNELS: FindingCheck = FindingCheck {
     id: FindingRule::SerialKernels,
     find: serial_kernels,
 };
 
-fn serial_kernels(rule: &Rule, facts: &ProfileFacts<'_>) -> Vec<Candidate> {
+fn serial_kernels(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandidate> {
     let found = facts.functions();
     found
         .filter_map(|(at, function)| serial_kernels_of(rule, facts, at, function))
@@ -123,11 +123,11 @@ fn serial_kernels(rule: &Rule, facts: &ProfileFacts<'_>) -> Vec<Candidate> {
 }
 
 fn serial_kernels_of(
-    rule: &Rule,
+    rule: &FindingCheck,
     facts: &ProfileFacts<'_>,
     at: usize,
     function: &Function,
-) -> Option<Candidate> {
+) -> Option<FindingCandidate> {
     if function.activity.work_streams != 1 {
         return None;
     }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use super::candidate::{About, Candidate};
+use super::candidate::{About, FindingCandidate};
 use super::profile_facts::ProfileFacts;
 use super::profile_index::sum;
 use super::thresholds::{MIN_GAIN, NEAR_SHARE, NESTED_SHARE, UNCOVERED_IDLE};
@@ -24,7 +24,7 @@ use crate::sorting::sort_by_key;
 ///   one after another are reported as such, and not that each leaves the device underused. That a
 ///   function's kernels are below the roofline is only reported if no such cause explains at least
 ///   half of it.
-pub(super) fn choose(facts: &ProfileFacts<'_>, candidates: Vec<Candidate>) -> Vec<Finding> {
+pub(super) fn choose(facts: &ProfileFacts<'_>, candidates: Vec<FindingCandidate>) -> Vec<Finding> {
     let wall_ns = facts.profile.wall_ns;
     let (idle, others) = split(candidates, |about| *about == About::Idle);
     let (whole, others) = split(others, |about| *about == About::WholeIdle);
@@ -55,16 +55,16 @@ pub(super) fn choose(facts: &ProfileFacts<'_>, candidates: Vec<Candidate>) -> Ve
 }
 
 fn split(
-    candidates: Vec<Candidate>,
+    candidates: Vec<FindingCandidate>,
     belongs: impl Fn(&About) -> bool,
-) -> (Vec<Candidate>, Vec<Candidate>) {
+) -> (Vec<FindingCandidate>, Vec<FindingCandidate>) {
     candidates
         .into_iter()
         .partition(|candidate| belongs(&candidate.about))
 }
 
 /// Of each function the first candidate, by the order of the rules, with nearly the largest gain.
-fn main_causes(candidates: Vec<Candidate>) -> Vec<Candidate> {
+fn main_causes(candidates: Vec<FindingCandidate>) -> Vec<FindingCandidate> {
     let mut largest: HashMap<Option<usize>, u64> = HashMap::new();
     for candidate in &candidates {
         let gain = largest.entry(candidate.function).or_default();
@@ -80,12 +80,17 @@ fn main_causes(candidates: Vec<Candidate>) -> Vec<Candidate> {
 }
 
 /// One candidate for each chain of nested ones.
-fn unnested(facts: &ProfileFacts<'_>, mut candidates: Vec<Candidate>) -> Vec<Candidate> {
-    let is_inside = |outer: &Candidate, inner: &Candidate| match (outer.function, inner.function) {
-        (Some(outer), Some(inner)) => facts.is_inside(outer, inner),
-        _ => false,
-    };
-    let replaces = |inner: &Candidate, outer: &Candidate| {
+fn unnested(
+    facts: &ProfileFacts<'_>,
+    mut candidates: Vec<FindingCandidate>,
+) -> Vec<FindingCandidate> {
+    let is_inside =
+        |outer: &FindingCandidate, inner: &FindingCandidate| match (outer.function, inner.function)
+        {
+            (Some(outer), Some(inner)) => facts.is_inside(outer, inner),
+            _ => false,
+        };
+    let replaces = |inner: &FindingCandidate, outer: &FindingCandidate| {
         let (inner_rule, outer_rule) = (inner.finding.rule, outer.finding.rule);
         is_inside(outer, inner)
             && NESTED_SHARE.reached_by(inner.finding.gain_ns, outer.finding.gain_ns)
@@ -97,16 +102,17 @@ fn unnested(facts: &ProfileFacts<'_>, mut candidates: Vec<Candidate>) -> Vec<Can
         .collect();
     let mut keep = keep.into_iter();
     candidates.retain(|_| keep.next().unwrap_or(true));
-    let is_outermost = |inner: &&Candidate| !candidates.iter().any(|outer| is_inside(outer, inner));
+    let is_outermost =
+        |inner: &&FindingCandidate| !candidates.iter().any(|outer| is_inside(outer, inner));
     candidates.iter().filter(is_outermost).cloned().collect()
 }
 
 /// The whole run's idle time, less what the chosen candidates explain.
 fn uncovered(
     facts: &ProfileFacts<'_>,
-    whole: Vec<Candidate>,
-    chosen: &[Candidate],
-) -> Option<Candidate> {
+    whole: Vec<FindingCandidate>,
+    chosen: &[FindingCandidate],
+) -> Option<FindingCandidate> {
     let mut whole = whole.into_iter().next()?;
     let covered = sum(chosen, |other| other.finding.gain_ns);
     let gain = &mut whole.finding.gain_ns;
@@ -116,10 +122,13 @@ fn uncovered(
         .then_some(whole)
 }
 
-fn one_copy_each(facts: &ProfileFacts<'_>, candidates: Vec<Candidate>) -> Vec<Candidate> {
+fn one_copy_each(
+    facts: &ProfileFacts<'_>,
+    candidates: Vec<FindingCandidate>,
+) -> Vec<FindingCandidate> {
     let (slow, others) = split(candidates, |about| *about == About::SlowCopies);
     let (overlap, others) = split(others, |about| *about == About::NestedCopies);
-    let covers = |outer: &Candidate, inner: &Candidate| {
+    let covers = |outer: &FindingCandidate, inner: &FindingCandidate| {
         outer.function == inner.function
             || matches!((outer.function, inner.function),
                 (Some(outer), Some(inner)) if facts.is_inside(outer, inner))
@@ -131,13 +140,13 @@ fn one_copy_each(facts: &ProfileFacts<'_>, candidates: Vec<Candidate>) -> Vec<Ca
     let others = others
         .into_iter()
         .filter(|other| !chosen.iter().any(|chosen| covers(chosen, other)));
-    let others: Vec<Candidate> = others.collect();
+    let others: Vec<FindingCandidate> = others.collect();
     chosen.extend(others);
     chosen
 }
 
 /// Of the causes of each kernel's time the one with the largest gain.
-fn one_kernel_each(candidates: Vec<Candidate>) -> Vec<Candidate> {
+fn one_kernel_each(candidates: Vec<FindingCandidate>) -> Vec<FindingCandidate> {
     let (below, mut causes) = split(candidates, |about| *about == About::KernelsOfFunction);
     let serial = causes
         .iter()
@@ -161,7 +170,7 @@ fn one_kernel_each(candidates: Vec<Candidate>) -> Vec<Candidate> {
         }
         is_new
     });
-    let below: Vec<Candidate> = below
+    let below: Vec<FindingCandidate> = below
         .into_iter()
         .filter(|below| {
             let inside = causes

@@ -1,18 +1,18 @@
 //! A rule over a profile.
 
-use super::candidate::{About, Candidate};
+use super::candidate::{About, FindingCandidate};
 use super::profile_facts::ProfileFacts;
 use crate::profile::{Finding, FindingRule};
 
 /// A rule; docs/findings.md describes each.
-pub(super) struct Rule {
+pub(super) struct FindingCheck {
     /// Identifies the rule in [`Finding::rule`].
     pub(super) id: FindingRule,
     /// Returns a candidate for each part of the profile that meets the condition.
-    pub(super) find: fn(&Rule, &ProfileFacts<'_>) -> Vec<Candidate>,
+    pub(super) find: fn(&FindingCheck, &ProfileFacts<'_>) -> Vec<FindingCandidate>,
 }
 
-impl Rule {
+impl FindingCheck {
     /// A candidate of this rule for a function, or `None` for the whole program.
     pub(super) fn candidate<Advice: Into<String>>(
         &self,
@@ -21,10 +21,10 @@ impl Rule {
         function: Option<usize>,
         gain_ns: u64,
         text: (String, Advice),
-    ) -> Candidate {
+    ) -> FindingCandidate {
         let named = facts.function(function);
         let (evidence, advice) = text;
-        Candidate {
+        FindingCandidate {
             about,
             function,
             finding: Finding {

@@ -1,13 +1,13 @@
 //! The list of rules.
 
-use super::rule::Rule;
+use super::rule::FindingCheck;
 use super::{
     below_roofline, collectives, copies, gpu_idle, host, late_rank, launches, loading,
     measured_bytes, memory, overlap, shapes, tensor_cores, whole_run,
 };
 
 /// Every rule. Of two findings with the same gain the rule that comes first here is preferred.
-pub(super) const RULES: [&Rule; 24] = [
+pub(super) const RULES: [&FindingCheck; 24] = [
     &host::SYNCHRONIZATION,
     &memory::ALLOCATION_CHURN,
     &loading::MODULE_LOADS,

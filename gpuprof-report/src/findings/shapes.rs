@@ -1,9 +1,9 @@
 //! Rules about the launch shape of kernels: grids that do not fill the device.
 
-use super::candidate::{About, Candidate};
+use super::candidate::{About, FindingCandidate};
 use super::profile_facts::ProfileFacts;
 use super::profile_index::scaled;
-use super::rule::Rule;
+use super::rule::FindingCheck;
 use super::thresholds::{
     ALONE_SHARE, KERNEL_CALLS, KERNEL_MEAN, KERNEL_SHARE, MAX_BLOCKS_PER_SM, TAIL_LOSS, TAIL_MEAN,
 };
@@ -12,12 +12,12 @@ use crate::collectives::Collective;
 use crate::occupancy;
 use crate::profile::{FindingRule, KernelStats};
 
-pub(super) static UNDERUSED: Rule = Rule {
+pub(super) static UNDERUSED: FindingCheck = FindingCheck {
     id: FindingRule::UnderusedGpu,
     find: underused,
 };
 
-fn underused(rule: &Rule, facts: &ProfileFacts<'_>) -> Vec<Candidate> {
+fn underused(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandidate> {
     let kernels = facts.profile.kernels.iter().enumerate();
     let found = kernels.filter_map(|(index, kernel)| {
         let grid = lone_grid(facts, kernel)?;
@@ -80,12 +80,12 @@ fn blocks(kernel: &KernelStats) -> u64 {
     sides.fold(1, |blocks: u64, side| blocks.saturating_mul((*side).into()))
 }
 
-pub(super) static TAIL_WAVE: Rule = Rule {
+pub(super) static TAIL_WAVE: FindingCheck = FindingCheck {
     id: FindingRule::TailWave,
     find: tail_wave,
 };
 
-fn tail_wave(rule: &Rule, facts: &ProfileFacts<'_>) -> Vec<Candidate> {
+fn tail_wave(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandidate> {
     let kernels = facts.profile.kernels.iter().enumerate();
     let found = kernels.filter_map(|(index, kernel)| {
         let grid = lone_grid(facts, kernel)?;

@@ -1,9 +1,9 @@
 //! The rule about matrix products that use no tensor cores.
 
-use super::candidate::{About, Candidate};
+use super::candidate::{About, FindingCandidate};
 use super::profile_facts::ProfileFacts;
 use super::profile_index::scaled;
-use super::rule::Rule;
+use super::rule::FindingCheck;
 use super::thresholds::{
     KERNEL_CALLS, KERNEL_SHARE, MIN_TENSOR_ACTIVITY, TENSOR_CAPABILITY, TENSOR_SPEEDUP,
     TF32_CAPABILITY,
@@ -23,12 +23,12 @@ const TENSOR_PRODUCTS: [&str; 15] = [
     "h16816", "tf32", "bf16", "mma_", "i16832",
 ];
 
-pub(super) static NO_TENSOR_CORES: Rule = Rule {
+pub(super) static NO_TENSOR_CORES: FindingCheck = FindingCheck {
     id: FindingRule::NoTensorCores,
     find: no_tensor_cores,
 };
 
-fn no_tensor_cores(rule: &Rule, facts: &ProfileFacts<'_>) -> Vec<Candidate> {
+fn no_tensor_cores(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandidate> {
     let kernels = facts.profile.kernels.iter().enumerate();
     let found = kernels.filter_map(|(index, kernel)| {
         let device = facts.device(kernel.device)?;

@@ -1,9 +1,9 @@
 //! Rules about the run: durations that vary, throttled clocks, and unattributed work.
 
-use super::candidate::{About, Candidate};
+use super::candidate::{About, FindingCandidate};
 use super::profile_facts::ProfileFacts;
 use super::profile_index::{scaled, sum};
-use super::rule::Rule;
+use super::rule::FindingCheck;
 use super::thresholds::{
     MISSING_CLOCK_SHARE, SPREAD_CALLS, SPREAD_IDLE, SPREAD_OVER_EVENT_OVERHEAD, SPREAD_RATIO,
     SPREAD_SHARE, UNATTRIBUTED_COUNT, UNATTRIBUTED_SHARE,
@@ -11,12 +11,12 @@ use super::thresholds::{
 use super::wording;
 use crate::profile::{FindingRule, Function, GpuSpanStats, Throttle};
 
-pub(super) static SPREAD: Rule = Rule {
+pub(super) static SPREAD: FindingCheck = FindingCheck {
     id: FindingRule::WideSpread,
     find: spread,
 };
 
-fn spread(rule: &Rule, facts: &ProfileFacts<'_>) -> Vec<Candidate> {
+fn spread(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandidate> {
     let found = facts.functions();
     found
         .filter_map(|(at, function)| spread_of(rule, facts, at, function))
@@ -24,11 +24,11 @@ fn spread(rule: &Rule, facts: &ProfileFacts<'_>) -> Vec<Candidate> {
 }
 
 fn spread_of(
-    rule: &Rule,
+    rule: &FindingCheck,
     facts: &ProfileFacts<'_>,
     at: usize,
     function: &Function,
-) -> Option<Candidate> {
+) -> Option<FindingCandidate> {
     let floor = facts.profile.diagnostics.event_overhead_ns.unwrap_or(0);
     // On each device by itself: that one of them is slower says nothing about inputs.
     let parts = function.gpu_on_each_device().iter().filter(|gpu| {
@@ -70,12 +70,12 @@ fn beyond_median_ns(gpu: &GpuSpanStats) -> u64 {
     scaled(times.total_ns, share)
 }
 
-pub(super) static UNATTRIBUTED: Rule = Rule {
+pub(super) static UNATTRIBUTED: FindingCheck = FindingCheck {
     id: FindingRule::Outside,
     find: unattributed,
 };
 
-fn unattributed(rule: &Rule, facts: &ProfileFacts<'_>) -> Vec<Candidate> {
+fn unattributed(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandidate> {
     let found = facts.profile.cupti.iter().filter(|cupti| {
         UNATTRIBUTED_SHARE.reached_by(cupti.unattributed_ns, facts.activity_ns)
             && UNATTRIBUTED_COUNT.reached(cupti.unattributed as f64)
@@ -115,12 +115,12 @@ fn advice_by_line(facts: &ProfileFacts<'_>) -> Option<String> {
     })
 }
 
-pub(super) static THROTTLED: Rule = Rule {
+pub(super) static THROTTLED: FindingCheck = FindingCheck {
     id: FindingRule::ClocksThrottled,
     find: throttled,
 };
 
-fn throttled(rule: &Rule, facts: &ProfileFacts<'_>) -> Vec<Candidate> {
+fn throttled(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandidate> {
     let devices = facts.profile.throttled.iter();
     devices
         .filter_map(|throttle| throttled_device(rule, facts, throttle))
@@ -128,10 +128,10 @@ fn throttled(rule: &Rule, facts: &ProfileFacts<'_>) -> Vec<Candidate> {
 }
 
 fn throttled_device(
-    rule: &Rule,
+    rule: &FindingCheck,
     facts: &ProfileFacts<'_>,
     throttle: &Throttle,
-) -> Option<Candidate> {
+) -> Option<FindingCandidate> {
     let (clock, highest) = (throttle.sm_clock_mhz?, throttle.max_sm_clock_mhz?);
     let mean = throttle.mean_sm_clock_mhz.unwrap_or(clock);
     let share = match throttle.sampled_ns {

@@ -11,7 +11,7 @@ use super::steps;
 use crate::profile::{Finding, Function, GpuBusy, KernelStats, Profile};
 use crate::sanitize;
 use crate::table::page_parts::{
-    self, Format, PageCell, PageColumn, PageTable, PageValue, TreeRow, gpu_inclusive,
+    self, FigureFormat, PageCell, PageColumn, PageTable, PageTreeRow, PageValue, gpu_inclusive,
 };
 
 /// Characters of evidence, advice and a full kernel name that are shown.
@@ -218,17 +218,17 @@ fn tables(profile: &Profile, json: &mut JsonText) {
     }
 }
 
-fn tree_row(row: &TreeRow<'_>, json: &mut JsonText) {
+fn tree_row(row: &PageTreeRow<'_>, json: &mut JsonText) {
     json.array(|json| match row {
-        TreeRow::Node(node) => json.integer(*node as u64),
-        TreeRow::Activity(node, activity) => {
+        PageTreeRow::Node(node) => json.integer(*node as u64),
+        PageTreeRow::Activity(node, activity) => {
             json.integer(*node as u64);
             json.integer_or_null(activity.kernel.map(u64::from));
             if let Some(copies) = activity.copies {
                 json.integer(copies.into());
             }
         }
-        TreeRow::Unattributed => {}
+        PageTreeRow::Unattributed => {}
     });
 }
 
@@ -246,12 +246,12 @@ fn table(table: &PageTable, json: &mut JsonText) {
 fn page_column(column: &PageColumn, json: &mut JsonText) {
     json.key("heading").string(&column.heading);
     json.key("format").string(match column.format {
-        Format::Count => "count",
-        Format::Share => "share",
-        Format::Text => "text",
-        Format::Decimal { .. } => "decimal",
+        FigureFormat::Count => "count",
+        FigureFormat::Share => "share",
+        FigureFormat::Text => "text",
+        FigureFormat::Decimal { .. } => "decimal",
     });
-    if let Format::Decimal { scale, digits } = column.format {
+    if let FigureFormat::Decimal { scale, digits } = column.format {
         json.key("scale").number(scale);
         json.key("digits").integer(digits as u64);
     }

@@ -1,20 +1,20 @@
 //! The words and pairs of a document; [`figures!`](crate::figures) has its structs.
 
-use crate::json_writer::{Fields, Object, Value, Writer};
+use crate::json_writer::{Fields, JsonObject, JsonValue, JsonWriter};
 use crate::profile::{
     ApiKind, Bucket, CopyKind, FindingRule, MemoryKind, Metric, Precision, ThrottleReason,
 };
 use crate::settings::Sampling;
 
-impl Value for Bucket {
-    fn write(&self, writer: &mut Writer) {
+impl JsonValue for Bucket {
+    fn write(&self, writer: &mut JsonWriter) {
         let Self { index, count } = self;
-        writer.array([index as &dyn Value, count].into_iter());
+        writer.array([index as &dyn JsonValue, count].into_iter());
     }
 }
 
-impl Value for Sampling {
-    fn write(&self, writer: &mut Writer) {
+impl JsonValue for Sampling {
+    fn write(&self, writer: &mut JsonWriter) {
         match self {
             Self::EveryCall => writer.string("every_call"),
             Self::OneIn(calls) => writer.object(&Only("one_in", calls)),
@@ -26,17 +26,17 @@ impl Value for Sampling {
 }
 
 /// An object of one field.
-struct Only<'a>(&'static str, &'a dyn Value);
+struct Only<'a>(&'static str, &'a dyn JsonValue);
 
-impl Object for Only<'_> {
+impl JsonObject for Only<'_> {
     fn write_fields(&self, fields: &mut Fields<'_>) {
         let Self(name, value) = self;
         fields.field(name, *value);
     }
 }
 
-impl Value for std::num::NonZeroU32 {
-    fn write(&self, writer: &mut Writer) {
+impl JsonValue for std::num::NonZeroU32 {
+    fn write(&self, writer: &mut JsonWriter) {
         self.get().write(writer);
     }
 }
@@ -44,8 +44,8 @@ impl Value for std::num::NonZeroU32 {
 macro_rules! words {
     ($($name:ident)*) => {
         $(
-            impl Value for $name {
-                fn write(&self, writer: &mut Writer) {
+            impl JsonValue for $name {
+                fn write(&self, writer: &mut JsonWriter) {
                     writer.string(self.as_str());
                 }
             }

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 #[cfg(feature = "serde")]
 use serde::Deserialize;
 
-use super::rows::{DeviceRow, FunctionKey, FunctionRow, Rows, ThreadRow, key};
-use crate::json_writer::{self, Fields, Object};
+use super::rows::{DeviceRow, FunctionKey, FunctionRow, LiveRows, ThreadRow, key};
+use crate::json_writer::{self, Fields, JsonObject};
 use crate::profile::Profile;
 
 /// The rows that have changed since this connection's last request for them, with all their
@@ -45,7 +45,7 @@ impl Changes {
     }
 }
 
-impl Object for Changes {
+impl JsonObject for Changes {
     fn write_fields(&self, fields: &mut Fields<'_>) {
         let Self {
             reset,
@@ -75,7 +75,7 @@ impl Object for Changes {
 pub struct Sent {
     numbers: HashMap<FunctionKey, u32>,
     /// `None` before the first answer.
-    rows: Option<Rows>,
+    rows: Option<LiveRows>,
 }
 
 impl Sent {
@@ -83,7 +83,7 @@ impl Sent {
     /// from now on.
     pub fn changes(&mut self, profile: &Profile, threads: Vec<ThreadRow>) -> Changes {
         let numbers = &mut self.numbers;
-        let mut rows = Rows::new(profile, threads, |function| {
+        let mut rows = LiveRows::new(profile, threads, |function| {
             if !function.has_run() {
                 // The viewer may still show a call in progress that counted nothing.
                 return numbers.get(&key(function)).copied();

@@ -3,7 +3,7 @@
 #[cfg(feature = "serde")]
 use serde::{Deserialize, de::DeserializeOwned};
 
-use crate::json_writer::{self, Fields, Object};
+use crate::json_writer::{self, Fields, JsonObject};
 
 /// Name and version of the protocol. Fields may be added under the same version; viewers ignore
 /// those that they do not know.
@@ -48,7 +48,7 @@ impl Head {
     }
 }
 
-impl Object for Head {
+impl JsonObject for Head {
     fn write_fields(&self, fields: &mut Fields<'_>) {
         fields.field("protocol", &self.protocol);
         fields.field("program", &self.program);

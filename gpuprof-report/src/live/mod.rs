@@ -32,4 +32,4 @@ pub use self::head::{Head, PROTOCOL};
 #[cfg(feature = "serde")]
 pub use self::head::{UnreadableAnswer, from_json};
 pub use self::request::{MAX_REQUEST_BYTES, MAX_TRACE_MS, Request, RequestError, TraceFormat};
-pub use self::rows::{DeviceRow, FunctionRow, Rows, ThreadRow};
+pub use self::rows::{DeviceRow, FunctionRow, LiveRows, ThreadRow};

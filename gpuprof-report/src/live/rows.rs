@@ -103,7 +103,7 @@ figures! {
 /// All rows at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Rows {
+pub struct LiveRows {
     /// When the window began, as in the profile: with another one, all counters begin anew.
     pub started_at: String,
     /// How long the window is open, ns.
@@ -126,7 +126,7 @@ pub(super) fn key(function: &Function) -> FunctionKey {
     (module.clone(), name.clone(), file.clone(), function.line)
 }
 
-impl Rows {
+impl LiveRows {
     /// The rows of `profile`, of the functions for which there is a `number`, and these threads.
     pub(super) fn new(
         profile: &Profile,
@@ -146,7 +146,7 @@ impl Rows {
     }
 }
 
-impl Rows {
+impl LiveRows {
     /// Whether the counters of another window, or those after a reset, follow `before`. The time of
     /// its beginning alone does not tell: it is whole milliseconds.
     pub(super) fn begin_anew_after(&self, before: &Self) -> bool {

@@ -1,14 +1,14 @@
 //! Kernels, copies and CUDA API calls of several profiles.
 
 use super::counters::CounterTotals;
-use super::rows::Rows;
+use super::rows::RowsByName;
 use super::totals::ActivityTotals;
 use crate::figures::Sum;
 use crate::profile::{ApiStats, CopyStats, KernelStats, LaunchLine, add_lines};
 
 /// One kernel on one device.
 #[derive(Clone, Debug, Default)]
-pub(super) struct KernelTotals {
+pub(super) struct MergedKernel {
     /// Added up; the launch shape is that of the profile in which it took the most time.
     sums: KernelStats,
     shape_ns: u64,
@@ -18,7 +18,7 @@ pub(super) struct KernelTotals {
     launch_lines: Vec<LaunchLine>,
 }
 
-impl KernelTotals {
+impl MergedKernel {
     /// Returns whether percentiles of the sum are estimates.
     fn add(&mut self, kernel: &KernelStats, device: u32) -> bool {
         let is_estimate = self.times.add(&kernel.times) | self.latency.add(&kernel.launch_latency);
@@ -58,12 +58,12 @@ impl KernelTotals {
 
 /// Copies of one direction, or memsets, on one device.
 #[derive(Clone, Debug, Default)]
-pub(super) struct CopyTotals {
+pub(super) struct MergedCopy {
     times: ActivityTotals,
     sums: CopyStats,
 }
 
-impl CopyTotals {
+impl MergedCopy {
     fn add(&mut self, copies: &CopyStats, device: u32) -> bool {
         self.sums.add(copies);
         self.sums.device = device;
@@ -80,7 +80,7 @@ impl CopyTotals {
 
 /// The calls of one CUDA API function.
 #[derive(Clone, Debug, Default)]
-struct ApiTotals {
+struct MergedApi {
     times: ActivityTotals,
     sums: ApiStats,
 }
@@ -88,9 +88,9 @@ struct ApiTotals {
 /// The tables of a program, or of one function.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Activities {
-    kernels: Rows<KernelTotals>,
-    copies: Rows<CopyTotals>,
-    api: Rows<ApiTotals>,
+    kernels: RowsByName<MergedKernel>,
+    copies: RowsByName<MergedCopy>,
+    api: RowsByName<MergedApi>,
     /// Whether percentiles are estimates.
     pub(super) estimated: bool,
 }
@@ -122,7 +122,7 @@ impl Activities {
         for calls in api {
             let at = self
                 .api
-                .position(&calls.name, calls.kind as u32, ApiTotals::default);
+                .position(&calls.name, calls.kind as u32, MergedApi::default);
             let Some(totals) = at.and_then(|at| self.api.get_mut(at)) else {
                 continue;
             };
@@ -138,14 +138,14 @@ impl Activities {
         } else {
             &kernel.symbol
         };
-        let at = self.kernels.position(name, device, KernelTotals::default)?;
+        let at = self.kernels.position(name, device, MergedKernel::default)?;
         self.estimated |= self.kernels.get_mut(at)?.add(kernel, device);
         Some(at)
     }
 
     fn add_copies(&mut self, copies: &CopyStats, device: u32) -> Option<u32> {
         let kind = copies.kind.as_str();
-        let at = self.copies.position(kind, device, CopyTotals::default)?;
+        let at = self.copies.position(kind, device, MergedCopy::default)?;
         self.estimated |= self.copies.get_mut(at)?.add(copies, device);
         Some(at)
     }
@@ -166,8 +166,8 @@ impl Activities {
         let (api, _) = (self.api)
             .sorted_by_key(|row| (Reverse(row.times.total_ns()), Reverse(row.times.calls())));
         Finished {
-            kernels: kernels.iter().map(KernelTotals::stats).collect(),
-            copies: copies.iter().map(CopyTotals::stats).collect(),
+            kernels: kernels.iter().map(MergedKernel::stats).collect(),
+            copies: copies.iter().map(MergedCopy::stats).collect(),
             api: (api.into_iter())
                 .map(|row| ApiStats {
                     times: row.times.stats(),

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::spread::Spread;
+use super::spread::ProcessSpread;
 use super::totals::rounded_mean;
 use crate::collectives::Collective;
 use crate::figures::Sum;
@@ -115,7 +115,7 @@ impl CollectiveWork {
 pub(super) struct CollectiveTotals {
     sum_ns: u128,
     one_sided_ns: u128,
-    other: Spread,
+    other: ProcessSpread,
     /// Calls, and the processes with the least and the most time.
     sums: CollectiveRanks,
 }

@@ -1,8 +1,8 @@
 //! The devices of several profiles, and how busy each was.
 
-use super::rows::Rows;
+use super::rows::RowsByName;
 use super::totals::Uncertainty;
-use super::windows::{Window, covered};
+use super::windows::{WallClockRange, covered};
 use crate::figures::Sum;
 use crate::profile::{Device, DeviceCounters, GpuBusy, Profile, Throttle};
 
@@ -13,9 +13,9 @@ use crate::profile::{Device, DeviceCounters, GpuBusy, Profile, Throttle};
 /// many rows as that of one.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Devices {
-    rows: Rows<DeviceTotals>,
+    rows: RowsByName<DeviceTotals>,
     /// The ordinal of the first device of each model.
-    models: Rows<u32>,
+    models: RowsByName<u32>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -30,7 +30,7 @@ struct DeviceTotals {
 struct BusyTotals {
     sums: GpuBusy,
     uncertainty: Uncertainty,
-    windows: Vec<Window>,
+    windows: Vec<WallClockRange>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -43,10 +43,10 @@ struct ThrottleTotals {
 
 /// The merged ordinals of one profile's devices.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Ordinals(Vec<Merged>);
+pub(super) struct Ordinals(Vec<MergedOrdinal>);
 
 #[derive(Clone, Copy, Debug)]
-struct Merged {
+struct MergedOrdinal {
     old: u32,
     /// Of the device itself.
     own: u32,
@@ -55,7 +55,7 @@ struct Merged {
 }
 
 impl Ordinals {
-    fn find(&self, ordinal: u32) -> Option<&Merged> {
+    fn find(&self, ordinal: u32) -> Option<&MergedOrdinal> {
         self.0.iter().find(|merged| merged.old == ordinal)
     }
 
@@ -98,13 +98,13 @@ impl Devices {
             let multiprocessors = device.sm_count.unwrap_or(0);
             let model = self.models.position(&device.name, multiprocessors, || own);
             let model = model.and_then(|at| self.models.get(at).copied());
-            ordinals.0.push(Merged {
+            ordinals.0.push(MergedOrdinal {
                 old: device.ordinal,
                 own,
                 model: model.unwrap_or(own),
             });
         }
-        let window = Window::of(profile);
+        let window = WallClockRange::of(profile);
         for busy in &profile.gpu_busy {
             if let Some(totals) = self.totals(&ordinals, busy.device) {
                 totals.add_busy(busy, window);
@@ -173,7 +173,7 @@ impl Devices {
 }
 
 impl DeviceTotals {
-    fn add_busy(&mut self, busy: &GpuBusy, window: Window) {
+    fn add_busy(&mut self, busy: &GpuBusy, window: WallClockRange) {
         let is_first = self.busy.is_none();
         let totals = self.busy.get_or_insert_default();
         totals.sums.add(busy);

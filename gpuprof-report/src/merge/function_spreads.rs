@@ -1,7 +1,7 @@
 //! How a function's times differ between the merged processes.
 
 use super::collectives::{CollectiveTotals, CollectiveWork};
-use super::spread::Spread;
+use super::spread::ProcessSpread;
 use crate::profile::{Function, FunctionRanks, Profile};
 
 /// The spreads of one function.
@@ -9,9 +9,9 @@ use crate::profile::{Function, FunctionRanks, Profile};
 pub(super) struct SpreadTotals {
     /// Processes in which it ran.
     ran: u32,
-    cpu: Spread,
-    gpu: Option<Spread>,
-    busy: Option<Spread>,
+    cpu: ProcessSpread,
+    gpu: Option<ProcessSpread>,
+    busy: Option<ProcessSpread>,
     collectives: CollectiveTotals,
 }
 
@@ -53,7 +53,7 @@ impl SpreadTotals {
 
     /// Over `processes` processes. `None` if the function ran in none.
     pub(super) fn finish(&self, function: u32, processes: u32) -> Option<FunctionRanks> {
-        let finish = |spread: &Spread| spread.finish(processes);
+        let finish = |spread: &ProcessSpread| spread.finish(processes);
         (self.ran > 0).then(|| FunctionRanks {
             function,
             profiles: self.ran,

@@ -20,8 +20,8 @@ pub(super) struct FunctionTotals {
     pub(super) last_profile: u64,
     cpu: SpanTotals,
     wall: Option<SpanTotals>,
-    gpu: Option<GpuTotals>,
-    by_device: Vec<(u32, GpuTotals)>,
+    gpu: Option<MergedGpuSpans>,
+    by_device: Vec<(u32, MergedGpuSpans)>,
     labels: Labels,
     pub(super) activities: Activities,
     latency: Option<ActivityTotals>,
@@ -33,7 +33,7 @@ pub(super) struct FunctionTotals {
 
 /// GPU spans, on one device or on all.
 #[derive(Clone, Debug, Default)]
-struct GpuTotals {
+struct MergedGpuSpans {
     sums: GpuSpanStats,
     times: SpanTotals,
     uncertainty: Uncertainty,
@@ -92,14 +92,15 @@ impl FunctionTotals {
         }
     }
 
-    fn on_device(&mut self, device: u32) -> &mut GpuTotals {
+    fn on_device(&mut self, device: u32) -> &mut MergedGpuSpans {
         let at = match self
             .by_device
             .binary_search_by_key(&device, |(known, _)| *known)
         {
             Ok(at) => at,
             Err(at) => {
-                self.by_device.insert(at, (device, GpuTotals::default()));
+                self.by_device
+                    .insert(at, (device, MergedGpuSpans::default()));
                 at
             }
         };
@@ -158,7 +159,7 @@ impl FunctionTotals {
     }
 }
 
-impl GpuTotals {
+impl MergedGpuSpans {
     fn add(&mut self, gpu: &GpuSpanStats) {
         self.sums.add(gpu);
         self.times.add(&gpu.times, gpu.timed_calls, gpu.timed_ns);

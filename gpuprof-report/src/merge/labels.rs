@@ -20,11 +20,11 @@ pub(super) struct Labels {
 struct LabelTotals {
     sums: LabelStats,
     cpu_ns: u128,
-    gpu: Option<GpuTotals>,
+    gpu: Option<MergedLabelGpu>,
 }
 
 #[derive(Clone, Debug, Default)]
-struct GpuTotals {
+struct MergedLabelGpu {
     sums: LabelGpuStats,
     /// The time of so many calls.
     ns: u128,
@@ -77,7 +77,7 @@ impl LabelTotals {
         let ns = exact_sum(label.cpu_total_ns, label.cpu_mean_ns, label.calls);
         self.cpu_ns = self.cpu_ns.saturating_add(ns);
         if let Some(gpu) = &label.gpu {
-            let GpuTotals {
+            let MergedLabelGpu {
                 sums,
                 ns,
                 calls,

@@ -62,9 +62,9 @@ use diagnostics::{add_cupti, add_diagnostics, add_note};
 use functions::FunctionTotals;
 pub use missing_ranks::JobRanks;
 use repeats::Repeats;
-use rows::{MAX_ROWS, Rows};
-use tree::Tree;
-use windows::Window;
+use rows::{MAX_ROWS, RowsByName};
+use tree::MergedTree;
+use windows::WallClockRange;
 
 /// Functions of one name and place in a profile that are told apart.
 const MAX_NAMESAKES: u32 = 64;
@@ -95,10 +95,10 @@ pub struct Merger {
     hosts: HashSet<String>,
     ranks: JobRanks,
     repeats: Repeats,
-    windows: Vec<Window>,
+    windows: Vec<WallClockRange>,
     devices: Devices,
-    functions: Rows<FunctionTotals>,
-    tree: Tree,
+    functions: RowsByName<FunctionTotals>,
+    tree: MergedTree,
     activities: Activities,
     collectives: CollectiveTotals,
     /// The key of the function that is looked up.
@@ -117,7 +117,7 @@ impl Merger {
             self.ranks.add_profile(profile);
         }
         self.add_collectives(profile);
-        self.windows.push(Window::of(profile));
+        self.windows.push(WallClockRange::of(profile));
         self.add_facts(profile);
         let ordinals = self.devices.add(profile);
         launch_lines::add_stacks(&mut self.sums.stacks, &profile.stacks);

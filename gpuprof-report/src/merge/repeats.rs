@@ -12,14 +12,14 @@ const LISTED: usize = 8;
 /// Finds profiles of the same process with the same start.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Repeats {
-    known: HashSet<Measured>,
+    known: HashSet<MeasuredProcess>,
     repeated: u64,
     listed: Vec<String>,
 }
 
 /// A process and when measuring began there.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Measured {
+struct MeasuredProcess {
     host: String,
     pid: u32,
     started_at: String,
@@ -35,7 +35,7 @@ impl Repeats {
         if !is_known || self.known.len() >= MAX_ROWS {
             return false;
         }
-        let is_new = self.known.insert(Measured {
+        let is_new = self.known.insert(MeasuredProcess {
             host: profile.host.clone(),
             pid: profile.pid,
             started_at: profile.started_at.clone(),

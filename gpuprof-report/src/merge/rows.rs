@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 /// Rows of one table.
 #[derive(Clone, Debug)]
-pub(super) struct Rows<T> {
+pub(super) struct RowsByName<T> {
     /// Numbers of rows by name and number: a recursive program has very many of one name.
     index: HashMap<String, HashMap<u32, u32>>,
     rows: Vec<T>,
@@ -15,7 +15,7 @@ pub(super) struct Rows<T> {
 /// Rows of a table: as many as a process can have call paths.
 pub(super) const MAX_ROWS: usize = 65_536;
 
-impl<T> Default for Rows<T> {
+impl<T> Default for RowsByName<T> {
     fn default() -> Self {
         Self {
             index: HashMap::new(),
@@ -25,7 +25,7 @@ impl<T> Default for Rows<T> {
     }
 }
 
-impl<T> Rows<T> {
+impl<T> RowsByName<T> {
     /// The number of the row of this name and number, which is made if there is none; `None` if
     /// there are [`MAX_ROWS`] already.
     pub(super) fn position(

@@ -5,7 +5,7 @@ use crate::profile::{Profile, RankSpread};
 
 /// One figure over the processes that have it.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Spread {
+pub(super) struct ProcessSpread {
     processes: u32,
     sum_ns: u128,
     /// Minimum, and the figure and process of the maximum.
@@ -18,7 +18,7 @@ pub(super) fn processes(profile: &Profile) -> u32 {
     merged.unwrap_or(1).max(1)
 }
 
-impl Spread {
+impl ProcessSpread {
     pub(super) fn add(&mut self, profile: &Profile, ns: u64) {
         self.widen(1, u128::from(ns), (ns, ns), || RankSpread {
             max_ns: ns,

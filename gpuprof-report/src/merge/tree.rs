@@ -4,15 +4,15 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
 use super::activities::Places;
-use super::rows::Rows;
+use super::rows::RowsByName;
 use super::totals::Uncertainty;
 use crate::figures::Sum;
 use crate::profile::{NodeActivity, TreeNode};
 
 /// The merged call tree.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Tree {
-    rows: Rows<NodeTotals>,
+pub(super) struct MergedTree {
+    rows: RowsByName<NodeTotals>,
     /// The key of the node that is looked up.
     key: String,
 }
@@ -25,7 +25,7 @@ struct NodeTotals {
     activities: BTreeMap<(Option<u32>, Option<u32>), NodeActivity>,
 }
 
-impl Tree {
+impl MergedTree {
     /// Adds the tree of a profile. `functions` are the merged places of its functions. Returns the
     /// calls for which there was no room.
     pub(super) fn add(

@@ -5,12 +5,12 @@ use crate::profile::Profile;
 
 /// From start to end, ns since 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Window {
+pub(super) struct WallClockRange {
     start: u64,
     end: u64,
 }
 
-impl Window {
+impl WallClockRange {
     /// A profile without a start, or with one that cannot be read, starts in 1970.
     pub(super) fn of(profile: &Profile) -> Self {
         let start = unix_ns(&profile.started_at).unwrap_or(0);
@@ -22,7 +22,7 @@ impl Window {
 }
 
 /// The time that the windows cover, ns, and whether any two overlap.
-pub(super) fn covered(mut windows: Vec<Window>) -> (u64, bool) {
+pub(super) fn covered(mut windows: Vec<WallClockRange>) -> (u64, bool) {
     windows.sort_unstable();
     let (mut covered, mut end, mut overlap) = (0_u64, 0_u64, false);
     for window in windows {
@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn time_counts_once_however_many_processes_were_measured() {
-        let window = |start, end| Window { start, end };
+        let window = |start, end| WallClockRange { start, end };
         assert_eq!(covered(vec![]), (0, false));
         assert_eq!(covered(vec![window(5, 9), window(0, 4)]), (8, false));
         let overlapping = vec![window(0, 4), window(2, 9), window(3, 5), window(20, 21)];

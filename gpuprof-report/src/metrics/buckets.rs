@@ -34,7 +34,7 @@ const fn bounds() -> [u64; COUNT] {
 
 /// Durations in the buckets of [`BOUNDS`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Durations {
+pub struct DurationBuckets {
     /// Number of durations.
     pub count: u64,
     /// Their sum, ns.
@@ -44,7 +44,7 @@ pub struct Durations {
     pub buckets: [u64; COUNT],
 }
 
-impl Durations {
+impl DurationBuckets {
     /// Adds the durations of `times`, which are at least `calls`.
     pub(super) fn add(&mut self, times: &SpanStats, calls: u64) {
         let mut counted = 0_u64;
@@ -65,11 +65,11 @@ fn index(bucket: &Bucket) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::{BOUNDS, Durations};
+    use super::{BOUNDS, DurationBuckets};
     use crate::histogram::Histogram;
     use crate::profile::SpanStats;
 
-    fn durations(ns: &[u64]) -> Durations {
+    fn durations(ns: &[u64]) -> DurationBuckets {
         let mut histogram = Histogram::default();
         ns.iter().for_each(|ns| histogram.record(*ns));
         let times = SpanStats {
@@ -77,7 +77,7 @@ mod tests {
             sum_ns: ns.iter().copied().fold(0, u64::saturating_add),
             ..SpanStats::default()
         };
-        let mut durations = Durations::default();
+        let mut durations = DurationBuckets::default();
         durations.add(&times, ns.len() as u64);
         durations
     }

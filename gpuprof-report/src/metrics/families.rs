@@ -2,15 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use super::buckets::Durations;
-use super::family::{Families, Family, Kind, Label, Sample, Unit, Value};
+use super::buckets::DurationBuckets;
+use super::family::{
+    BaseUnit, Families, Family, MetricKind, SeriesLabel, SeriesSample, SeriesValue,
+};
 use super::series::{OTHER_FUNCTIONS, Series};
 use crate::profile::{Device, Profile};
 
 /// The metrics of `profile`, which has everything that the process measured so far.
 #[must_use]
 pub fn families(profile: &Profile, series: &mut Series) -> Families {
-    let functions = Functions::new(profile, series);
+    let functions = FunctionsByLabel::new(profile, series);
     let mut families = vec![
         functions.calls(),
         functions.open_calls(),
@@ -42,21 +44,21 @@ pub fn families(profile: &Profile, series: &mut Series) -> Families {
 
 /// The functions that ran, by label.
 #[derive(Default)]
-struct Functions {
-    rows: BTreeMap<String, Row>,
+struct FunctionsByLabel {
+    rows: BTreeMap<String, FunctionMetrics>,
     over_limit: u64,
 }
 
 #[derive(Default)]
-struct Row {
+struct FunctionMetrics {
     calls: u64,
     open_calls: u64,
-    cpu: Durations,
+    cpu: DurationBuckets,
     /// By device.
-    gpu: BTreeMap<u32, Durations>,
+    gpu: BTreeMap<u32, DurationBuckets>,
 }
 
-impl Functions {
+impl FunctionsByLabel {
     fn new(profile: &Profile, series: &mut Series) -> Self {
         let mut functions = Self::default();
         for function in profile
@@ -79,9 +81,9 @@ impl Functions {
         functions
     }
 
-    fn samples(&self, value: impl Fn(&Row) -> Value) -> Vec<Sample> {
+    fn samples(&self, value: impl Fn(&FunctionMetrics) -> SeriesValue) -> Vec<SeriesSample> {
         let rows = self.rows.iter();
-        rows.map(|(function, row)| Sample {
+        rows.map(|(function, row)| SeriesSample {
             labels: vec![("function", function.clone())],
             value: value(row),
         })
@@ -93,8 +95,8 @@ impl Functions {
             name: "gpuprof_function_calls",
             unit: None,
             help: "Calls of an annotated function that ended on the CPU.",
-            kind: Kind::Counter,
-            samples: self.samples(|row| Value::Whole(row.calls)),
+            kind: MetricKind::Counter,
+            samples: self.samples(|row| SeriesValue::Whole(row.calls)),
         }
     }
 
@@ -103,35 +105,35 @@ impl Functions {
             name: "gpuprof_function_open_calls",
             unit: None,
             help: "Calls of an annotated function that are in progress.",
-            kind: Kind::Gauge,
-            samples: self.samples(|row| Value::Whole(row.open_calls)),
+            kind: MetricKind::Gauge,
+            samples: self.samples(|row| SeriesValue::Whole(row.open_calls)),
         }
     }
 
     fn cpu(&self) -> Family {
         Family {
             name: "gpuprof_function_cpu",
-            unit: Some(Unit::Seconds),
+            unit: Some(BaseUnit::Seconds),
             help: "CPU time of the calls of an annotated function.",
-            kind: Kind::Histogram,
-            samples: self.samples(|row| Value::Durations(Box::new(row.cpu.clone()))),
+            kind: MetricKind::Histogram,
+            samples: self.samples(|row| SeriesValue::Durations(Box::new(row.cpu.clone()))),
         }
     }
 
     fn gpu(&self) -> Family {
         let rows = self.rows.iter();
         let samples = rows.flat_map(|(function, row)| {
-            row.gpu.iter().map(|(device, durations)| Sample {
+            row.gpu.iter().map(|(device, durations)| SeriesSample {
                 labels: vec![("function", function.clone()), device_label(*device)],
-                value: Value::Durations(Box::new(durations.clone())),
+                value: SeriesValue::Durations(Box::new(durations.clone())),
             })
         });
         Family {
             name: "gpuprof_function_gpu",
-            unit: Some(Unit::Seconds),
+            unit: Some(BaseUnit::Seconds),
             help: "Time between the two events of a call on its stream. Under sampling a timed \
                    call counts once for each call that it stands for.",
-            kind: Kind::Histogram,
+            kind: MetricKind::Histogram,
             samples: samples.collect(),
         }
     }
@@ -141,16 +143,16 @@ impl Functions {
             name: "gpuprof_functions_over_limit",
             unit: None,
             help: "Functions that ran and have no series of their own.",
-            kind: Kind::Gauge,
-            samples: vec![Sample {
+            kind: MetricKind::Gauge,
+            samples: vec![SeriesSample {
                 labels: Vec::new(),
-                value: Value::Whole(self.over_limit),
+                value: SeriesValue::Whole(self.over_limit),
             }],
         }
     }
 }
 
-fn device_label(ordinal: u32) -> Label {
+fn device_label(ordinal: u32) -> SeriesLabel {
     ("device", ordinal.to_string())
 }
 
@@ -163,17 +165,17 @@ fn busy(profile: &Profile, series: &mut Series) -> Family {
         let known_ns = if waits { 0 } else { busy.busy_ns };
         let ns = series.estimate(name, Some(busy.device), known_ns);
         let is_known = !waits || ns > 0;
-        is_known.then(|| Sample {
+        is_known.then(|| SeriesSample {
             labels: vec![device_label(busy.device)],
-            value: Value::Ns(ns),
+            value: SeriesValue::Ns(ns),
         })
     });
     Family {
         name,
-        unit: Some(Unit::Seconds),
+        unit: Some(BaseUnit::Seconds),
         help: "Time during which a kernel, copy or memset ran on the device; without \
                GPUPROF_CUPTI, during which a GPU span was open.",
-        kind: Kind::Counter,
+        kind: MetricKind::Counter,
         samples: samples.collect(),
     }
 }
@@ -188,16 +190,16 @@ fn memory(
     let samples = uses.map(|of_kind| {
         let mut labels = vec![("kind", of_kind.kind.as_str().to_owned())];
         labels.extend(of_kind.device.map(device_label));
-        Sample {
+        SeriesSample {
             labels,
-            value: Value::Whole(bytes(of_kind)),
+            value: SeriesValue::Whole(bytes(of_kind)),
         }
     });
     Family {
         name,
-        unit: Some(Unit::Bytes),
+        unit: Some(BaseUnit::Bytes),
         help,
-        kind: Kind::Gauge,
+        kind: MetricKind::Gauge,
         samples: samples.collect(),
     }
 }
@@ -220,17 +222,17 @@ fn findings(profile: &Profile, series: &mut Series) -> Family {
     let samples = gains.into_iter().map(|((rule, function), gain_ns)| {
         let mut labels = vec![("rule", rule.to_owned())];
         labels.extend(function.map(|function| ("function", function)));
-        Sample {
+        SeriesSample {
             labels,
-            value: Value::Ns(gain_ns),
+            value: SeriesValue::Ns(gain_ns),
         }
     });
     Family {
         name: "gpuprof_finding_gain",
-        unit: Some(Unit::Seconds),
+        unit: Some(BaseUnit::Seconds),
         help: "The most wall time that following the advice of a finding can save. A finding that \
                no longer holds has no series.",
-        kind: Kind::Gauge,
+        kind: MetricKind::Gauge,
         samples: samples.collect(),
     }
 }
@@ -244,12 +246,12 @@ fn diagnostics(profile: &Profile, series: &mut Series) -> [Family; 5] {
             name,
             unit,
             help,
-            kind: Kind::Counter,
-            samples: vec![Sample {
+            kind: MetricKind::Counter,
+            samples: vec![SeriesSample {
                 labels: Vec::new(),
                 value: match unit {
-                    Some(_) => Value::Ns(value),
-                    None => Value::Whole(value),
+                    Some(_) => SeriesValue::Ns(value),
+                    None => SeriesValue::Whole(value),
                 },
             }],
         }
@@ -264,19 +266,19 @@ fn diagnostics(profile: &Profile, series: &mut Series) -> [Family; 5] {
         name,
         unit: None,
         help,
-        kind: Kind::Counter,
+        kind: MetricKind::Counter,
         samples,
     };
     [
         counter(
             "gpuprof_measured",
-            Some(Unit::Seconds),
+            Some(BaseUnit::Seconds),
             "Time during which gpuprof measured.",
             profile.wall_ns,
         ),
         counter(
             "gpuprof_overhead",
-            Some(Unit::Seconds),
+            Some(BaseUnit::Seconds),
             "Estimated CPU time that gpuprof took, over all threads, without scrapes.",
             diagnostics.overhead_ns,
         ),
@@ -300,15 +302,15 @@ fn diagnostics(profile: &Profile, series: &mut Series) -> [Family; 5] {
 }
 
 /// One series for each call and error: Prometheus refuses two with the same labels.
-fn counts(of: impl Iterator<Item = (Vec<Label>, u64)>) -> Vec<Sample> {
-    let mut sums = BTreeMap::<Vec<Label>, u64>::new();
+fn counts(of: impl Iterator<Item = (Vec<SeriesLabel>, u64)>) -> Vec<SeriesSample> {
+    let mut sums = BTreeMap::<Vec<SeriesLabel>, u64>::new();
     for (labels, count) in of {
         let sum = sums.entry(labels).or_default();
         *sum = sum.saturating_add(count);
     }
-    let samples = sums.into_iter().map(|(labels, count)| Sample {
+    let samples = sums.into_iter().map(|(labels, count)| SeriesSample {
         labels,
-        value: Value::Whole(count),
+        value: SeriesValue::Whole(count),
     });
     samples.collect()
 }
@@ -321,22 +323,22 @@ fn devices(profile: &Profile) -> Family {
             ("uuid", device.uuid.clone()),
         ]
     };
-    let samples = profile.devices.iter().map(|device| Sample {
+    let samples = profile.devices.iter().map(|device| SeriesSample {
         labels: labels(device),
-        value: Value::Whole(1),
+        value: SeriesValue::Whole(1),
     });
     Family {
         name: "gpuprof_device_info",
         unit: None,
         help: "The devices on which anything was timed.",
-        kind: Kind::Gauge,
+        kind: MetricKind::Gauge,
         samples: samples.collect(),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Profile, Series, Value, busy};
+    use super::{Profile, Series, SeriesValue, busy};
     use crate::profile::{BusyRecords, Cupti, GpuBusy};
 
     fn profile(busy_ns: u64, has_records: bool) -> Profile {
@@ -363,9 +365,9 @@ mod tests {
                 .collect::<Vec<_>>()
         };
         assert_eq!(shown(&profile(100, false)), Vec::new());
-        assert_eq!(shown(&profile(20, true)), [Value::Ns(20)]);
-        assert_eq!(shown(&profile(200, false)), [Value::Ns(20)]);
-        assert_eq!(shown(&profile(45, true)), [Value::Ns(45)]);
+        assert_eq!(shown(&profile(20, true)), [SeriesValue::Ns(20)]);
+        assert_eq!(shown(&profile(200, false)), [SeriesValue::Ns(20)]);
+        assert_eq!(shown(&profile(45, true)), [SeriesValue::Ns(45)]);
         let without_cupti = Profile {
             cupti: None,
             ..profile(0, false)

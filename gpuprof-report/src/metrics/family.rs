@@ -1,18 +1,18 @@
 //! Metrics as plain data.
 
-use super::buckets::Durations;
+use super::buckets::DurationBuckets;
 
 /// The metrics of one process at one moment.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Families {
     /// Labels of every sample: host, and rank if the process has one.
-    pub labels: Vec<Label>,
+    pub labels: Vec<SeriesLabel>,
     /// In the order in which they are written; none is empty.
     pub families: Vec<Family>,
 }
 
 /// A label's name and value.
-pub type Label = (&'static str, String);
+pub type SeriesLabel = (&'static str, String);
 
 /// The samples of one metric.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,13 +20,13 @@ pub struct Family {
     /// Name without its unit and without `_total`.
     pub name: &'static str,
     /// Unit, which is part of the full name.
-    pub unit: Option<Unit>,
+    pub unit: Option<BaseUnit>,
     /// What it measures, one line.
     pub help: &'static str,
     /// Of all its samples.
-    pub kind: Kind,
+    pub kind: MetricKind,
     /// No two have the same labels.
-    pub samples: Vec<Sample>,
+    pub samples: Vec<SeriesSample>,
 }
 
 impl Family {
@@ -38,7 +38,7 @@ impl Family {
             name.push('_');
             name.push_str(unit.as_str());
         }
-        if self.kind == Kind::Counter {
+        if self.kind == MetricKind::Counter {
             name.push_str("_total");
         }
         name
@@ -47,14 +47,14 @@ impl Family {
 
 /// A base unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unit {
+pub enum BaseUnit {
     /// `seconds`.
     Seconds,
     /// `bytes`.
     Bytes,
 }
 
-impl Unit {
+impl BaseUnit {
     /// As it stands in names.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -67,7 +67,7 @@ impl Unit {
 
 /// The type of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum MetricKind {
     /// Never goes down while the process runs.
     Counter,
     /// Goes up and down.
@@ -78,22 +78,22 @@ pub enum Kind {
 
 /// One series.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Sample {
+pub struct SeriesSample {
     /// Its own labels.
-    pub labels: Vec<Label>,
+    pub labels: Vec<SeriesLabel>,
     /// Its value.
-    pub value: Value,
+    pub value: SeriesValue,
 }
 
 /// The value of a series.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Value {
+pub enum SeriesValue {
     /// A count, or bytes.
     Whole(u64),
     /// A duration, ns; written in seconds.
     Ns(u64),
     /// Durations; written in seconds.
-    Durations(Box<Durations>),
+    Durations(Box<DurationBuckets>),
 }
 
 /// A duration in seconds: the nearest number, so that ns are exact below 2⁵³ (104 days).

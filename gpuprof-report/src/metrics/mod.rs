@@ -10,7 +10,9 @@ mod family;
 mod series;
 pub mod text;
 
-pub use self::buckets::{BOUNDS, Durations};
+pub use self::buckets::{BOUNDS, DurationBuckets};
 pub use self::families::families;
-pub use self::family::{Families, Family, Kind, Label, Sample, Unit, Value, seconds};
+pub use self::family::{
+    BaseUnit, Families, Family, MetricKind, SeriesLabel, SeriesSample, SeriesValue, seconds,
+};
 pub use self::series::{MAX_FUNCTIONS, OTHER_FUNCTIONS, Series};

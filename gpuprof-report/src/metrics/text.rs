@@ -3,8 +3,10 @@
 
 use std::io::{self, Write};
 
-use super::buckets::{BOUNDS, Durations};
-use super::family::{Families, Family, Kind, Label, Sample, Value, seconds};
+use super::buckets::{BOUNDS, DurationBuckets};
+use super::family::{
+    Families, Family, MetricKind, SeriesLabel, SeriesSample, SeriesValue, seconds,
+};
 
 /// The `Content-Type` of the text.
 pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
@@ -27,23 +29,23 @@ pub fn write(families: &Families, out: &mut impl Write) -> io::Result<()> {
 
 fn kind(family: &Family) -> &'static str {
     match family.kind {
-        Kind::Counter => "counter",
-        Kind::Gauge => "gauge",
-        Kind::Histogram => "histogram",
+        MetricKind::Counter => "counter",
+        MetricKind::Gauge => "gauge",
+        MetricKind::Histogram => "histogram",
     }
 }
 
 fn write_sample(
     out: &mut impl Write,
     name: &str,
-    sample: &Sample,
-    shared: &[Label],
+    sample: &SeriesSample,
+    shared: &[SeriesLabel],
 ) -> io::Result<()> {
     let labels = labels(sample.labels.iter().chain(shared));
     match &sample.value {
-        Value::Whole(value) => writeln!(out, "{name}{{{labels}}} {value}"),
-        Value::Ns(ns) => writeln!(out, "{name}{{{labels}}} {:?}", seconds(*ns)),
-        Value::Durations(durations) => write_histogram(out, name, &labels, durations),
+        SeriesValue::Whole(value) => writeln!(out, "{name}{{{labels}}} {value}"),
+        SeriesValue::Ns(ns) => writeln!(out, "{name}{{{labels}}} {:?}", seconds(*ns)),
+        SeriesValue::Durations(durations) => write_histogram(out, name, &labels, durations),
     }
 }
 
@@ -51,7 +53,7 @@ fn write_histogram(
     out: &mut impl Write,
     name: &str,
     labels: &str,
-    durations: &Durations,
+    durations: &DurationBuckets,
 ) -> io::Result<()> {
     let comma = if labels.is_empty() { "" } else { "," };
     let mut within = 0_u64;
@@ -60,7 +62,7 @@ fn write_histogram(
         let le = bound_text(*bound);
         writeln!(out, "{name}_bucket{{{labels}{comma}le=\"{le}\"}} {within}")?;
     }
-    let Durations { count, sum_ns, .. } = durations;
+    let DurationBuckets { count, sum_ns, .. } = durations;
     writeln!(out, "{name}_bucket{{{labels}{comma}le=\"+Inf\"}} {count}")?;
     writeln!(out, "{name}_sum{{{labels}}} {:?}", seconds(*sum_ns))?;
     writeln!(out, "{name}_count{{{labels}}} {count}")
@@ -76,7 +78,7 @@ fn bound_text(ns: u64) -> String {
     }
 }
 
-fn labels<'a>(labels: impl Iterator<Item = &'a Label>) -> String {
+fn labels<'a>(labels: impl Iterator<Item = &'a SeriesLabel>) -> String {
     let mut text = String::new();
     for (name, value) in labels {
         if !text.is_empty() {
@@ -100,7 +102,9 @@ fn labels<'a>(labels: impl Iterator<Item = &'a Label>) -> String {
 #[cfg(test)]
 mod tests {
     use super::{BOUNDS, bound_text, write};
-    use crate::metrics::{Durations, Families, Family, Kind, Sample, Unit, Value};
+    use crate::metrics::{
+        BaseUnit, DurationBuckets, Families, Family, MetricKind, SeriesSample, SeriesValue,
+    };
 
     #[test]
     fn bounds_are_written_as_go_writes_them() {
@@ -115,10 +119,10 @@ mod tests {
 
     #[test]
     fn a_family_is_written_with_its_type_and_labels() {
-        let mut durations = Durations {
+        let mut durations = DurationBuckets {
             count: 3,
             sum_ns: 1_500_000_001,
-            ..Durations::default()
+            ..DurationBuckets::default()
         };
         durations.buckets[0] = 2;
         let family = |name, unit, kind, value| Family {
@@ -126,7 +130,7 @@ mod tests {
             unit,
             help: "Help.",
             kind,
-            samples: vec![Sample {
+            samples: vec![SeriesSample {
                 labels: vec![("function", "a\\\"b\nc".to_owned())],
                 value,
             }],
@@ -134,13 +138,23 @@ mod tests {
         let families = Families {
             labels: vec![("host", "h".to_owned())],
             families: vec![
-                family("calls", None, Kind::Counter, Value::Whole(u64::MAX)),
-                family("live", Some(Unit::Bytes), Kind::Gauge, Value::Whole(7)),
+                family(
+                    "calls",
+                    None,
+                    MetricKind::Counter,
+                    SeriesValue::Whole(u64::MAX),
+                ),
+                family(
+                    "live",
+                    Some(BaseUnit::Bytes),
+                    MetricKind::Gauge,
+                    SeriesValue::Whole(7),
+                ),
                 family(
                     "gpu",
-                    Some(Unit::Seconds),
-                    Kind::Histogram,
-                    Value::Durations(Box::new(durations)),
+                    Some(BaseUnit::Seconds),
+                    MetricKind::Histogram,
+                    SeriesValue::Durations(Box::new(durations)),
                 ),
             ],
         };

@@ -26,7 +26,7 @@ figures! {
     /// A command line of another tool that shows what a profile cannot.
     #[derive(Clone, Debug, Default, PartialEq, Eq)]
     #[non_exhaustive]
-    pub struct Command {
+    pub struct ToolCommand {
         /// What it shows.
         pub what: String;
         /// The command line, quoted for a POSIX shell, with the program by its file name alone.

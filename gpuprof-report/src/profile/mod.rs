@@ -100,7 +100,7 @@ pub use benchmark::{Benchmark, Parameter};
 pub use counters::{CounterMean, CounterValues, DeviceCounters, MIN_COUNTER_SAMPLES};
 pub use device::{Device, PeakRate, Throttle};
 pub use diagnostics::{CUPTI_UNAVAILABLE, CudaError, Diagnostics, UntimedReasons};
-pub use finding::{Command, Finding};
+pub use finding::{Finding, ToolCommand};
 pub use function::{CapturedRuns, Function, NodeActivity, TreeNode};
 pub use gpu_activity::{ApiStats, CopyStats, Cupti, DurationStats, GpuActivity, KernelStats};
 pub use gpu_busy::{BusyRecords, GpuBusy};
@@ -196,7 +196,7 @@ figures! {
         /// What to improve, largest gain first.
         pub findings: Vec<Finding>;
         /// Command lines of other tools for a closer look; empty without CUPTI.
-        pub commands: Vec<Command>;
+        pub commands: Vec<ToolCommand>;
         /// How the processes differ whose profiles were merged into this one; `None` for the
         /// profile of one process. JSON omits it then.
         pub ranks: Option<Ranks>, unless default;

@@ -6,13 +6,13 @@ use std::cmp::Reverse;
 use super::columns::{self, ns, share};
 use super::counters;
 use super::function_name::others;
-use super::grid::{Grid, Label};
+use super::grid::{Grid, RowLabel};
 use super::hidden::Hidden;
 use super::number::total;
 use super::options::TableOptions;
 #[cfg(feature = "html")]
 use super::quantity::Headed;
-use super::quantity::{self, Quantity, Value};
+use super::quantity::{self, MarkedQuantity, Quantity};
 use crate::profile::{
     ApiStats, CopyKind, CopyStats, DurationStats, KernelStats, NodeActivity, Profile,
 };
@@ -21,8 +21,8 @@ use crate::sorting::sort_by;
 
 /// One row: a kernel, a kind of copy, a CUDA call, or the sum of what a limit cut.
 #[derive(Default)]
-struct Activity<'a> {
-    label: Label,
+struct ActivityRow<'a> {
+    label: RowLabel,
     calls: u64,
     total_ns: u64,
     /// `None` in a sum, as all that depends on one activity.
@@ -32,12 +32,12 @@ struct Activity<'a> {
     call: Option<&'a ApiStats>,
 }
 
-impl<'a> Activity<'a> {
+impl<'a> ActivityRow<'a> {
     fn new(name: String, times: &'a DurationStats) -> Self {
         Self {
-            label: Label {
+            label: RowLabel {
                 name,
-                ..Label::default()
+                ..RowLabel::default()
             },
             calls: times.calls,
             total_ns: times.total_ns,
@@ -84,7 +84,7 @@ impl<'a> Activity<'a> {
 
     fn sum(cut: &[Self]) -> Self {
         Self {
-            label: Label::secondary("", others(cut.len())),
+            label: RowLabel::secondary("", others(cut.len())),
             calls: total(cut.iter().map(|row| row.calls)),
             total_ns: total(cut.iter().map(|row| row.total_ns)),
             ..Self::default()
@@ -92,12 +92,12 @@ impl<'a> Activity<'a> {
     }
 
     /// One of the durations, where the row is of one thing.
-    fn time(&self, which: fn(&DurationStats) -> u64) -> Option<Value> {
+    fn time(&self, which: fn(&DurationStats) -> u64) -> Option<MarkedQuantity> {
         ns(self.times.map(which))
     }
 
     /// GB/s of a copy.
-    fn rate(&self) -> Option<Value> {
+    fn rate(&self) -> Option<MarkedQuantity> {
         let copies = self.copies?;
         let seconds = copies.times.total_ns as f64 / 1e9;
         let rate = copies.bytes as f64 / seconds;
@@ -105,7 +105,7 @@ impl<'a> Activity<'a> {
     }
 
     /// Blocks, with the number of other launch shapes.
-    fn grid(&self) -> Option<Value> {
+    fn grid(&self) -> Option<MarkedQuantity> {
         let kernel = self.kernel?;
         let more = match kernel.shapes.saturating_sub(1) {
             0 => String::new(),
@@ -190,9 +190,13 @@ fn dimensions([x, y, z]: [u32; 3]) -> String {
 }
 
 /// Heading, rank (the smallest is dropped first) and the cell made of a row and the time of all.
-type Spec = (&'static str, u8, fn(&Activity<'_>, u64) -> Option<Value>);
+type ActivityColumn = (
+    &'static str,
+    u8,
+    fn(&ActivityRow<'_>, u64) -> Option<MarkedQuantity>,
+);
 
-const COLUMNS: &[Spec] = &[
+const COLUMNS: &[ActivityColumn] = &[
     ("Time", 95, |row, all| share(row.total_ns, all)),
     ("Total", 100, |row, _| columns::total(Some(row.total_ns))),
     ("Calls", 90, |row, _| {
@@ -243,33 +247,35 @@ pub(super) fn write(
     hidden: &mut Hidden,
     out: &mut String,
 ) {
-    let rows = Activity::of_profile(profile, options);
+    let rows = ActivityRow::of_profile(profile, options);
     draw(rows, "Kernel / copy", options, hidden, out);
-    let calls = profile.api.iter().map(Activity::of_call).collect();
+    let calls = profile.api.iter().map(ActivityRow::of_call).collect();
     draw(calls, "API call", options, hidden, out);
 }
 
 /// The names of all kernels and copies in the order of the profile, and their columns.
 #[cfg(feature = "html")]
 pub(super) fn kernels_and_copies(profile: &Profile) -> (Vec<String>, Vec<Headed>) {
-    named(Activity::of_profile(profile, &TableOptions::default()))
+    named(ActivityRow::of_profile(profile, &TableOptions::default()))
 }
 
 /// The names of all API calls in the order of the profile, and their columns.
 #[cfg(feature = "html")]
 pub(super) fn api_calls(profile: &Profile) -> (Vec<String>, Vec<Headed>) {
-    named(profile.api.iter().map(Activity::of_call).collect())
+    named(profile.api.iter().map(ActivityRow::of_call).collect())
 }
 
 #[cfg(feature = "html")]
-fn named(rows: Vec<Activity<'_>>) -> (Vec<String>, Vec<Headed>) {
+fn named(rows: Vec<ActivityRow<'_>>) -> (Vec<String>, Vec<Headed>) {
     let columns = quantity::headed(values(&rows));
     let names = rows.into_iter().map(|row| row.label.name);
     (names.collect(), columns)
 }
 
 /// The heading, rank and values of each column.
-fn values(rows: &[Activity<'_>]) -> impl Iterator<Item = (&'static str, u8, Vec<Option<Value>>)> {
+fn values(
+    rows: &[ActivityRow<'_>],
+) -> impl Iterator<Item = (&'static str, u8, Vec<Option<MarkedQuantity>>)> {
     let all = total(rows.iter().map(|row| row.total_ns));
     COLUMNS.iter().map(move |(heading, rank, cell)| {
         let values = rows.iter().map(|row| cell(row, all));
@@ -279,7 +285,7 @@ fn values(rows: &[Activity<'_>]) -> impl Iterator<Item = (&'static str, u8, Vec<
 
 /// Draws the rows with the most time, and an empty line.
 fn draw(
-    rows: Vec<Activity<'_>>,
+    rows: Vec<ActivityRow<'_>>,
     title: &str,
     options: &TableOptions,
     hidden: &mut Hidden,
@@ -290,7 +296,7 @@ fn draw(
     }
     let limit = options.activity_limit();
     hidden.rows += rows.len().saturating_sub(limit);
-    let rows = Activity::limited(rows, limit);
+    let rows = ActivityRow::limited(rows, limit);
     let grid = Grid {
         title: title.to_owned(),
         columns: quantity::columns(values(&rows)),
@@ -318,11 +324,11 @@ mod tests {
     }
 
     fn names(profile: &Profile, limit: usize) -> Vec<(String, u64)> {
-        let rows = Activity::limited(
-            Activity::of_profile(profile, &TableOptions::default()),
+        let rows = ActivityRow::limited(
+            ActivityRow::of_profile(profile, &TableOptions::default()),
             limit,
         );
-        let name = |row: &Activity<'_>| (row.label.name.clone(), row.total_ns);
+        let name = |row: &ActivityRow<'_>| (row.label.name.clone(), row.total_ns);
         rows.iter().map(name).collect()
     }
 
@@ -364,9 +370,9 @@ mod tests {
             bytes: 5,
             ..CopyStats::default()
         };
-        let row = Activity {
+        let row = ActivityRow {
             copies: Some(&copies),
-            ..Activity::default()
+            ..ActivityRow::default()
         };
         assert_eq!(row.rate(), None);
         assert_eq!(total([u64::MAX, 1].into_iter()), u64::MAX);

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::number;
-use super::words::{DIM, NAMES, WARN, Words, labelled};
+use super::words::{DIM, NAMES, Paragraph, WARN, labelled};
 use crate::profile::{Function, Profile};
 use crate::sanitize;
 use crate::settings::Sampling;
@@ -14,7 +14,7 @@ const MATTERS: f64 = 0.1;
 
 /// Functions whose calls are so short that counting them alone costs more than the budget. Only
 /// those that matter for the whole program.
-pub(super) fn too_short(profile: &Profile) -> Option<Words> {
+pub(super) fn too_short(profile: &Profile) -> Option<Paragraph> {
     let Sampling::Auto { budget_ppm } = profile.diagnostics.sampling else {
         return None;
     };

@@ -2,13 +2,13 @@
 
 use super::columns::{self, BUSY_COLUMNS, SPAN_COLUMNS};
 use super::function_name::UNATTRIBUTED;
-use super::grid::Label;
+use super::grid::RowLabel;
 use super::header;
 use super::hidden::Hidden;
 use super::legend::Marks;
 use super::options::TableOptions;
 use super::row::Figures;
-use super::tree_rows::{Row, Tree};
+use super::tree_rows::{SortedTree, TreeRow};
 use crate::profile::Profile;
 
 /// Writes the tree and returns the marks that were drawn.
@@ -18,7 +18,7 @@ pub(super) fn write(
     hidden: &mut Hidden,
     out: &mut String,
 ) -> Marks {
-    let tree = Tree::new(profile, options);
+    let tree = SortedTree::new(profile, options);
     hidden.rows += tree.cut_rows();
     let mut rows = tree.rows();
     let mut marks = Marks::default();
@@ -30,7 +30,7 @@ pub(super) fn write(
         Some(_) => ("Function / kernel", BUSY_COLUMNS),
         None => ("Function", SPAN_COLUMNS),
     };
-    let rows: Vec<(Label, Figures)> = rows
+    let rows: Vec<(RowLabel, Figures)> = rows
         .into_iter()
         .map(|row| (row.label, row.figures))
         .collect();
@@ -42,13 +42,13 @@ pub(super) fn write(
     marks
 }
 
-pub(super) fn unattributed(profile: &Profile) -> Option<Row> {
+pub(super) fn unattributed(profile: &Profile) -> Option<TreeRow> {
     let cupti = profile
         .cupti
         .as_ref()
         .filter(|cupti| cupti.unattributed > 0)?;
-    Some(Row {
-        label: Label::secondary("", UNATTRIBUTED.to_owned()),
+    Some(TreeRow {
+        label: RowLabel::secondary("", UNATTRIBUTED.to_owned()),
         figures: Figures::of_activity(cupti.unattributed, cupti.unattributed_ns),
         mark: None,
     })

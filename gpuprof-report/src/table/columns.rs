@@ -1,11 +1,11 @@
 //! The columns of the call tree and of the functions.
 
 use super::counters;
-use super::grid::{Grid, Label};
+use super::grid::{Grid, RowLabel};
 use super::legend;
-use super::peak::Limit;
+use super::peak::PeakKind;
 use super::qualifiers::{self, Doubt};
-use super::quantity::{self, Quantity, Value};
+use super::quantity::{self, MarkedQuantity, Quantity};
 use super::row::Figures;
 
 /// What shares are of.
@@ -18,10 +18,14 @@ pub(super) struct Wholes {
 }
 
 /// Heading, rank (the smallest is dropped first) and the cell made of a row.
-pub(super) type Spec = (&'static str, u8, fn(&Figures, Wholes) -> Option<Value>);
+pub(super) type FunctionColumn = (
+    &'static str,
+    u8,
+    fn(&Figures, Wholes) -> Option<MarkedQuantity>,
+);
 
 /// Of the call tree with CUPTI's records.
-pub(super) const BUSY_COLUMNS: &[Spec] = &[
+pub(super) const BUSY_COLUMNS: &[FunctionColumn] = &[
     ("Busy", 95, |row, all| share(row.busy?, all.busy_ns?)),
     ("Busy", 100, |row, _| total(row.busy)),
     ("Idle", 90, |row, _| {
@@ -30,7 +34,7 @@ pub(super) const BUSY_COLUMNS: &[Spec] = &[
         } else {
             ""
         };
-        Some(Value::from(Quantity::Share(row.idle?)).marked(mark))
+        Some(MarkedQuantity::from(Quantity::Share(row.idle?)).marked(mark))
     }),
     OPEN_CALLS,
     OPEN_TIME,
@@ -53,7 +57,7 @@ pub(super) const BUSY_COLUMNS: &[Spec] = &[
 ];
 
 /// Of the call tree without CUPTI.
-pub(super) const SPAN_COLUMNS: &[Spec] = &[
+pub(super) const SPAN_COLUMNS: &[FunctionColumn] = &[
     ("Span", 95, gpu_share),
     ("Span", 100, gpu_total),
     OPEN_CALLS,
@@ -73,7 +77,7 @@ pub(super) const SPAN_COLUMNS: &[Spec] = &[
 ];
 
 /// Of the functions, each over all its call paths.
-pub(super) const FUNCTION_COLUMNS: &[Spec] = &[
+pub(super) const FUNCTION_COLUMNS: &[FunctionColumn] = &[
     OPEN_CALLS,
     OPEN_TIME,
     CALLS,
@@ -104,69 +108,69 @@ pub(super) const FUNCTION_COLUMNS: &[Spec] = &[
     NVLINK,
 ];
 
-const CALLS: Spec = ("Calls", 88, |row, _| {
+const CALLS: FunctionColumn = ("Calls", 88, |row, _| {
     Some(Quantity::Count(row.calls).into())
 });
 // A column without a value is not drawn.
-const OPEN_CALLS: Spec = ("Open", 82, |row, _| {
+const OPEN_CALLS: FunctionColumn = ("Open", 82, |row, _| {
     Some(Quantity::Count(row.open_calls?).into())
 });
-const OPEN_TIME: Spec = ("Open", 83, |row, _| total(row.open_ns));
-const WALL: Spec = ("Wall avg", 65, |row, _| ns(row.wall_avg));
-const GB_PER_S: Spec = ("", 70, |row, _| {
+const OPEN_TIME: FunctionColumn = ("Open", 83, |row, _| total(row.open_ns));
+const WALL: FunctionColumn = ("Wall avg", 65, |row, _| ns(row.wall_avg));
+const GB_PER_S: FunctionColumn = ("", 70, |row, _| {
     Some(Quantity::BytesPerS(row.bytes_per_s?).into())
 });
-const TFLOP_PER_S: Spec = ("", 48, |row, _| {
+const TFLOP_PER_S: FunctionColumn = ("", 48, |row, _| {
     Some(Quantity::FlopsPerS(row.flops_per_s?).into())
 });
-const ITEMS_PER_S: Spec = ("", 35, |row, _| {
+const ITEMS_PER_S: FunctionColumn = ("", 35, |row, _| {
     Some(Quantity::ItemsPerS(row.items_per_s?).into())
 });
 /// The share of a peak of the device, with the peak.
-const PEAK: Spec = ("Peak", 75, |row, _| {
+const PEAK: FunctionColumn = ("Peak", 75, |row, _| {
     let (share, limit) = row.peak?;
     let suffix = match limit {
-        Limit::Memory => "mem",
-        Limit::Link => "link",
-        Limit::Arithmetic(precision) => precision.as_str(),
+        PeakKind::Memory => "mem",
+        PeakKind::Link => "link",
+        PeakKind::Arithmetic(precision) => precision.as_str(),
     };
-    Some(Value::from(Quantity::Share(share)).with_suffix(suffix))
+    Some(MarkedQuantity::from(Quantity::Share(share)).with_suffix(suffix))
 });
 
 // Measured by the hardware counters, for which somebody asked: the first of them go before most of
 // what is there always.
-const DRAM: Spec = ("DRAM", 91, |row, _| counters::dram(row.counters.as_ref()?));
-const DRAM_PEAK: Spec = ("DRAM", 86, |row, _| {
+const DRAM: FunctionColumn = ("DRAM", 91, |row, _| counters::dram(row.counters.as_ref()?));
+const DRAM_PEAK: FunctionColumn = ("DRAM", 86, |row, _| {
     let share = Quantity::Share(row.dram_share?);
     Some(counters::value(row.counters.as_ref()?, share))
 });
-const BOUND: Spec = ("Bound", 92, |row, _| {
+const BOUND: FunctionColumn = ("Bound", 92, |row, _| {
     counters::bound(row.counters.as_ref()?, row.dram_share)
 });
-const DRAM_INTERVAL: Spec = ("DRAM ±", 16, |row, _| {
+const DRAM_INTERVAL: FunctionColumn = ("DRAM ±", 16, |row, _| {
     counters::dram_interval(row.counters.as_ref()?)
 });
-const DRAM_WRITE: Spec = ("DRAM write", 17, |row, _| {
+const DRAM_WRITE: FunctionColumn = ("DRAM write", 17, |row, _| {
     counters::dram_write(row.counters.as_ref()?)
 });
-const TENSOR: Spec = ("Tensor", 46, |row, _| {
+const TENSOR: FunctionColumn = ("Tensor", 46, |row, _| {
     counters::tensor(row.counters.as_ref()?)
 });
-const SMS: Spec = ("SMs", 34, |row, _| counters::sms(row.counters.as_ref()?));
-const ISSUE: Spec = ("Issue", 69, |row, _| {
+const SMS: FunctionColumn = ("SMs", 34, |row, _| counters::sms(row.counters.as_ref()?));
+const ISSUE: FunctionColumn = ("Issue", 69, |row, _| {
     counters::issue(row.counters.as_ref()?)
 });
-const PCIE: Spec = ("PCIe", 19, |row, _| counters::pcie(row.counters.as_ref()?));
-const NVLINK: Spec = ("NVLink", 18, |row, _| {
+const PCIE: FunctionColumn = ("PCIe", 19, |row, _| counters::pcie(row.counters.as_ref()?));
+const NVLINK: FunctionColumn = ("NVLink", 18, |row, _| {
     counters::nvlink(row.counters.as_ref()?)
 });
 
-pub(super) fn ns(ns: Option<u64>) -> Option<Value> {
+pub(super) fn ns(ns: Option<u64>) -> Option<MarkedQuantity> {
     Some(Quantity::Ns(ns?).into())
 }
 
 /// An average or a percentile of GPU times. That calls are missing makes it no lower bound.
-fn estimate(time: Option<u64>, doubt: Doubt) -> Option<Value> {
+fn estimate(time: Option<u64>, doubt: Doubt) -> Option<MarkedQuantity> {
     Some(ns(time)?.marked(if doubt.estimated {
         qualifiers::ESTIMATED
     } else {
@@ -175,7 +179,7 @@ fn estimate(time: Option<u64>, doubt: Doubt) -> Option<Value> {
 }
 
 /// The longest GPU time. There may be a longer one among the calls that sampling left out.
-fn longest(time: Option<u64>, doubt: Doubt) -> Option<Value> {
+fn longest(time: Option<u64>, doubt: Doubt) -> Option<MarkedQuantity> {
     Some(ns(time)?.marked(if doubt.estimated {
         qualifiers::PARTIAL
     } else {
@@ -184,27 +188,27 @@ fn longest(time: Option<u64>, doubt: Doubt) -> Option<Value> {
 }
 
 /// A sum of durations.
-pub(super) fn total(ns: Option<u64>) -> Option<Value> {
+pub(super) fn total(ns: Option<u64>) -> Option<MarkedQuantity> {
     self::ns(ns)
 }
 
-pub(super) fn share(part: u64, whole: u64) -> Option<Value> {
+pub(super) fn share(part: u64, whole: u64) -> Option<MarkedQuantity> {
     (whole > 0).then(|| Quantity::Share(part as f64 / whole as f64).into())
 }
 
 /// The GPU spans, or the sum of those inside, with its mark.
-fn gpu_total(row: &Figures, _: Wholes) -> Option<Value> {
+fn gpu_total(row: &Figures, _: Wholes) -> Option<MarkedQuantity> {
     match (row.gpu_total, row.gpu_inside) {
         (Some(spans), _) => Some(total(Some(spans))?.marked(row.doubt.mark())),
         (None, inside) => Some(total(inside)?.marked(inside_mark(row.doubt))),
     }
 }
 
-fn gpu_share(row: &Figures, all: Wholes) -> Option<Value> {
+fn gpu_share(row: &Figures, all: Wholes) -> Option<MarkedQuantity> {
     share(row.gpu_total.or(row.gpu_inside)?, all.gpu_ns)
 }
 
-fn gpu_self(row: &Figures, _: Wholes) -> Option<Value> {
+fn gpu_self(row: &Figures, _: Wholes) -> Option<MarkedQuantity> {
     Some(total(row.gpu_self)?.marked(row.doubt.own_mark()))
 }
 
@@ -222,8 +226,8 @@ fn inside_mark(doubt: Doubt) -> &'static str {
 /// A grid of rows.
 pub(super) fn grid(
     title: &str,
-    rows: Vec<(Label, Figures)>,
-    specs: &'static [Spec],
+    rows: Vec<(RowLabel, Figures)>,
+    specs: &'static [FunctionColumn],
     wholes: Wholes,
 ) -> Grid {
     let (labels, figures): (Vec<_>, Vec<_>) = rows.into_iter().unzip();
@@ -237,9 +241,9 @@ pub(super) fn grid(
 /// The heading, rank and values of each column.
 pub(super) fn values(
     rows: &[Figures],
-    specs: &'static [Spec],
+    specs: &'static [FunctionColumn],
     wholes: Wholes,
-) -> impl Iterator<Item = (&'static str, u8, Vec<Option<Value>>)> {
+) -> impl Iterator<Item = (&'static str, u8, Vec<Option<MarkedQuantity>>)> {
     specs.iter().map(move |(heading, rank, cell)| {
         let values = rows.iter().map(|row| cell(row, wholes));
         (*heading, *rank, values.collect())

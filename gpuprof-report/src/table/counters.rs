@@ -4,8 +4,8 @@
 use std::borrow::Cow;
 
 use super::number;
-use super::quantity::{Quantity, Value};
-use super::words::{BOLD, DIM, NAMES, PLAIN, WARN, Words, labelled};
+use super::quantity::{MarkedQuantity, Quantity};
+use super::words::{BOLD, DIM, NAMES, PLAIN, Paragraph, WARN, labelled};
 use crate::profile::{CounterMean, CounterValues, Device, DeviceCounters, Metric, Profile};
 use crate::sanitize;
 
@@ -19,19 +19,19 @@ const MUCH_MISSING: f64 = 0.01;
 const MUCH_UNATTRIBUTED: f64 = 0.05;
 
 /// Bytes per second to and from device memory.
-pub(super) fn dram(counters: &CounterValues) -> Option<Value> {
+pub(super) fn dram(counters: &CounterValues) -> Option<MarkedQuantity> {
     rate(counters, &[Metric::DramRead, Metric::DramWrite])
 }
 
-pub(super) fn tensor(counters: &CounterValues) -> Option<Value> {
+pub(super) fn tensor(counters: &CounterValues) -> Option<MarkedQuantity> {
     share(counters, Metric::TensorActive)
 }
 
-pub(super) fn sms(counters: &CounterValues) -> Option<Value> {
+pub(super) fn sms(counters: &CounterValues) -> Option<MarkedQuantity> {
     share(counters, Metric::SmActive)
 }
 
-pub(super) fn issue(counters: &CounterValues) -> Option<Value> {
+pub(super) fn issue(counters: &CounterValues) -> Option<MarkedQuantity> {
     share(counters, Metric::IssueRate)
 }
 
@@ -40,7 +40,7 @@ pub(super) fn issue(counters: &CounterValues) -> Option<Value> {
 const BOUND_SHARE: f64 = 0.6;
 
 /// What limits the kernels: the memory bandwidth, the arithmetic units, or neither.
-pub(super) fn bound(counters: &CounterValues, dram_share: Option<f64>) -> Option<Value> {
+pub(super) fn bound(counters: &CounterValues, dram_share: Option<f64>) -> Option<MarkedQuantity> {
     let (memory, issue) = (dram_share?, counters.mean(Metric::IssueRate)?);
     let arithmetic = issue.max(counters.mean(Metric::TensorActive).unwrap_or(0.0));
     let bound = if memory.max(arithmetic) < BOUND_SHARE {
@@ -53,33 +53,33 @@ pub(super) fn bound(counters: &CounterValues, dram_share: Option<f64>) -> Option
     Some(value(counters, Quantity::Text(bound.to_owned())))
 }
 
-fn share(counters: &CounterValues, metric: Metric) -> Option<Value> {
+fn share(counters: &CounterValues, metric: Metric) -> Option<MarkedQuantity> {
     let share = counters.mean(metric)?;
     Some(value(counters, Quantity::Share(share)))
 }
 
-fn rate(counters: &CounterValues, metrics: &[Metric]) -> Option<Value> {
+fn rate(counters: &CounterValues, metrics: &[Metric]) -> Option<MarkedQuantity> {
     let rates = metrics.iter().map(|metric| counters.mean(*metric));
     let rate = rates.sum::<Option<f64>>()?;
     Some(value(counters, Quantity::BytesPerS(rate)))
 }
 
 /// Half the width of the 95 % interval of [`dram`], at most: reads and writes rise together.
-pub(super) fn dram_interval(counters: &CounterValues) -> Option<Value> {
+pub(super) fn dram_interval(counters: &CounterValues) -> Option<MarkedQuantity> {
     let width = |metric| Some(mean(counters, metric)?.ci95);
     let width = width(Metric::DramRead)? + width(Metric::DramWrite)?;
     Some(Quantity::BytesPerS(width).into())
 }
 
-pub(super) fn dram_write(counters: &CounterValues) -> Option<Value> {
+pub(super) fn dram_write(counters: &CounterValues) -> Option<MarkedQuantity> {
     rate(counters, &[Metric::DramWrite])
 }
 
-pub(super) fn pcie(counters: &CounterValues) -> Option<Value> {
+pub(super) fn pcie(counters: &CounterValues) -> Option<MarkedQuantity> {
     rate(counters, &[Metric::PcieRead, Metric::PcieWrite])
 }
 
-pub(super) fn nvlink(counters: &CounterValues) -> Option<Value> {
+pub(super) fn nvlink(counters: &CounterValues) -> Option<MarkedQuantity> {
     rate(counters, &[Metric::NvlinkReceived, Metric::NvlinkSent])
 }
 
@@ -87,13 +87,13 @@ fn mean(counters: &CounterValues, metric: Metric) -> Option<&CounterMean> {
     counters.means.iter().find(|mean| mean.metric == metric)
 }
 
-pub(super) fn value(counters: &CounterValues, quantity: Quantity) -> Value {
+pub(super) fn value(counters: &CounterValues, quantity: Quantity) -> MarkedQuantity {
     let mark = if counters.is_divided {
         SHARED_SAMPLES
     } else {
         ""
     };
-    Value::from(quantity).marked(mark)
+    MarkedQuantity::from(quantity).marked(mark)
 }
 
 /// The measured share of the peak bandwidth, where all devices that ran kernels have the same one.
@@ -116,7 +116,7 @@ pub(super) fn dram_share(
 
 /// Functions that state several times the bytes that their kernels moved: caches served the others,
 /// and the share of the peak is not that of the memory.
-pub(super) fn cached(profile: &Profile) -> Option<Words> {
+pub(super) fn cached(profile: &Profile) -> Option<Paragraph> {
     let functions = profile.functions.iter();
     let cached: Vec<_> = functions
         .filter_map(|function| {
@@ -129,7 +129,7 @@ pub(super) fn cached(profile: &Profile) -> Option<Words> {
             is_cached.then(|| Cow::Owned(format!("{name} {ratio:.1} ×")))
         })
         .collect();
-    let mut words = Words::default();
+    let mut words = Paragraph::default();
     words.add(BOLD, "more bytes stated than memory moved:");
     (!cached.is_empty()).then(|| {
         words.add_list(cached, NAMES).then(".");
@@ -145,7 +145,7 @@ pub(super) fn cached(profile: &Profile) -> Option<Words> {
 const CACHED_RATIO: f64 = 2.0;
 
 /// What stands for [`SHARED_SAMPLES`].
-pub(super) fn shared_samples() -> Words {
+pub(super) fn shared_samples() -> Paragraph {
     labelled(
         WARN,
         SHARED_SAMPLES,
@@ -159,7 +159,7 @@ const LONG_START_NS: u64 = 10_000_000;
 
 /// How the counters were sampled, one line for each device. The default report has only those
 /// whose values are to be read with care.
-pub(super) fn lines(profile: &Profile, full: bool) -> impl Iterator<Item = Words> {
+pub(super) fn lines(profile: &Profile, full: bool) -> impl Iterator<Item = Paragraph> {
     let devices = profile.counters.iter();
     let shown = devices.filter(move |device| full || is_shown(device));
     shown.map(move |device| line(device, full))
@@ -177,8 +177,8 @@ fn is_shown(device: &DeviceCounters) -> bool {
     device.samples == 0 || device.start_ns > LONG_START_NS || is_doubtful(device)
 }
 
-fn line(device: &DeviceCounters, full: bool) -> Words {
-    let mut words = Words::default();
+fn line(device: &DeviceCounters, full: bool) -> Paragraph {
+    let mut words = Paragraph::default();
     let style = if is_doubtful(device) { WARN } else { BOLD };
     let chip = sanitize::short(&device.chip, 40);
     words

@@ -3,7 +3,7 @@
 use super::number;
 use super::qualifiers::ESTIMATED;
 use super::records;
-use super::words::{PLAIN, WARN, Words};
+use super::words::{PLAIN, Paragraph, WARN};
 use crate::profile::{Function, Profile, UntimedReasons};
 
 /// A reason for calls to go untimed.
@@ -17,9 +17,9 @@ fn marked_cpu(profile: &Profile) -> u64 {
 }
 
 /// Calls timed of calls made and why not the rest, the event overhead, gpuprof's overhead.
-pub(super) fn summary(profile: &Profile, full: bool) -> Words {
+pub(super) fn summary(profile: &Profile, full: bool) -> Paragraph {
     let diagnostics = &profile.diagnostics;
-    let mut words = Words::default();
+    let mut words = Paragraph::default();
     let marked = marked_cpu(profile);
     let wanted = diagnostics.calls.saturating_sub(marked);
     let calls = number::count(wanted).text();
@@ -79,7 +79,7 @@ pub(super) fn summary(profile: &Profile, full: bool) -> Words {
     words
 }
 
-fn add_overhead(profile: &Profile, full: bool, words: &mut Words) {
+fn add_overhead(profile: &Profile, full: bool, words: &mut Paragraph) {
     let diagnostics = &profile.diagnostics;
     words.add(PLAIN, "gpuprof's overhead");
     let Some(cost) = diagnostics.overhead_ns_per_call else {

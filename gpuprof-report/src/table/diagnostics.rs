@@ -13,7 +13,7 @@ use super::legend::Marks;
 use super::number;
 use super::options::TableOptions;
 use super::records;
-use super::words::{BOLD, DIM, NAMES, PLAIN, WARN, Words, labelled};
+use super::words::{BOLD, DIM, NAMES, PLAIN, Paragraph, WARN, labelled};
 use crate::profile::{Function, OTHER_LABELS, Profile};
 use crate::sanitize;
 use crate::sorting::sort_by_key;
@@ -56,8 +56,8 @@ pub(super) fn write(profile: &Profile, marks: Marks, options: &TableOptions, out
 }
 
 /// What to do about functions without a stream. Several of them mostly lack the same one.
-fn without_stream(profile: &Profile) -> Option<Words> {
-    let mut words = Words::default();
+fn without_stream(profile: &Profile) -> Option<Paragraph> {
+    let mut words = Paragraph::default();
     words.add(BOLD, "no stream:");
     let names = names(profile, |function| {
         function.calls > 0 && !function.has_stream && !function.cpu_only
@@ -83,7 +83,7 @@ fn without_stream(profile: &Profile) -> Option<Words> {
 
 /// Calls that other threads made outside every span, if any span of the main thread could have been
 /// around them.
-fn unnested(profile: &Profile) -> Option<Words> {
+fn unnested(profile: &Profile) -> Option<Paragraph> {
     let roots = profile.tree.iter().filter(|node| node.parent.is_none());
     let roots = number::total(roots.map(|node| node.calls));
     let functions = profile.functions.iter();
@@ -100,7 +100,7 @@ fn unnested(profile: &Profile) -> Option<Words> {
             }
         })
         .collect();
-    let mut words = Words::default();
+    let mut words = Paragraph::default();
     words.add(BOLD, "began on threads without an open span:");
     (!named.is_empty()).then(|| {
         words.add_list(named, NAMES).then(".");
@@ -112,8 +112,8 @@ fn unnested(profile: &Profile) -> Option<Words> {
     })
 }
 
-fn asynchronous(profile: &Profile) -> Option<Words> {
-    let mut words = Words::default();
+fn asynchronous(profile: &Profile) -> Option<Paragraph> {
+    let mut words = Paragraph::default();
     words
         .add(BOLD, "async:")
         .add(PLAIN, "CPU is the time spent polling; wall time of a call:");
@@ -135,8 +135,8 @@ fn asynchronous(profile: &Profile) -> Option<Words> {
 }
 
 /// Where the replays of captured calls are, as long as CUPTI does not attribute them.
-fn captured(profile: &Profile) -> Option<Words> {
-    let mut words = Words::default();
+fn captured(profile: &Profile) -> Option<Paragraph> {
+    let mut words = Paragraph::default();
     words.add(BOLD, "captured into a graph:");
     let names = names(profile, |function| function.captured_calls > 0);
     (!names.is_empty() && profile.cupti.is_none()).then(|| {
@@ -157,8 +157,8 @@ fn captured(profile: &Profile) -> Option<Words> {
 }
 
 /// Calls in progress, those that have taken longest first.
-fn open_calls(profile: &Profile) -> Option<Words> {
-    let mut words = Words::default();
+fn open_calls(profile: &Profile) -> Option<Paragraph> {
+    let mut words = Paragraph::default();
     words.add(
         BOLD,
         if profile.at_exit {
@@ -196,10 +196,10 @@ fn open_calls(profile: &Profile) -> Option<Words> {
 }
 
 /// At most one line: they may be many, and say nothing about the run.
-fn never_called(profile: &Profile, width: Option<usize>) -> Option<Words> {
+fn never_called(profile: &Profile, width: Option<usize>) -> Option<Paragraph> {
     let names = names(profile, |function| !function.has_run());
-    let line = |words: &dyn Fn(&mut Words)| {
-        let mut line = Words::default();
+    let line = |words: &dyn Fn(&mut Paragraph)| {
+        let mut line = Paragraph::default();
         words(line.add(BOLD, "never called:"));
         line
     };
@@ -208,7 +208,7 @@ fn never_called(profile: &Profile, width: Option<usize>) -> Option<Words> {
             words.add_list(names.iter().cloned(), most);
         })
     });
-    let fitting = |line: &Words| width.is_none_or(|width| line.width() <= width);
+    let fitting = |line: &Paragraph| width.is_none_or(|width| line.width() <= width);
     let counted = || {
         let count = number::count(names.len() as u64).text();
         line(&|words| {
@@ -228,7 +228,7 @@ fn names(profile: &Profile, wanted: impl Fn(&Function) -> bool) -> Vec<Cow<'_, s
 }
 
 /// Functions with more labels than are told apart.
-fn other_labels(profile: &Profile) -> Option<Words> {
+fn other_labels(profile: &Profile) -> Option<Paragraph> {
     let of_function = |function: &Function| {
         let mut labels = function.labels.iter();
         let other = labels.find(|stats| stats.label == OTHER_LABELS)?;
@@ -248,7 +248,7 @@ fn other_labels(profile: &Profile) -> Option<Words> {
 }
 
 /// What is missing from the figures above without belonging to a row.
-fn lost(profile: &Profile) -> Vec<Words> {
+fn lost(profile: &Profile) -> Vec<Paragraph> {
     let diagnostics = &profile.diagnostics;
     let losses = [
         (
@@ -284,8 +284,8 @@ fn lost(profile: &Profile) -> Vec<Words> {
         .collect()
 }
 
-fn errors(profile: &Profile) -> Option<Words> {
-    let mut words = Words::default();
+fn errors(profile: &Profile) -> Option<Paragraph> {
+    let mut words = Paragraph::default();
     words.add(WARN, "CUDA errors in gpuprof's own calls:");
     for (at, error) in profile.diagnostics.errors.iter().enumerate() {
         if at > 0 {

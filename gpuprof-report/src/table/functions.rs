@@ -3,7 +3,7 @@
 
 use super::columns::{self, FUNCTION_COLUMNS, Wholes};
 use super::function_name::{RepeatedNames, others};
-use super::grid::Label;
+use super::grid::RowLabel;
 use super::hidden::Hidden;
 use super::label_rows;
 use super::legend::Marks;
@@ -24,14 +24,14 @@ pub(super) fn write(
     let limit = options.row_limit().min(functions.len());
     let (shown, cut) = functions.split_at(limit);
     let names = RepeatedNames::of(profile);
-    let mut rows = Rows::default();
+    let mut rows = FunctionRows::default();
     for function in shown {
         rows.function(function, profile, &names, options);
     }
     if !cut.is_empty() {
         hidden.rows += cut.len();
         rows.push(
-            Label::secondary("", others(cut.len())),
+            RowLabel::secondary("", others(cut.len())),
             Figures::of_others(cut.iter().copied()),
         );
     }
@@ -51,13 +51,13 @@ pub(super) fn write(
 
 /// The rows gathered so far.
 #[derive(Default)]
-struct Rows {
-    rows: Vec<(Label, Figures)>,
+struct FunctionRows {
+    rows: Vec<(RowLabel, Figures)>,
     marks: Marks,
 }
 
-impl Rows {
-    fn push(&mut self, label: Label, figures: Figures) {
+impl FunctionRows {
+    fn push(&mut self, label: RowLabel, figures: Figures) {
         self.rows.push((label, figures));
     }
 
@@ -74,10 +74,10 @@ impl Rows {
         self.marks.add_row(mark);
         let name = names.shown(function);
         self.push(
-            Label {
+            RowLabel {
                 mark: mark.map_or("", RowMark::text),
                 name,
-                ..Label::default()
+                ..RowLabel::default()
             },
             Figures::of_function(function, &profile.devices),
         );
@@ -98,7 +98,7 @@ impl Rows {
         while let Some((name, figures)) = parts.next() {
             let is_last = parts.peek().is_none();
             let indent = if is_last { "└─ " } else { "├─ " };
-            self.push(Label::secondary(indent, name), figures);
+            self.push(RowLabel::secondary(indent, name), figures);
         }
     }
 }

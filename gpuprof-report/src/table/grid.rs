@@ -10,24 +10,24 @@ use std::collections::BTreeSet;
 
 use anstyle::Style;
 
-use super::number::Number;
+use super::number::AlignedNumber;
 use super::options::{PIPE_WIDTH, TableOptions};
 use super::words::{self, BOLD, DIM, ELLIPSIS, PLAIN, WARN, pad, paint};
 
 /// One column of figures.
 #[derive(Clone, Debug)]
-pub(super) struct Column {
+pub(super) struct GridColumn {
     /// Heading, with the unit.
     pub(super) heading: String,
     /// The column with the smallest rank is dropped first.
     pub(super) rank: u8,
     /// One per row; `None` is drawn as a dash.
-    pub(super) cells: Vec<Option<Number>>,
+    pub(super) cells: Vec<Option<AlignedNumber>>,
 }
 
 /// The beginning of one row.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Label {
+pub(super) struct RowLabel {
     /// A mark before the name, or nothing.
     pub(super) mark: &'static str,
     /// Indentation, possibly of box characters.
@@ -43,7 +43,7 @@ pub(super) struct Label {
     pub(super) continues: bool,
 }
 
-impl Label {
+impl RowLabel {
     /// A row that only adds to another one.
     pub(super) fn secondary(indent: &str, name: String) -> Self {
         Self {
@@ -102,9 +102,9 @@ pub(super) struct Grid {
     /// Heading of the names.
     pub(super) title: String,
     /// One per row.
-    pub(super) labels: Vec<Label>,
+    pub(super) labels: Vec<RowLabel>,
     /// From left to right.
-    pub(super) columns: Vec<Column>,
+    pub(super) columns: Vec<GridColumn>,
 }
 
 /// Spaces before a column.
@@ -118,15 +118,15 @@ const DASH: &str = "–";
 
 /// Widths of the parts of a column.
 #[derive(Clone, Copy, Debug)]
-struct Parts {
+struct ColumnWidths {
     whole: usize,
     fraction: usize,
     unit: usize,
     all: usize,
 }
 
-impl Parts {
-    fn of(column: &Column) -> Self {
+impl ColumnWidths {
+    fn of(column: &GridColumn) -> Self {
         let mut parts = Self {
             whole: 1,
             fraction: 0,
@@ -161,9 +161,9 @@ impl Grid {
     ///
     /// Columns without a single figure are left out and not counted.
     pub(super) fn draw(&self, options: &TableOptions, out: &mut String) -> Drawn {
-        let mut kept: Vec<(&Column, Parts)> = (self.columns.iter())
+        let mut kept: Vec<(&GridColumn, ColumnWidths)> = (self.columns.iter())
             .filter(|column| column.cells.iter().any(Option::is_some))
-            .map(|column| (column, Parts::of(column)))
+            .map(|column| (column, ColumnWidths::of(column)))
             .collect();
         let gutter = if self.labels.iter().any(|label| !label.mark.is_empty()) {
             2
@@ -171,7 +171,7 @@ impl Grid {
             0
         };
         let natural = (self.labels.iter())
-            .map(Label::width)
+            .map(RowLabel::width)
             .chain([words::width(&self.title)])
             .max()
             .unwrap_or(0);
@@ -217,13 +217,13 @@ impl Grid {
 }
 
 /// The figures of a row together with the gap before each.
-fn figures_width(kept: &[(&Column, Parts)]) -> usize {
+fn figures_width(kept: &[(&GridColumn, ColumnWidths)]) -> usize {
     kept.iter().map(|(_, parts)| GAP + parts.all).sum()
 }
 
 /// A grid whose columns are settled.
 struct Drawing<'a> {
-    kept: &'a [(&'a Column, Parts)],
+    kept: &'a [(&'a GridColumn, ColumnWidths)],
     gutter: usize,
     names: usize,
     color: bool,
@@ -242,7 +242,7 @@ impl Drawing<'_> {
         end_line(line, out);
     }
 
-    fn row(&self, row: usize, label: &Label, out: &mut String) {
+    fn row(&self, row: usize, label: &RowLabel, out: &mut String) {
         let mut line = String::new();
         if self.gutter > 0 {
             paint(&mut line, self.color, WARN, label.mark);
@@ -265,7 +265,7 @@ impl Drawing<'_> {
         end_line(line, out);
     }
 
-    fn name(&self, label: &Label, line: &mut String) {
+    fn name(&self, label: &RowLabel, line: &mut String) {
         // However deep a call lies, half of the column is left for its name.
         let mut indent = label.indent.clone();
         if label.width() > self.names && words::width(&indent) > self.names / 2 {
@@ -288,8 +288,14 @@ impl Drawing<'_> {
         );
     }
 
-    fn cell(&self, number: Option<&Number>, parts: Parts, style: Style, line: &mut String) {
-        let Parts {
+    fn cell(
+        &self,
+        number: Option<&AlignedNumber>,
+        parts: ColumnWidths,
+        style: Style,
+        line: &mut String,
+    ) {
+        let ColumnWidths {
             whole,
             fraction,
             unit,

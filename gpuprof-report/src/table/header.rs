@@ -5,7 +5,7 @@ use super::number;
 use super::options::TableOptions;
 use super::qualifiers::ESTIMATED;
 use super::row;
-use super::words::{BOLD, DIM, LOUD, PLAIN, WARN, Words};
+use super::words::{BOLD, DIM, LOUD, PLAIN, Paragraph, WARN};
 use crate::collectives::Collective;
 use crate::profile::{BusyRecords, CopyKind, Device, GpuBusy, KernelStats, Profile, StepTimes};
 use crate::sanitize;
@@ -23,12 +23,12 @@ pub(super) fn write(profile: &Profile, options: &TableOptions, out: &mut String)
     lines.extend(idle(profile));
     lines.extend(memory_lines::header(profile));
     if let Some(steps) = &profile.steps {
-        let mut words = Words::default();
+        let mut words = Paragraph::default();
         words.add(DIM, "steps:").add_one(PLAIN, step_times(steps));
         lines.push(words);
     }
     if profile.devices.iter().any(|device| device.simulated) {
-        let mut words = Words::default();
+        let mut words = Paragraph::default();
         words.add(
             WARN,
             "simulated device: GPU times are modelled, not measured; CPU times include the \
@@ -42,8 +42,8 @@ pub(super) fn write(profile: &Profile, options: &TableOptions, out: &mut String)
 }
 
 /// Program, devices, wall time and GPU time.
-fn run(profile: &Profile) -> Words {
-    let mut words = Words::default();
+fn run(profile: &Profile) -> Paragraph {
+    let mut words = Paragraph::default();
     words
         .add(DIM, "gpuprof")
         .add_one(BOLD, sanitize::name(&profile.program));
@@ -137,7 +137,7 @@ fn marks(busy: &[GpuBusy]) -> String {
 }
 
 /// Shares of kernels and each kind of copy in the time of all of them, and the largest kernel.
-fn time_by_kind(profile: &Profile) -> Option<Words> {
+fn time_by_kind(profile: &Profile) -> Option<Paragraph> {
     let ns_of = |is_collective: bool| {
         let of_kind = move |kernel: &&KernelStats| {
             Collective::of_kernel(&kernel.symbol).is_some() == is_collective
@@ -165,7 +165,7 @@ fn time_by_kind(profile: &Profile) -> Option<Words> {
         .iter()
         .max_by_key(|kernel| kernel.times.total_ns);
     let percent = |ns: u64| number::percent(ns as f64 / all as f64);
-    let mut words = Words::default();
+    let mut words = Paragraph::default();
     words.add(DIM, "GPU work:");
     kinds.retain(|(_, ns)| *ns > 0);
     sort_by_key(&mut kinds, |(_, ns)| std::cmp::Reverse(*ns));
@@ -207,7 +207,7 @@ fn beside_others(profile: &Profile) -> Option<u64> {
 
 /// What the devices waited for between their first and last activity. Idle time whose end is an
 /// activity of an unknown call is with that before and after.
-fn idle(profile: &Profile) -> Option<Words> {
+fn idle(profile: &Profile) -> Option<Paragraph> {
     let records: Vec<BusyRecords> = profile
         .gpu_busy
         .iter()
@@ -224,7 +224,7 @@ fn idle(profile: &Profile) -> Option<Words> {
     ];
     sort_by_key(&mut parts, |(_, ns)| std::cmp::Reverse(*ns));
     let all = number::total(parts.iter().map(|(_, ns)| *ns));
-    let mut words = Words::default();
+    let mut words = Paragraph::default();
     words.add(DIM, "GPU idle:");
     // Of one device it is known what is left of the wall time.
     if let ([busy], true) = (profile.gpu_busy.as_slice(), records.len() == 1) {

@@ -2,7 +2,7 @@
 
 use super::header;
 use super::options::{FULL_REPORT, TableOptions};
-use super::words::{DIM, Words};
+use super::words::{DIM, Paragraph};
 use crate::profile::Profile;
 
 /// All work over the busy time from which rows visibly add up to more than the whole.
@@ -19,7 +19,7 @@ pub(super) struct Hidden {
 impl Hidden {
     /// Writes the line.
     pub(super) fn write(self, profile: &Profile, options: &TableOptions, out: &mut String) {
-        let mut words = Words::default();
+        let mut words = Paragraph::default();
         match profile.cupti {
             Some(_) => words.add(
                 DIM,

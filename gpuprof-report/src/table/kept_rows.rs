@@ -6,18 +6,18 @@ use super::row::{gpu_inclusive, has_run};
 use crate::profile::TreeNode;
 
 /// By weight, a node, or one of its activities by number.
-type Item = (Reverse<(u64, u64)>, usize, Option<usize>);
+type WeightedRow = (Reverse<(u64, u64)>, usize, Option<usize>);
 
 /// Which nodes and activities stay: the `limit` largest, where a node counts for no less than
 /// anything inside it, so that whatever stays is reached from the top.
-pub(super) struct Kept {
+pub(super) struct KeptRows {
     nodes: Vec<bool>,
     /// By node and number.
     activities: Vec<Vec<bool>>,
     pub(super) cut: usize,
 }
 
-impl Kept {
+impl KeptRows {
     pub(super) fn largest(nodes: &[TreeNode], parents: &[Option<usize>], limit: usize) -> Self {
         let mut weights: Vec<(u64, u64)> = nodes
             .iter()
@@ -36,7 +36,7 @@ impl Kept {
             }
         }
         // Among equals a node stands before its activities, and a parent before its children.
-        let mut items: Vec<Item> = Vec::new();
+        let mut items: Vec<WeightedRow> = Vec::new();
         for (own, (node, weight)) in nodes.iter().zip(&weights).enumerate() {
             if has_run(node) || !node.activities.is_empty() || *weight > (0, 0) {
                 items.push((Reverse(*weight), own, None));

@@ -4,14 +4,14 @@
 use super::activities::ActivityNames;
 use super::columns;
 use super::function_name::{UNATTRIBUTED, others};
-use super::grid::{Grid, Label};
+use super::grid::{Grid, RowLabel};
 use super::hidden::Hidden;
 use super::number::{self, total};
 use super::options::TableOptions;
 #[cfg(feature = "html")]
 use super::quantity::Headed;
-use super::quantity::{self, Quantity, Value};
-use super::words::{BOLD, DIM, PLAIN, Words};
+use super::quantity::{self, MarkedQuantity, Quantity};
+use super::words::{BOLD, DIM, PLAIN, Paragraph};
 use crate::profile::{LaunchLine, LaunchStacks, Profile};
 use crate::sanitize;
 
@@ -25,16 +25,16 @@ const LONGEST_LINE: usize = 400;
 const MAX_ADVISED: usize = 3;
 
 /// A kernel, one of its lines, or the caller of a line, which has no figures.
-struct Row {
-    label: Label,
+struct LaunchLineRow {
+    label: RowLabel,
     /// Of a kernel.
     calls: Option<u64>,
     sampled: Option<u64>,
     total_ns: Option<u64>,
 }
 
-impl Row {
-    fn new(label: Label, calls: Option<u64>, lines: &[LaunchLine]) -> Self {
+impl LaunchLineRow {
+    fn new(label: RowLabel, calls: Option<u64>, lines: &[LaunchLine]) -> Self {
         Self {
             label,
             calls,
@@ -46,17 +46,17 @@ impl Row {
     /// A line, and its caller.
     fn of_line(line: &LaunchLine) -> Vec<Self> {
         let place = line.place().unwrap_or_default();
-        let label = Label {
+        let label = RowLabel {
             place: short(&place),
-            ..Label::secondary("  ", short(&line.function))
+            ..RowLabel::secondary("  ", short(&line.function))
         };
         let mut rows = vec![Self::new(label, None, std::slice::from_ref(line))];
         rows.extend(line.caller.as_ref().map(|caller| {
             let (name, place) = caller.rsplit_once(" at ").unwrap_or((caller, ""));
-            let label = Label {
+            let label = RowLabel {
                 place: short(place),
                 continues: true,
-                ..Label::secondary("    ← ", short(name))
+                ..RowLabel::secondary("    ← ", short(name))
             };
             Self {
                 label,
@@ -70,15 +70,15 @@ impl Row {
 
     /// A kernel, and its first lines.
     fn of_kernel(name: String, calls: u64, lines: &[LaunchLine], most: usize) -> Vec<Self> {
-        let label = Label {
+        let label = RowLabel {
             name,
-            ..Label::default()
+            ..RowLabel::default()
         };
         let (shown, cut) = lines.split_at(most.min(lines.len()));
         let mut rows = vec![Self::new(label, Some(calls), lines)];
         rows.extend(shown.iter().flat_map(Self::of_line));
         if !cut.is_empty() {
-            let label = Label::secondary("  ", others(cut.len()));
+            let label = RowLabel::secondary("  ", others(cut.len()));
             rows.push(Self::new(label, None, cut));
         }
         rows
@@ -109,9 +109,13 @@ fn groups<'a>(
 }
 
 /// Heading, rank (the smallest is dropped first) and the cell made of a row.
-type Spec = (&'static str, u8, fn(&Row) -> Option<Value>);
+type LaunchLineColumn = (
+    &'static str,
+    u8,
+    fn(&LaunchLineRow) -> Option<MarkedQuantity>,
+);
 
-const COLUMNS: &[Spec] = &[
+const COLUMNS: &[LaunchLineColumn] = &[
     ("Calls", 80, |row| Some(Quantity::Count(row.calls?).into())),
     ("Sampled", 100, |row| {
         Some(Quantity::Count(row.sampled?).into())
@@ -119,7 +123,9 @@ const COLUMNS: &[Spec] = &[
     ("Sampled time", 90, |row| columns::total(row.total_ns)),
 ];
 
-fn values(rows: &[Row]) -> impl Iterator<Item = (&'static str, u8, Vec<Option<Value>>)> {
+fn values(
+    rows: &[LaunchLineRow],
+) -> impl Iterator<Item = (&'static str, u8, Vec<Option<MarkedQuantity>>)> {
     COLUMNS.iter().map(move |(heading, rank, cell)| {
         let values = rows.iter().map(cell);
         (*heading, *rank, values.collect())
@@ -138,8 +144,8 @@ pub(super) fn write(
     };
     let most = if options.full { usize::MAX } else { MAX_LINES };
     let groups = groups(profile, options).into_iter();
-    let mut rows: Vec<Vec<Row>> = groups
-        .map(|(name, calls, lines)| Row::of_kernel(name, calls, lines, most))
+    let mut rows: Vec<Vec<LaunchLineRow>> = groups
+        .map(|(name, calls, lines)| LaunchLineRow::of_kernel(name, calls, lines, most))
         .collect();
     if !rows.is_empty() {
         // Unattributed work is shown in any case.
@@ -148,7 +154,7 @@ pub(super) fn write(
         let kernels = rows.len() - is_kept;
         let cut = rows.drain(limit.min(kernels)..kernels);
         hidden.rows += cut.map(|rows| rows.len()).sum::<usize>();
-        let rows: Vec<Row> = rows.into_iter().flatten().collect();
+        let rows: Vec<LaunchLineRow> = rows.into_iter().flatten().collect();
         let grid = Grid {
             title: "Launched from".to_owned(),
             columns: quantity::columns(values(&rows)),
@@ -169,7 +175,11 @@ pub(super) fn all(profile: &Profile) -> (Vec<String>, Vec<Headed>) {
     for (kernel, _, lines) in groups(profile, &TableOptions::default()) {
         for line in lines {
             names.push(format!("{} · {kernel}", short(&line.to_string())));
-            rows.push(Row::new(Label::default(), None, std::slice::from_ref(line)));
+            rows.push(LaunchLineRow::new(
+                RowLabel::default(),
+                None,
+                std::slice::from_ref(line),
+            ));
         }
     }
     let columns = quantity::headed(values(&rows));
@@ -177,8 +187,8 @@ pub(super) fn all(profile: &Profile) -> (Vec<String>, Vec<Headed>) {
 }
 
 /// How many launches were sampled, and what to annotate.
-pub(super) fn remarks(stacks: &LaunchStacks) -> Vec<Words> {
-    let mut words = Words::default();
+pub(super) fn remarks(stacks: &LaunchStacks) -> Vec<Paragraph> {
+    let mut words = Paragraph::default();
     let [sampled, all] = [stacks.sampled_calls, stacks.calls].map(|of| number::count(of).text());
     words.add(
         DIM,
@@ -190,12 +200,12 @@ pub(super) fn remarks(stacks: &LaunchStacks) -> Vec<Words> {
     std::iter::once(words).chain(to_annotate(stacks)).collect()
 }
 
-fn to_annotate(stacks: &LaunchStacks) -> Option<Words> {
+fn to_annotate(stacks: &LaunchStacks) -> Option<Paragraph> {
     let lines = stacks.unattributed.iter();
     let sampled = number::count(total(lines.clone().map(|line| line.calls))).text();
     let mut lines = lines.filter(|line| line.is_of_program()).peekable();
     lines.peek()?;
-    let mut words = Words::default();
+    let mut words = Paragraph::default();
     words.add(
         BOLD,
         "annotate what launches outside any profiled function:",

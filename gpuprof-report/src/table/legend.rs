@@ -9,7 +9,7 @@ use super::number;
 use super::qualifiers::{
     self, DIVIDED, Doubt, ESTIMATED, NEAR_FLOOR, OVERLAPPING, PARTIAL, RowMark,
 };
-use super::words::{DIM, NAMES, PLAIN, WARN, Words, labelled};
+use super::words::{DIM, NAMES, PLAIN, Paragraph, WARN, labelled};
 use crate::profile::Profile;
 use crate::sanitize;
 use crate::sorting::sort_by_key;
@@ -78,7 +78,11 @@ impl Marks {
     }
 
     /// One line for each.
-    pub(super) fn explained(self, profile: &Profile, full: bool) -> impl Iterator<Item = Words> {
+    pub(super) fn explained(
+        self,
+        profile: &Profile,
+        full: bool,
+    ) -> impl Iterator<Item = Paragraph> {
         let lines = [
             self.launched_nothing.then(|| launched_nothing(profile)),
             self.may_be_host.then(|| may_be_host(profile)),
@@ -95,7 +99,7 @@ impl Marks {
 }
 
 /// The names of the functions with this mark.
-fn marked(mark: RowMark, text: &str, profile: &Profile) -> Words {
+fn marked(mark: RowMark, text: &str, profile: &Profile) -> Paragraph {
     let functions = profile.functions.iter();
     let marked = functions.filter(|function| RowMark::of(function, None, profile) == Some(mark));
     let mut words = labelled(WARN, mark.text(), text);
@@ -104,7 +108,7 @@ fn marked(mark: RowMark, text: &str, profile: &Profile) -> Words {
     words
 }
 
-fn launched_nothing(profile: &Profile) -> Words {
+fn launched_nothing(profile: &Profile) -> Paragraph {
     let mark = RowMark::LaunchedNothing;
     let mut words = marked(
         mark,
@@ -118,7 +122,7 @@ fn launched_nothing(profile: &Profile) -> Words {
     words
 }
 
-fn may_be_host(profile: &Profile) -> Words {
+fn may_be_host(profile: &Profile) -> Paragraph {
     let mut words = marked(RowMark::MayBeHost, "may be host time:", profile);
     words.add(
         DIM,
@@ -131,9 +135,9 @@ fn may_be_host(profile: &Profile) -> Words {
     words
 }
 
-fn near_floor(profile: &Profile) -> Words {
+fn near_floor(profile: &Profile) -> Paragraph {
     let floor = number::duration(profile.diagnostics.event_overhead_ns.unwrap_or(0)).text();
-    let mut words = Words::default();
+    let mut words = Paragraph::default();
     words
         .add(WARN, "!")
         .add(
@@ -150,8 +154,8 @@ fn near_floor(profile: &Profile) -> Words {
 const FEW: usize = 2;
 
 /// The sample and the 95 % interval of each estimated total, the largest first.
-fn estimates(profile: &Profile, full: bool) -> Words {
-    let mut words = Words::default();
+fn estimates(profile: &Profile, full: bool) -> Paragraph {
+    let mut words = Paragraph::default();
     if profile.cupti.is_some() && !full {
         return labelled(
             WARN,
@@ -201,7 +205,7 @@ fn estimates(profile: &Profile, full: bool) -> Words {
 
 /// How many of the calls each sum is made of, those that lack the most first.
 /// `None`: all sums are of all calls.
-fn partial(profile: &Profile) -> Option<Words> {
+fn partial(profile: &Profile) -> Option<Paragraph> {
     let mut parts: Vec<_> = (profile.functions.iter())
         .filter_map(|function| Some((function, qualifiers::part_timed(function)?)))
         .collect();
@@ -226,7 +230,7 @@ fn partial(profile: &Profile) -> Option<Words> {
     Some(words)
 }
 
-fn overlapping() -> Words {
+fn overlapping() -> Paragraph {
     labelled(
         WARN,
         OVERLAPPING,
@@ -236,7 +240,7 @@ fn overlapping() -> Words {
 }
 
 /// How many of the timed calls shared their stream, those of the most calls first.
-fn divided(profile: &Profile) -> Words {
+fn divided(profile: &Profile) -> Paragraph {
     let mut shared: Vec<_> = (profile.functions.iter())
         .filter(|function| function.gpu_divided_calls > 0)
         .collect();
@@ -260,7 +264,7 @@ fn divided(profile: &Profile) -> Words {
     words
 }
 
-fn inside() -> Words {
+fn inside() -> Paragraph {
     labelled(
         WARN,
         INSIDE,

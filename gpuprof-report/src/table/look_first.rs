@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use super::hidden::Hidden;
 use super::number;
 use super::options::{PIPE_WIDTH, TableOptions};
-use super::words::{self, BOLD, DIM, PLAIN, WARN, Words, pad, paint};
+use super::words::{self, BOLD, DIM, PLAIN, Paragraph, WARN, pad, paint};
 use crate::profile::{Finding, Profile};
 use crate::sanitize;
 
@@ -42,7 +42,7 @@ pub(super) fn write(
     hidden.findings += profile.findings.len() - shown.len();
     if shown.is_empty() {
         paint(out, options.color, BOLD, &words::shorten(TITLE, width));
-        let mut words = Words::default();
+        let mut words = Paragraph::default();
         words.add(DIM, nothing_found(profile));
         out.push('\n');
         words.write(out, options.color, Some(width), 2);
@@ -142,12 +142,12 @@ impl Layout {
             (first, used) = (String::new(), 0);
         }
         let text_width = self.width.saturating_sub(indent + self.gains).max(1);
-        let mut evidence = Words::default();
+        let mut evidence = Paragraph::default();
         if self.gains == 0 {
             evidence.add_one(PLAIN, format!("{gain}:"));
         }
         add(&mut evidence, &finding.evidence);
-        let mut advice = Words::default();
+        let mut advice = Paragraph::default();
         advice.add(WARN, "→");
         add(&mut advice, &finding.advice);
         for (at, (words, hang)) in [(evidence, 0), (advice, 2)].into_iter().enumerate() {
@@ -183,7 +183,7 @@ fn name(finding: &Finding) -> Cow<'_, str> {
 }
 
 /// Adds the words of a text from outside; a figure and its unit are one.
-fn add(words: &mut Words, text: &str) {
+fn add(words: &mut Paragraph, text: &str) {
     let text = sanitize::short(text, MAX_CHARS);
     let mut after_figure = false;
     for word in text.split(' ').filter(|word| !word.is_empty()) {

@@ -3,36 +3,36 @@
 use std::cmp::Reverse;
 
 use super::function_name::{RepeatedNames, UNATTRIBUTED, others};
-use super::grid::{Grid, Label};
+use super::grid::{Grid, RowLabel};
 use super::hidden::Hidden;
 use super::memory_lines::{explained, losses};
 use super::number::total;
 use super::options::TableOptions;
 #[cfg(feature = "html")]
 use super::quantity::Headed;
-use super::quantity::{self, Quantity, Value};
+use super::quantity::{self, MarkedQuantity, Quantity};
 use crate::profile::{FunctionMemory, MemoryKind, MemoryTotals, Profile};
 use crate::sorting::sort_by;
 
 /// Memory of one kind of a function, or the sum of what a limit cut.
 #[derive(Default)]
-struct Row {
-    label: Label,
+struct MemoryRow {
+    label: RowLabel,
     /// `None` in a sum, since nested functions would count several times.
     inclusive: Option<MemoryTotals>,
     own: Option<FunctionMemory>,
 }
 
-impl Row {
+impl MemoryRow {
     fn new(name: String, memory: &FunctionMemory) -> Self {
         let name = match memory.kind {
             MemoryKind::Device => name,
             kind => format!("{name} [{kind}]"),
         };
         Self {
-            label: Label {
+            label: RowLabel {
                 name,
-                ..Label::default()
+                ..RowLabel::default()
             },
             inclusive: Some(memory.inclusive),
             own: Some(*memory),
@@ -76,7 +76,7 @@ impl Row {
             own.live_bytes = sum(|own| own.live_bytes);
             own.peak_growth_bytes = sum(|own| own.peak_growth_bytes);
             rows.push(Self {
-                label: Label::secondary("", others(cut.len())),
+                label: RowLabel::secondary("", others(cut.len())),
                 own: cut.iter().any(|row| row.own.is_some()).then_some(own),
                 ..Self::default()
             });
@@ -84,36 +84,36 @@ impl Row {
         rows
     }
 
-    fn count(&self, field: fn(&MemoryTotals) -> u64) -> Option<Value> {
+    fn count(&self, field: fn(&MemoryTotals) -> u64) -> Option<MarkedQuantity> {
         Some(Quantity::Count(field(self.inclusive.as_ref()?)).into())
     }
 
-    fn bytes(&self, field: fn(&MemoryTotals) -> u64) -> Option<Value> {
+    fn bytes(&self, field: fn(&MemoryTotals) -> u64) -> Option<MarkedQuantity> {
         Some(Quantity::TotalBytes(field(self.inclusive.as_ref()?)).into())
     }
 
-    fn own(&self, field: fn(&FunctionMemory) -> u64) -> Option<Value> {
+    fn own(&self, field: fn(&FunctionMemory) -> u64) -> Option<MarkedQuantity> {
         Some(Quantity::Bytes(field(self.own.as_ref()?)).into())
     }
 
     /// Allocated less freed.
-    fn net(&self) -> Option<Value> {
+    fn net(&self) -> Option<MarkedQuantity> {
         let totals = self.inclusive.as_ref()?;
         let (more, less) = (totals.allocated_bytes, totals.freed_bytes);
-        let net = Value::from(Quantity::TotalBytes(more.abs_diff(less)));
+        let net = MarkedQuantity::from(Quantity::TotalBytes(more.abs_diff(less)));
         Some(net.marked(if more < less { "-" } else { "" }))
     }
 }
 
 /// Heading, rank (the smallest is dropped first) and the cell made of a row.
-type Spec = (&'static str, u8, fn(&Row) -> Option<Value>);
+type MemoryColumn = (&'static str, u8, fn(&MemoryRow) -> Option<MarkedQuantity>);
 
-const COLUMNS: &[Spec] = &[
+const COLUMNS: &[MemoryColumn] = &[
     ("Allocs", 88, |row| row.count(|of| of.allocations)),
     ("Allocated", 100, |row| row.bytes(|of| of.allocated_bytes)),
     ("Frees", 60, |row| row.count(|of| of.frees)),
     ("Freed", 85, |row| row.bytes(|of| of.freed_bytes)),
-    ("Net", 90, Row::net),
+    ("Net", 90, MemoryRow::net),
     ("Self", 55, |row| {
         let own = row.own.as_ref()?;
         Some(Quantity::TotalBytes(own.exclusive.allocated_bytes).into())
@@ -137,11 +137,11 @@ pub(super) fn write(
     let Some(memory) = &profile.memory else {
         return;
     };
-    let rows = Row::of_profile(profile);
+    let rows = MemoryRow::of_profile(profile);
     if !rows.is_empty() {
         let limit = options.activity_limit();
         hidden.rows += rows.len().saturating_sub(limit);
-        let rows = Row::limited(rows, limit);
+        let rows = MemoryRow::limited(rows, limit);
         let grid = Grid {
             title: "Memory".to_owned(),
             columns: quantity::columns(values(&rows)),
@@ -159,13 +159,15 @@ pub(super) fn write(
 /// The names of all rows, and their columns.
 #[cfg(feature = "html")]
 pub(super) fn all(profile: &Profile) -> (Vec<String>, Vec<Headed>) {
-    let rows = Row::of_profile(profile);
+    let rows = MemoryRow::of_profile(profile);
     let columns = quantity::headed(values(&rows));
     let names = rows.into_iter().map(|row| row.label.name);
     (names.collect(), columns)
 }
 
-fn values(rows: &[Row]) -> impl Iterator<Item = (&'static str, u8, Vec<Option<Value>>)> {
+fn values(
+    rows: &[MemoryRow],
+) -> impl Iterator<Item = (&'static str, u8, Vec<Option<MarkedQuantity>>)> {
     COLUMNS.iter().map(move |(heading, rank, cell)| {
         let values = rows.iter().map(cell);
         (*heading, *rank, values.collect())

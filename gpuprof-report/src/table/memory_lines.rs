@@ -1,13 +1,13 @@
 //! The lines about memory: its peak above the report, and what the figures are of below the table.
 
 use super::number;
-use super::words::{DIM, PLAIN, WARN, Words};
+use super::words::{DIM, PLAIN, Paragraph, WARN};
 use crate::profile::{Memory, MemoryKind, Profile};
 use crate::sanitize;
 
 /// The lines below the table.
 #[cfg(feature = "html")]
-pub(super) fn remarks(profile: &Profile) -> Vec<Words> {
+pub(super) fn remarks(profile: &Profile) -> Vec<Paragraph> {
     let memory = profile.memory.iter();
     memory
         .flat_map(|memory| std::iter::once(explained()).chain(losses(memory)))
@@ -15,8 +15,8 @@ pub(super) fn remarks(profile: &Profile) -> Vec<Words> {
 }
 
 /// What the figures are of, and what they cannot have.
-pub(super) fn explained() -> Words {
-    let mut words = Words::default();
+pub(super) fn explained() -> Paragraph {
+    let mut words = Paragraph::default();
     words.add(
         DIM,
         "Memory: nested functions are included in Allocated, Freed and Net, and not in Self, Live \
@@ -29,7 +29,7 @@ pub(super) fn explained() -> Words {
 }
 
 /// What is missing or inexact.
-pub(super) fn losses(memory: &Memory) -> Option<Words> {
+pub(super) fn losses(memory: &Memory) -> Option<Paragraph> {
     let size = |bytes| number::size(bytes).text();
     let frees = match memory.unknown_frees {
         1 => "free of",
@@ -66,7 +66,7 @@ pub(super) fn losses(memory: &Memory) -> Option<Words> {
     ];
     let mut losses = losses.iter().filter(|(count, _)| *count > 0).peekable();
     losses.peek()?;
-    let mut words = Words::default();
+    let mut words = Paragraph::default();
     words.add(WARN, "memory:");
     while let Some((count, what)) = losses.next() {
         words
@@ -80,10 +80,10 @@ pub(super) fn losses(memory: &Memory) -> Option<Words> {
 }
 
 /// The most that was live at once and what is live, for the lines above the report.
-pub(super) fn header(profile: &Profile) -> Option<Words> {
+pub(super) fn header(profile: &Profile) -> Option<Paragraph> {
     let memory = profile.memory.as_ref()?;
     let several = memory.uses.iter().filter(|of| of.device.is_some()).count() > 1;
-    let mut words = Words::default();
+    let mut words = Paragraph::default();
     words.add(DIM, "Memory:");
     let mut uses = memory.uses.iter().peekable();
     uses.peek()?;

@@ -1,11 +1,11 @@
 //! Numbers as digits: three significant ones, the unit chosen per value.
 //!
-//! A [`Number`] keeps its parts apart, so that a column can be aligned on the decimal point and on
-//! the unit.
+//! An [`AlignedNumber`] keeps its parts apart, so that a column can be aligned on the decimal point
+//! and on the unit.
 
 /// A number ready to be aligned: `mark` + `whole` + `fraction`, then `unit`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Number {
+pub(crate) struct AlignedNumber {
     /// `~`, `Σ` or nothing.
     pub(super) mark: &'static str,
     /// Digits before the decimal point.
@@ -16,7 +16,7 @@ pub(crate) struct Number {
     pub(super) unit: &'static str,
 }
 
-impl Number {
+impl AlignedNumber {
     fn new(digits: (String, String), unit: &'static str) -> Self {
         Self {
             mark: "",
@@ -64,10 +64,10 @@ const SECOND: f64 = 1e9;
 const HOUR: f64 = 3600.0 * SECOND;
 
 /// A duration in nanoseconds, as ns, µs, ms, s or (from 10,000 s) hours.
-pub(crate) fn duration(ns: u64) -> Number {
+pub(crate) fn duration(ns: u64) -> AlignedNumber {
     let value = ns as f64;
     if ns < 1_000 {
-        return Number::new((ns.to_string(), String::new()), "ns");
+        return AlignedNumber::new((ns.to_string(), String::new()), "ns");
     }
     // The limit is held against the rounded value: 999.95 µs is 1.00 ms, not 1000 µs.
     let (scale, unit) = if (value / MICROSECOND).round() < 1e3 {
@@ -79,37 +79,37 @@ pub(crate) fn duration(ns: u64) -> Number {
     } else {
         (HOUR, "h")
     };
-    Number::new(significant(value / scale), unit)
+    AlignedNumber::new(significant(value / scale), unit)
 }
 
 /// An exact count with thousands separators.
-pub(crate) fn count(n: u64) -> Number {
-    Number::new((thousands(u128::from(n)), String::new()), "")
+pub(crate) fn count(n: u64) -> AlignedNumber {
+    AlignedNumber::new((thousands(u128::from(n)), String::new()), "")
 }
 
 /// A size in bytes, as B, kB, MB, GB or TB.
-pub(crate) fn size(bytes: u64) -> Number {
+pub(crate) fn size(bytes: u64) -> AlignedNumber {
     let value = bytes as f64;
     let units = [(1e3, "kB"), (1e6, "MB"), (1e9, "GB"), (1e12, "TB")];
     if bytes < 1_000 {
-        return Number::new((bytes.to_string(), String::new()), "B");
+        return AlignedNumber::new((bytes.to_string(), String::new()), "B");
     }
     let fits = |(scale, _): &(f64, &str)| (value / scale).round() < 1e3;
     let (scale, unit) = units.into_iter().find(fits).unwrap_or((1e12, "TB"));
-    Number::new(significant(value / scale), unit)
+    AlignedNumber::new(significant(value / scale), unit)
 }
 
 /// A share as a percentage with one decimal and no unit; `None` where it is not a number.
-pub(crate) fn percent(share: f64) -> Option<Number> {
+pub(crate) fn percent(share: f64) -> Option<AlignedNumber> {
     let value = share * 100.0;
     if !value.is_finite() || value < 0.0 {
         return None;
     }
     if value > 0.0 && value < 0.05 {
-        return Some(Number::new(("<0".into(), ".1".into()), ""));
+        return Some(AlignedNumber::new(("<0".into(), ".1".into()), ""));
     }
     let tenths = (value * 10.0).round() as u128;
-    Some(Number::new(
+    Some(AlignedNumber::new(
         (thousands(tenths / 10), format!(".{}", tenths % 10)),
         "",
     ))
@@ -117,7 +117,7 @@ pub(crate) fn percent(share: f64) -> Option<Number> {
 
 /// A number with a given number of digits after the decimal point; less than half of the last digit
 /// is shown as less than it.
-pub(super) fn decimal(value: f64, digits: usize) -> Number {
+pub(super) fn decimal(value: f64, digits: usize) -> AlignedNumber {
     let text = format!("{value:.digits$}");
     let is_zero = value > 0.0 && !text.contains(|c: char| ('1'..='9').contains(&c));
     let text = match (is_zero, digits) {
@@ -129,11 +129,11 @@ pub(super) fn decimal(value: f64, digits: usize) -> Number {
         Some(point) => text.split_at(point),
         None => (text.as_str(), ""),
     };
-    Number::new((whole.to_owned(), fraction.to_owned()), "")
+    AlignedNumber::new((whole.to_owned(), fraction.to_owned()), "")
 }
 
 /// A rate with the prefix k, M, G, T or P as its unit; `None` where it is not a number.
-pub(crate) fn prefixed_rate(per_s: f64) -> Option<Number> {
+pub(crate) fn prefixed_rate(per_s: f64) -> Option<AlignedNumber> {
     if !per_s.is_finite() || per_s < 0.0 {
         return None;
     }
@@ -144,7 +144,7 @@ pub(crate) fn prefixed_rate(per_s: f64) -> Option<Number> {
         }
         (value, unit) = (value / 1e3, prefix);
     }
-    Some(Number::new(significant(value), unit))
+    Some(AlignedNumber::new(significant(value), unit))
 }
 
 /// Three significant digits, of which at most two are after the decimal point.
@@ -153,8 +153,8 @@ fn significant(value: f64) -> (String, String) {
 }
 
 /// A number of three significant digits, of which at most `digits` are after the decimal point.
-pub(super) fn three_digits(value: f64, digits: usize) -> Number {
-    Number::new(significant_digits(value, digits), "")
+pub(super) fn three_digits(value: f64, digits: usize) -> AlignedNumber {
+    AlignedNumber::new(significant_digits(value, digits), "")
 }
 
 /// Never fewer digits before the point than there are.

@@ -1,13 +1,13 @@
 //! The parts of the report as data, for a page that draws them itself: the same rows, headings,
 //! units, marks and lines, not yet laid out.
 
-use super::columns::{self, BUSY_COLUMNS, FUNCTION_COLUMNS, SPAN_COLUMNS, Spec, Wholes};
+use super::columns::{self, BUSY_COLUMNS, FUNCTION_COLUMNS, FunctionColumn, SPAN_COLUMNS, Wholes};
 use super::function_name::RepeatedNames;
 use super::hidden::Hidden;
 use super::legend::Marks;
 use super::options::TableOptions;
 use super::qualifiers::RowMark;
-use super::quantity::{self, Headed, Quantity, Value};
+use super::quantity::{self, Headed, MarkedQuantity, Quantity};
 use super::row::{self, Figures};
 use super::{
     activities, call_tree, diagnostics, functions, has_run, header, launch_lines, memory,
@@ -28,14 +28,14 @@ pub(crate) struct PageTable {
 pub(crate) struct PageColumn {
     /// Heading, with the unit.
     pub(crate) heading: String,
-    pub(crate) format: Format,
+    pub(crate) format: FigureFormat,
     /// One per row.
     pub(crate) cells: Vec<Option<PageCell>>,
 }
 
 /// How the values of a column become digits.
 #[derive(Clone, Copy)]
-pub(crate) enum Format {
+pub(crate) enum FigureFormat {
     /// Whole numbers with thousands separators.
     Count,
     /// 1 is 100 %.
@@ -61,7 +61,7 @@ pub(crate) enum PageValue {
 }
 
 /// What a row of the call tree shows.
-pub(crate) enum TreeRow<'a> {
+pub(crate) enum PageTreeRow<'a> {
     /// The node at this position of [`Profile::tree`].
     Node(usize),
     /// What the calls of that node launched.
@@ -71,23 +71,23 @@ pub(crate) enum TreeRow<'a> {
 }
 
 /// The call tree in the order of the profile, each node followed by what it launched.
-pub(crate) fn tree(profile: &Profile) -> (Vec<TreeRow<'_>>, PageTable) {
+pub(crate) fn tree(profile: &Profile) -> (Vec<PageTreeRow<'_>>, PageTable) {
     let names = RepeatedNames::of(profile);
     let on_one_path = tree_rows::on_one_path(profile);
-    let (mut rows, mut table) = (Vec::new(), Rows::default());
+    let (mut rows, mut table) = (Vec::new(), PageRows::default());
     for (at, node) in profile.tree.iter().enumerate() {
         let (name, mark, figures) = tree_rows::node_parts(node, profile, &names, &on_one_path);
-        rows.push(TreeRow::Node(at));
+        rows.push(PageTreeRow::Node(at));
         table.push(name, mark, figures);
         for activity in &node.activities {
-            rows.push(TreeRow::Activity(at, activity));
+            rows.push(PageTreeRow::Activity(at, activity));
             // The page has the names of kernels and copies already.
             let figures = Figures::of_activity(activity.calls, activity.total_ns);
             table.push(String::new(), None, figures);
         }
     }
     if let Some(outside) = call_tree::unattributed(profile) {
-        rows.push(TreeRow::Unattributed);
+        rows.push(PageTreeRow::Unattributed);
         table.push(outside.label.name, None, outside.figures);
     }
     let specs = match profile.cupti {
@@ -100,7 +100,7 @@ pub(crate) fn tree(profile: &Profile) -> (Vec<TreeRow<'_>>, PageTable) {
 /// The functions that ran, by their position in [`Profile::functions`].
 pub(crate) fn functions(profile: &Profile) -> (Vec<usize>, PageTable) {
     let names = RepeatedNames::of(profile);
-    let (mut rows, mut table) = (Vec::new(), Rows::default());
+    let (mut rows, mut table) = (Vec::new(), PageRows::default());
     let functions = profile.functions.iter().enumerate();
     for (at, function) in functions.filter(|(_, function)| function.has_run()) {
         let mean_ns = function.gpu.as_ref().map(|gpu| gpu.times.mean_ns);
@@ -204,20 +204,20 @@ fn lines(text: &str) -> Vec<String> {
 }
 
 #[derive(Default)]
-struct Rows {
+struct PageRows {
     names: Vec<String>,
     marks: Vec<&'static str>,
     figures: Vec<Figures>,
 }
 
-impl Rows {
+impl PageRows {
     fn push(&mut self, name: String, mark: Option<RowMark>, figures: Figures) {
         self.names.push(name);
         self.marks.push(mark.map_or("", RowMark::text));
         self.figures.push(figures);
     }
 
-    fn into_page(self, specs: &'static [Spec], wholes: Wholes) -> PageTable {
+    fn into_page(self, specs: &'static [FunctionColumn], wholes: Wholes) -> PageTable {
         let columns = quantity::headed(columns::values(&self.figures, specs, wholes));
         page(self.names, self.marks, columns)
     }
@@ -237,13 +237,13 @@ fn page(names: Vec<String>, marks: Vec<&'static str>, columns: Vec<Headed>) -> P
 fn page_column(column: Headed) -> PageColumn {
     let first = column.values.iter().flatten().next();
     let format = match (first.map(|value| &value.quantity), column.unit) {
-        (Some(Quantity::Share(_)), _) => Format::Share,
-        (Some(Quantity::Text(_)), _) => Format::Text,
-        (_, Some(unit)) => Format::Decimal {
+        (Some(Quantity::Share(_)), _) => FigureFormat::Share,
+        (Some(Quantity::Text(_)), _) => FigureFormat::Text,
+        (_, Some(unit)) => FigureFormat::Decimal {
             scale: unit.scale,
             digits: unit.digits,
         },
-        _ => Format::Count,
+        _ => FigureFormat::Count,
     };
     PageColumn {
         heading: column.heading,
@@ -254,7 +254,7 @@ fn page_column(column: Headed) -> PageColumn {
     }
 }
 
-fn page_cell(value: Value) -> Option<PageCell> {
+fn page_cell(value: MarkedQuantity) -> Option<PageCell> {
     Some(PageCell {
         mark: value.mark,
         suffix: value.suffix,

@@ -5,7 +5,7 @@ use crate::profile::{CopyKind, Device, Function, GpuSpanStats, Precision};
 
 /// Which of a device's peaks a share is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Limit {
+pub(super) enum PeakKind {
     /// Bandwidth of device memory.
     Memory,
     /// Bandwidth of the link to the host.
@@ -28,19 +28,20 @@ enum Bandwidth {
 /// The share of a peak that a row shows. `peak` is that of device memory or of arithmetic, `parts`
 /// are the row's spans on each device.
 pub(super) fn shown(
-    peak: Option<(f64, Limit)>,
+    peak: Option<(f64, PeakKind)>,
     function: &Function,
     parts: &[GpuSpanStats],
     devices: &[Device],
-) -> Option<(f64, Limit)> {
+) -> Option<(f64, PeakKind)> {
     let bandwidth = bandwidth(function, parts, devices);
-    let peak = peak.filter(|(_, limit)| *limit != Limit::Memory || bandwidth == Bandwidth::Memory);
+    let peak =
+        peak.filter(|(_, limit)| *limit != PeakKind::Memory || bandwidth == Bandwidth::Memory);
     let of_link = || {
         let bytes = parts.iter().filter_map(|part| part.timed_bytes);
         let bytes = bytes.reduce(|sum, bytes| sum + bytes);
         let share = share(bytes, parts, devices, known_link)?;
         // More than all of it went another way.
-        (share <= 1.0).then_some((share, Limit::Link))
+        (share <= 1.0).then_some((share, PeakKind::Link))
     };
     match bandwidth {
         Bandwidth::Link => peak.or_else(of_link),
@@ -180,11 +181,11 @@ mod tests {
         function
     }
 
-    fn peak(function: &Function, device: Device) -> Option<(f64, Limit)> {
+    fn peak(function: &Function, device: Device) -> Option<(f64, PeakKind)> {
         let (parts, devices) = (function.gpu_on_each_device(), [device]);
         let bytes = parts.first().and_then(|part| part.timed_bytes);
         let of_memory = share(bytes, parts, &devices, |device| device.peak_bytes_per_s);
-        let of_memory = of_memory.map(|share| (share, Limit::Memory));
+        let of_memory = of_memory.map(|share| (share, PeakKind::Memory));
         shown(of_memory, function, parts, &devices)
     }
 
@@ -196,14 +197,14 @@ mod tests {
             peak_link_bytes_per_s: Some(63_000_000_000),
             ..device()
         };
-        assert_eq!(peak(&upload, linked()), Some((0.2, Limit::Link)));
+        assert_eq!(peak(&upload, linked()), Some((0.2, PeakKind::Link)));
         assert_eq!(peak(&with_cupti(100e9, &[CopyKind::DtoH]), linked()), None);
         let with_processor = Device {
             name: "NVIDIA GH200 480GB".into(),
             ..linked()
         };
         assert_eq!(peak(&upload, with_processor), None);
-        let memory = Some((0.5, Limit::Memory));
+        let memory = Some((0.5, PeakKind::Memory));
         for kind in [CopyKind::Memset, CopyKind::DtoD] {
             assert_eq!(peak(&with_cupti(2e12, &[kind]), linked()), memory);
         }
@@ -218,7 +219,10 @@ mod tests {
     #[test]
     fn without_cupti_what_may_be_a_host_copy_has_no_peak_of_device_memory() {
         assert_eq!(peak(&function(40e9), device()), None);
-        assert_eq!(peak(&function(80e9), device()), Some((0.02, Limit::Memory)));
+        assert_eq!(
+            peak(&function(80e9), device()),
+            Some((0.02, PeakKind::Memory))
+        );
         let with_processor = Device {
             name: "NVIDIA GH200 480GB".into(),
             ..device()
@@ -227,6 +231,6 @@ mod tests {
         // A function that states arithmetic has a kernel.
         let mut kernel = function(40e9);
         kernel.flops = Some(1.0);
-        assert_eq!(peak(&kernel, device()), Some((0.01, Limit::Memory)));
+        assert_eq!(peak(&kernel, device()), Some((0.01, PeakKind::Memory)));
     }
 }

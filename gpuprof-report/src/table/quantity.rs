@@ -1,7 +1,7 @@
 //! The values of a column, and the one unit in which all of them are shown.
 
-use super::grid::Column;
-use super::number::{self, Number};
+use super::grid::GridColumn;
+use super::number::{self, AlignedNumber};
 
 /// A value that is not formatted yet.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,7 +28,7 @@ pub(super) enum Quantity {
 
 /// A value with what stands around its digits.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Value {
+pub(super) struct MarkedQuantity {
     pub(super) quantity: Quantity,
     /// Before the digits: how far the value can be trusted.
     pub(super) mark: &'static str,
@@ -36,7 +36,7 @@ pub(super) struct Value {
     pub(super) suffix: &'static str,
 }
 
-impl From<Quantity> for Value {
+impl From<Quantity> for MarkedQuantity {
     fn from(quantity: Quantity) -> Self {
         Self {
             quantity,
@@ -46,7 +46,7 @@ impl From<Quantity> for Value {
     }
 }
 
-impl Value {
+impl MarkedQuantity {
     pub(super) fn marked(self, mark: &'static str) -> Self {
         Self { mark, ..self }
     }
@@ -58,38 +58,38 @@ impl Value {
 
 /// A unit, and how many of the base unit it is.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Unit {
+pub(super) struct DisplayUnit {
     name: &'static str,
     pub(super) scale: f64,
     /// Most digits after the decimal point: those down to the base unit, or to a byte per second.
     pub(super) digits: usize,
 }
 
-const fn unit(name: &'static str, scale: f64, digits: usize) -> Unit {
-    Unit {
+const fn unit(name: &'static str, scale: f64, digits: usize) -> DisplayUnit {
+    DisplayUnit {
         name,
         scale,
         digits,
     }
 }
 
-const DURATIONS: &[Unit] = &[
+const DURATIONS: &[DisplayUnit] = &[
     unit("ns", 1.0, 0),
     unit("µs", 1e3, 3),
     unit("ms", 1e6, 6),
     unit("s", 1e9, 9),
     unit("h", 3.6e12, 12),
 ];
-const SIZES: &[Unit] = &[
+const SIZES: &[DisplayUnit] = &[
     unit("B", 1.0, 0),
     unit("kB", 1e3, 3),
     unit("MB", 1e6, 6),
     unit("GB", 1e9, 9),
     unit("TB", 1e12, 12),
 ];
-const BYTES_PER_S: &[Unit] = &[unit("MB/s", 1e6, 6), unit("GB/s", 1e9, 9)];
-const FLOPS_PER_S: &[Unit] = &[unit("GFLOP/s", 1e9, 9), unit("TFLOP/s", 1e12, 12)];
-const ITEMS_PER_S: &[Unit] = &[
+const BYTES_PER_S: &[DisplayUnit] = &[unit("MB/s", 1e6, 6), unit("GB/s", 1e9, 9)];
+const FLOPS_PER_S: &[DisplayUnit] = &[unit("GFLOP/s", 1e9, 9), unit("TFLOP/s", 1e12, 12)];
+const ITEMS_PER_S: &[DisplayUnit] = &[
     unit("items/s", 1.0, 3),
     unit("k items/s", 1e3, 6),
     unit("M items/s", 1e6, 9),
@@ -98,7 +98,7 @@ const ITEMS_PER_S: &[Unit] = &[
 
 /// The unit of a column with these values: the largest in which the largest value is at least 1.
 /// `None` if it needs none.
-fn unit_of(quantities: &[&Quantity]) -> Option<Unit> {
+fn unit_of(quantities: &[&Quantity]) -> Option<DisplayUnit> {
     let units = match quantities.first()? {
         Quantity::Ns(_) => DURATIONS,
         Quantity::Bytes(_) | Quantity::TotalBytes(_) => SIZES,
@@ -110,7 +110,7 @@ fn unit_of(quantities: &[&Quantity]) -> Option<Unit> {
     let values = quantities.iter().copied().filter_map(base_value);
     let largest = values.fold(0.0, f64::max);
     // Held against what is shown: 999.95 µs is 1.00 ms.
-    let is_large = |unit: &&Unit| largest / unit.scale >= 0.9995;
+    let is_large = |unit: &&DisplayUnit| largest / unit.scale >= 0.9995;
     let chosen = units.iter().rev().find(is_large);
     chosen.or(units.first()).copied()
 }
@@ -133,13 +133,13 @@ pub(super) fn base_value(quantity: &Quantity) -> Option<f64> {
 pub(super) struct Headed {
     pub(super) heading: String,
     rank: u8,
-    pub(super) unit: Option<Unit>,
-    pub(super) values: Vec<Option<Value>>,
+    pub(super) unit: Option<DisplayUnit>,
+    pub(super) values: Vec<Option<MarkedQuantity>>,
 }
 
 /// The columns of a table from their headings, ranks and values.
 pub(super) fn headed<'a>(
-    specs: impl IntoIterator<Item = (&'a str, u8, Vec<Option<Value>>)>,
+    specs: impl IntoIterator<Item = (&'a str, u8, Vec<Option<MarkedQuantity>>)>,
 ) -> Vec<Headed> {
     let specs: Vec<_> = specs.into_iter().collect();
     let all = specs.iter().flat_map(|(_, _, values)| quantities(values));
@@ -171,9 +171,9 @@ pub(super) fn headed<'a>(
 
 /// The same columns with their values as digits.
 pub(super) fn columns<'a>(
-    specs: impl IntoIterator<Item = (&'a str, u8, Vec<Option<Value>>)>,
-) -> Vec<Column> {
-    let columns = headed(specs).into_iter().map(|column| Column {
+    specs: impl IntoIterator<Item = (&'a str, u8, Vec<Option<MarkedQuantity>>)>,
+) -> Vec<GridColumn> {
+    let columns = headed(specs).into_iter().map(|column| GridColumn {
         cells: (column.values.iter())
             .map(|value| cell(value.as_ref()?, column.unit))
             .collect(),
@@ -183,15 +183,15 @@ pub(super) fn columns<'a>(
     columns.collect()
 }
 
-fn quantities(values: &[Option<Value>]) -> impl Iterator<Item = &Quantity> {
+fn quantities(values: &[Option<MarkedQuantity>]) -> impl Iterator<Item = &Quantity> {
     values.iter().flatten().map(|value| &value.quantity)
 }
 
-fn cell(value: &Value, unit: Option<Unit>) -> Option<Number> {
+fn cell(value: &MarkedQuantity, unit: Option<DisplayUnit>) -> Option<AlignedNumber> {
     let number = match (&value.quantity, unit) {
         (Quantity::Count(n), _) => number::count(*n),
         (Quantity::Share(share), _) => number::percent(*share)?,
-        (Quantity::Text(text), _) => Number::text_of(text),
+        (Quantity::Text(text), _) => AlignedNumber::text_of(text),
         (quantity, Some(unit)) => {
             number::three_digits(base_value(quantity)? / unit.scale, unit.digits)
         }
@@ -202,10 +202,10 @@ fn cell(value: &Value, unit: Option<Unit>) -> Option<Number> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Quantity, Value, columns};
+    use super::{MarkedQuantity, Quantity, columns};
 
     fn texts(heading: &str, quantities: &[Quantity]) -> (String, Vec<String>) {
-        let values: Vec<Option<Value>> = quantities
+        let values: Vec<Option<MarkedQuantity>> = quantities
             .iter()
             .map(|quantity| Some(quantity.clone().into()))
             .collect();
@@ -253,10 +253,11 @@ mod tests {
 
     #[test]
     fn each_column_has_a_unit_of_its_own_but_sizes_that_are_subtracted() {
-        let headings = |specs: [(&'static str, u8, Vec<Option<Value>>); 2]| -> Vec<String> {
-            let columns = columns(specs).into_iter();
-            columns.map(|column| column.heading).collect()
-        };
+        let headings =
+            |specs: [(&'static str, u8, Vec<Option<MarkedQuantity>>); 2]| -> Vec<String> {
+                let columns = columns(specs).into_iter();
+                columns.map(|column| column.heading).collect()
+            };
         let ns = |ns| Some(Quantity::Ns(ns).into());
         let specs = [
             ("Avg", 0, vec![ns(2_000), ns(9_000)]),

@@ -4,19 +4,19 @@ use std::cmp::Reverse;
 
 use super::columns;
 use super::function_name::RepeatedNames;
-use super::grid::{Grid, Label};
+use super::grid::{Grid, RowLabel};
 use super::hidden::Hidden;
 use super::number;
 use super::options::TableOptions;
-use super::quantity::{self, Quantity, Value};
-use super::words::{DIM, Words};
+use super::quantity::{self, MarkedQuantity, Quantity};
+use super::words::{DIM, Paragraph};
 use crate::profile::{FunctionRanks, Profile, RankProcess, RankSpread, Ranks};
 use crate::sanitize;
 use crate::sorting::sort_by_key;
 
 /// The time of one function over the ranks.
-struct Row {
-    label: Label,
+struct RankRow {
+    label: RowLabel,
     /// Ranks that the times are of.
     profiles: u32,
     min_ns: u64,
@@ -29,7 +29,7 @@ struct Row {
     is_collective: bool,
 }
 
-impl Row {
+impl RankRow {
     /// `None` if the function is not there.
     fn new(of: &FunctionRanks, profile: &Profile, names: &RepeatedNames<'_>) -> Option<Self> {
         let name = names.shown(profile.functions.get(of.function as usize)?);
@@ -40,9 +40,9 @@ impl Row {
             _ => (&of.cpu, "CPU"),
         };
         let row = |what: &str, spread: &RankSpread| Self {
-            label: Label {
+            label: RowLabel {
                 name: format!("{name} ({what})"),
-                ..Label::default()
+                ..RowLabel::default()
             },
             profiles: of.profiles,
             min_ns: spread.min_ns,
@@ -109,9 +109,9 @@ fn process(rank: Option<u32>, host: &str, pid: u32) -> String {
 const MAX_HOST: usize = 30;
 
 /// Heading, rank of the column and its cell.
-type Spec = (&'static str, u8, fn(&Row) -> Option<Value>);
+type RankColumn = (&'static str, u8, fn(&RankRow) -> Option<MarkedQuantity>);
 
-const COLUMNS: &[Spec] = &[
+const COLUMNS: &[RankColumn] = &[
     ("Ranks", 60, |row| {
         Some(Quantity::Count(u64::from(row.profiles)).into())
     }),
@@ -139,10 +139,10 @@ pub(super) fn write(
     };
     let names = RepeatedNames::of(profile);
     let rows = ranks.functions.iter();
-    let mut rows: Vec<Row> = rows
-        .filter_map(|of| Row::new(of, profile, &names))
+    let mut rows: Vec<RankRow> = rows
+        .filter_map(|of| RankRow::new(of, profile, &names))
         .collect();
-    sort_by_key(&mut rows, Row::order);
+    sort_by_key(&mut rows, RankRow::order);
     let limit = options.activity_limit();
     hidden.rows += rows.len().saturating_sub(limit);
     rows.truncate(limit);
@@ -163,7 +163,7 @@ pub(super) fn write(
 }
 
 /// What the rows are, and which of them need care.
-fn introduction(profile: &Profile, ranks: &Ranks, rows: &[Row]) -> Vec<Words> {
+fn introduction(profile: &Profile, ranks: &Ranks, rows: &[RankRow]) -> Vec<Paragraph> {
     let hosts = match ranks.hosts {
         1 => "1 host".to_owned(),
         hosts => format!("{hosts} hosts"),
@@ -189,7 +189,7 @@ fn introduction(profile: &Profile, ranks: &Ranks, rows: &[Row]) -> Vec<Words> {
         );
     }
     let words = lines.iter().map(|line| {
-        let mut words = Words::default();
+        let mut words = Paragraph::default();
         words.add(DIM, line);
         words
     });

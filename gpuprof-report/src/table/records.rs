@@ -1,7 +1,7 @@
 //! How complete CUPTI's records are.
 
 use super::number;
-use super::words::{BOLD, DIM, PLAIN, WARN, Words};
+use super::words::{BOLD, DIM, PLAIN, Paragraph, WARN};
 use crate::profile::{Cupti, Profile};
 
 /// The CUDA version of a `cuptiGetVersion`.
@@ -14,7 +14,7 @@ fn version(version: u32) -> String {
 }
 
 /// Adds how many records came.
-pub(super) fn add(cupti: &Cupti, words: &mut Words) {
+pub(super) fn add(cupti: &Cupti, words: &mut Paragraph) {
     words
         .add_one(PLAIN, version(cupti.version))
         .then(",")
@@ -28,7 +28,7 @@ pub(super) fn add(cupti: &Cupti, words: &mut Words) {
 }
 
 /// What became of the records that are missing or came late.
-pub(super) fn losses(profile: &Profile) -> Option<Words> {
+pub(super) fn losses(profile: &Profile) -> Option<Paragraph> {
     let cupti = profile.cupti.as_ref()?;
     let losses = [
         (cupti.dropped_records, "dropped because there was no room"),
@@ -52,7 +52,7 @@ pub(super) fn losses(profile: &Profile) -> Option<Words> {
         .filter(|(count, _)| *count > 0)
         .peekable();
     losses.peek()?;
-    let mut words = Words::default();
+    let mut words = Paragraph::default();
     words.add(WARN, "CUPTI records:");
     while let Some((count, what)) = losses.next() {
         words
@@ -66,7 +66,7 @@ pub(super) fn losses(profile: &Profile) -> Option<Words> {
 }
 
 /// Work that no function has, or not the function that captured it.
-pub(super) fn unattributed(profile: &Profile) -> Vec<Words> {
+pub(super) fn unattributed(profile: &Profile) -> Vec<Paragraph> {
     let Some(cupti) = &profile.cupti else {
         return Vec::new();
     };
@@ -76,9 +76,9 @@ pub(super) fn unattributed(profile: &Profile) -> Vec<Words> {
 }
 
 /// What no row under a function has.
-fn outside(cupti: &Cupti) -> Words {
+fn outside(cupti: &Cupti) -> Paragraph {
     let count = number::count(cupti.unattributed).text();
-    let mut words = Words::default();
+    let mut words = Paragraph::default();
     words
         .add(BOLD, "unattributed (outside any profiled function):")
         .add(PLAIN, &format!("{count} kernels, copies and memsets,"))
@@ -92,9 +92,9 @@ fn outside(cupti: &Cupti) -> Words {
 }
 
 /// What a graph ran that belongs to no function that captured it.
-fn not_captured(cupti: &Cupti) -> Words {
+fn not_captured(cupti: &Cupti) -> Paragraph {
     let count = number::count(cupti.unattributed_graph_nodes).text();
-    let mut words = Words::default();
+    let mut words = Paragraph::default();
     words
         .add(BOLD, "graph nodes not attributed to a capturing function:")
         .add(PLAIN, &format!("{count} kernels, copies and memsets."))
@@ -115,7 +115,7 @@ mod tests {
             cupti: Some(cupti.clone()),
             ..Profile::default()
         };
-        let mut words = Words::default();
+        let mut words = Paragraph::default();
         add(cupti, &mut words);
         let mut out = String::new();
         let lines = std::iter::once(words).chain(losses(&profile));

@@ -3,7 +3,7 @@
 use std::cmp::{Ordering, Reverse};
 
 use super::counters;
-use super::peak::{self, Limit, share};
+use super::peak::{self, PeakKind, share};
 use super::qualifiers::Doubt;
 use crate::profile::{CounterValues, Device, Function, GpuSpanStats, Precision, Profile, TreeNode};
 use crate::settings::Sort;
@@ -44,7 +44,7 @@ pub(super) struct Figures {
     pub(super) items_per_s: Option<f64>,
     /// The larger of the bandwidth share and the arithmetic share, 1 being the peak. Of copies
     /// between host and device, the share of the link.
-    pub(super) peak: Option<(f64, Limit)>,
+    pub(super) peak: Option<(f64, PeakKind)>,
     /// What the hardware counters measured while its kernels ran.
     pub(super) counters: Option<CounterValues>,
     /// Measured bandwidth of device memory, 1 being the peak.
@@ -217,10 +217,12 @@ impl Figures {
             items_per_s: per_s(gpu.timed_items),
             peak: match (memory, arithmetic) {
                 (Some(memory), Some(arithmetic)) if arithmetic > memory => {
-                    Some((arithmetic, Limit::Arithmetic(precision)))
+                    Some((arithmetic, PeakKind::Arithmetic(precision)))
                 }
-                (Some(memory), _) => Some((memory, Limit::Memory)),
-                (None, arithmetic) => arithmetic.map(|share| (share, Limit::Arithmetic(precision))),
+                (Some(memory), _) => Some((memory, PeakKind::Memory)),
+                (None, arithmetic) => {
+                    arithmetic.map(|share| (share, PeakKind::Arithmetic(precision)))
+                }
             },
             ..Self::default()
         }

@@ -9,8 +9,8 @@ use std::collections::HashMap;
 
 use super::activities::ActivityNames;
 use super::function_name::{RepeatedNames, others};
-use super::grid::Label;
-use super::kept_rows::Kept;
+use super::grid::RowLabel;
+use super::kept_rows::KeptRows;
 use super::number::total;
 use super::options::TableOptions;
 use super::qualifiers::{Doubt, RowMark};
@@ -22,25 +22,25 @@ use crate::settings::Sort;
 
 /// One row, not yet formatted.
 #[derive(Default)]
-pub(super) struct Row {
-    pub(super) label: Label,
+pub(super) struct TreeRow {
+    pub(super) label: RowLabel,
     pub(super) mark: Option<RowMark>,
     pub(super) figures: Figures,
 }
 
 /// The nodes by position in `Profile::tree`, with their callees in the order wanted.
-pub(super) struct Tree<'a> {
+pub(super) struct SortedTree<'a> {
     profile: &'a Profile,
     nodes: &'a [TreeNode],
     roots: Vec<usize>,
     callees: Vec<Vec<usize>>,
-    kept: Kept,
+    kept: KeptRows,
     names: ActivityNames<'a>,
     /// Functions on one call path alone: their statistics are those of the node.
     on_one_path: Vec<bool>,
 }
 
-impl<'a> Tree<'a> {
+impl<'a> SortedTree<'a> {
     pub(super) fn new(profile: &'a Profile, options: &TableOptions) -> Self {
         let nodes = profile.tree.as_slice();
         let at: HashMap<u32, usize> = nodes
@@ -70,14 +70,14 @@ impl<'a> Tree<'a> {
             nodes,
             roots,
             callees,
-            kept: Kept::largest(nodes, &parents, options.row_limit()),
+            kept: KeptRows::largest(nodes, &parents, options.row_limit()),
             names: ActivityNames::new(profile, options),
             on_one_path,
         }
     }
 
     /// Rows from the top down: each node, what it launched, and what it called.
-    pub(super) fn rows(&self) -> Vec<Row> {
+    pub(super) fn rows(&self) -> Vec<TreeRow> {
         let names = RepeatedNames::of(self.profile);
         let mut rows = Vec::new();
         let mut open = vec![self.level(&self.roots, None)];
@@ -93,7 +93,7 @@ impl<'a> Tree<'a> {
                 Some(above) => (format!("{above}├ "), format!("{above}│ ")),
             };
             match step {
-                Step::Node(own) => {
+                TreeStep::Node(own) => {
                     let Some(node) = self.nodes.get(own) else {
                         continue;
                     };
@@ -110,7 +110,7 @@ impl<'a> Tree<'a> {
                     self.activity_rows(own, node, &indent, &mut rows);
                     open.push(inside);
                 }
-                Step::Others(cut) => rows.push(self.others_row(&cut, &indent)),
+                TreeStep::Others(cut) => rows.push(self.others_row(&cut, &indent)),
             }
         }
         rows
@@ -122,9 +122,9 @@ impl<'a> Tree<'a> {
             .copied()
             .filter(|own| self.ran(*own))
             .partition(|own| self.kept.node(*own));
-        let mut steps: Vec<Step> = kept.into_iter().map(Step::Node).collect();
+        let mut steps: Vec<TreeStep> = kept.into_iter().map(TreeStep::Node).collect();
         if !cut.is_empty() {
-            steps.push(Step::Others(cut));
+            steps.push(TreeStep::Others(cut));
         }
         Level {
             indent,
@@ -138,21 +138,21 @@ impl<'a> Tree<'a> {
             || self.callees.get(own).is_some_and(|below| !below.is_empty())
     }
 
-    fn node_row(&self, node: &TreeNode, indent: String, names: &RepeatedNames<'_>) -> Row {
+    fn node_row(&self, node: &TreeNode, indent: String, names: &RepeatedNames<'_>) -> TreeRow {
         let (name, mark, figures) = node_parts(node, self.profile, names, &self.on_one_path);
-        Row {
-            label: Label {
+        TreeRow {
+            label: RowLabel {
                 mark: mark.map_or("", RowMark::text),
                 indent,
                 name,
-                ..Label::default()
+                ..RowLabel::default()
             },
             mark,
             figures,
         }
     }
 
-    fn activity_rows(&self, own: usize, node: &TreeNode, indent: &str, rows: &mut Vec<Row>) {
+    fn activity_rows(&self, own: usize, node: &TreeNode, indent: &str, rows: &mut Vec<TreeRow>) {
         let (mut shown, mut cut): (Vec<_>, Vec<_>) = (node.activities.iter().enumerate())
             .partition(|(number, _)| self.kept.activity(own, *number));
         // A row that sums one up is no shorter.
@@ -160,8 +160,8 @@ impl<'a> Tree<'a> {
             shown.append(&mut cut);
         }
         for (_, activity) in shown {
-            rows.push(Row {
-                label: Label::secondary(indent, self.names.of(activity)),
+            rows.push(TreeRow {
+                label: RowLabel::secondary(indent, self.names.of(activity)),
                 figures: Figures::of_activity(activity.calls, activity.total_ns),
                 mark: None,
             });
@@ -173,8 +173,8 @@ impl<'a> Tree<'a> {
             };
             let figures =
                 Figures::of_activity(sum(|activity| activity.calls), sum(|own| own.total_ns));
-            rows.push(Row {
-                label: Label::secondary(indent, others(cut.len())),
+            rows.push(TreeRow {
+                label: RowLabel::secondary(indent, others(cut.len())),
                 figures,
                 mark: None,
             });
@@ -182,7 +182,7 @@ impl<'a> Tree<'a> {
     }
 
     /// Callees of one node do not overlap on the CPU nor on a stream, so their totals add up.
-    fn others_row(&self, cut: &[usize], indent: &str) -> Row {
+    fn others_row(&self, cut: &[usize], indent: &str) -> TreeRow {
         let mut sum = Figures::default();
         for node in cut.iter().filter_map(|own| self.nodes.get(*own)) {
             let mut figures = Figures::of_node(node, None, doubt(node, self.profile), &[]);
@@ -190,8 +190,8 @@ impl<'a> Tree<'a> {
             figures.gpu_total = figures.gpu_total.or(inside);
             sum.add(&figures);
         }
-        Row {
-            label: Label::secondary(indent, others(cut.len())),
+        TreeRow {
+            label: RowLabel::secondary(indent, others(cut.len())),
             figures: sum,
             mark: None,
         }
@@ -242,10 +242,10 @@ pub(super) fn on_one_path(profile: &Profile) -> Vec<bool> {
 /// Siblings still to be shown, and what stands before their branch; `None` at the top.
 struct Level {
     indent: Option<String>,
-    steps: std::vec::IntoIter<Step>,
+    steps: std::vec::IntoIter<TreeStep>,
 }
 
-enum Step {
+enum TreeStep {
     Node(usize),
     Others(Vec<usize>),
 }
@@ -330,8 +330,8 @@ mod tests {
             limit: NonZeroUsize::new(limit),
             ..TableOptions::default()
         };
-        let rows = Tree::new(&profile, &options).rows();
-        let name = |row: Row| format!("{}{}", row.label.indent, row.label.name);
+        let rows = SortedTree::new(&profile, &options).rows();
+        let name = |row: TreeRow| format!("{}{}", row.label.indent, row.label.name);
         rows.into_iter().map(name).collect()
     }
 

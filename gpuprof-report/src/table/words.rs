@@ -26,8 +26,8 @@ pub(super) const ELLIPSIS: &str = "…";
 pub(super) const NAMES: usize = 6;
 
 /// One line with its beginning in `style`.
-pub(super) fn labelled(style: Style, label: &str, text: &str) -> Words {
-    let mut words = Words::default();
+pub(super) fn labelled(style: Style, label: &str, text: &str) -> Paragraph {
+    let mut words = Paragraph::default();
     words.add(style, label).add(PLAIN, text);
     words
 }
@@ -98,11 +98,11 @@ pub(super) fn suffix(text: &str, max: usize) -> &str {
 
 /// A paragraph of words that are never broken.
 #[derive(Debug, Default)]
-pub(super) struct Words {
+pub(super) struct Paragraph {
     words: Vec<(Style, String)>,
 }
 
-impl Words {
+impl Paragraph {
     /// Adds each word of `text`.
     pub(super) fn add(&mut self, style: Style, text: &str) -> &mut Self {
         self.words.extend(
@@ -227,7 +227,7 @@ mod tests {
 
     #[test]
     fn paragraphs_wrap_by_words_and_never_pass_the_width() {
-        let mut words = Words::default();
+        let mut words = Paragraph::default();
         words
             .add(WARN, "not timed:")
             .add_one(PLAIN, "1.41 µs")

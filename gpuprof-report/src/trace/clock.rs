@@ -2,7 +2,7 @@
 
 /// One moment on two clocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Moment {
+pub struct ClockPair {
     /// On the clock that is converted.
     pub from: u64,
     /// On the other clock.
@@ -14,7 +14,7 @@ pub struct Moment {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClockMap {
     /// Ascending by `from`.
-    moments: Vec<Moment>,
+    moments: Vec<ClockPair>,
     /// By how much the rate of all may differ from 1, in millionths.
     max_drift_ppm: Option<u32>,
 }
@@ -22,7 +22,7 @@ pub struct ClockMap {
 impl ClockMap {
     /// A conversion by these moments, in any order. Of several at one time the first counts.
     #[must_use]
-    pub fn new(mut moments: Vec<Moment>) -> Self {
+    pub fn new(mut moments: Vec<ClockPair>) -> Self {
         moments.sort_by_key(|moment| moment.from);
         moments.dedup_by_key(|moment| moment.from);
         Self {
@@ -79,7 +79,7 @@ impl ClockMap {
 }
 
 /// A difference by the rate between two moments.
-fn scaled(since: i128, left: &Moment, right: &Moment) -> i128 {
+fn scaled(since: i128, left: &ClockPair, right: &ClockPair) -> i128 {
     since * difference(right.to, left.to) / difference(right.from, left.from).max(1)
 }
 
@@ -89,10 +89,10 @@ fn difference(late: u64, early: u64) -> i128 {
 
 #[cfg(test)]
 mod tests {
-    use super::{ClockMap, Moment};
+    use super::{ClockMap, ClockPair};
 
     fn map(moments: &[(u64, u64)]) -> ClockMap {
-        let moment = |&(from, to): &(u64, u64)| Moment { from, to };
+        let moment = |&(from, to): &(u64, u64)| ClockPair { from, to };
         ClockMap::new(moments.iter().map(moment).collect())
     }
 
@@ -121,11 +121,11 @@ mod tests {
         assert_eq!(map.convert(500), 1_000);
         assert_eq!(map.convert(1_001_000), 1_001_601);
         let slow = super::ClockMap::new(vec![
-            Moment {
+            ClockPair {
                 from: 1_000_000,
                 to: 0,
             },
-            Moment {
+            ClockPair {
                 from: 2_000_000,
                 to: 1_000_050,
             },

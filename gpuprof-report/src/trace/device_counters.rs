@@ -17,7 +17,7 @@ pub(super) const SPAN_OPEN: &str = "GPU span open";
 
 /// A value of a counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Sample {
+pub(super) struct CounterSample {
     pub(super) device: u32,
     pub(super) name: &'static str,
     pub(super) time_ns: u64,
@@ -28,7 +28,7 @@ pub(super) struct Sample {
 /// A trace without activities has [`SPAN_OPEN`] in place of the others.
 pub(super) fn sample(
     trace: &Trace,
-    sink: &mut dyn FnMut(Sample) -> io::Result<()>,
+    sink: &mut dyn FnMut(CounterSample) -> io::Result<()>,
 ) -> io::Result<()> {
     let device = |stream: u32| Some(at(&trace.streams, stream)?.device);
     if trace.activities.is_empty() {
@@ -59,7 +59,7 @@ fn count(
     mut intervals: Vec<(u32, u64, u64)>,
     name: &'static str,
     most: u32,
-    sink: &mut dyn FnMut(Sample) -> io::Result<()>,
+    sink: &mut dyn FnMut(CounterSample) -> io::Result<()>,
 ) -> io::Result<()> {
     intervals.retain(|(_, start_ns, end_ns)| start_ns < end_ns);
     intervals.sort_unstable();
@@ -70,7 +70,7 @@ fn count(
             if std::mem::replace(&mut last, value) == value {
                 return Ok(());
             }
-            sink(Sample {
+            sink(CounterSample {
                 device,
                 name,
                 time_ns,
@@ -107,10 +107,10 @@ fn count(
 mod tests {
     use super::super::hand_made::{copy, kernel, one_kernel, stream};
     use super::super::{ActivityKind, Trace};
-    use super::{BUSY, COPIES, Sample, sample};
+    use super::{BUSY, COPIES, CounterSample, sample};
     use crate::profile::CopyKind;
 
-    fn samples(trace: &Trace) -> Vec<Sample> {
+    fn samples(trace: &Trace) -> Vec<CounterSample> {
         let mut samples = Vec::new();
         sample(trace, &mut |sample| {
             samples.push(sample);
@@ -121,7 +121,7 @@ mod tests {
     }
 
     /// The value of a counter at a time.
-    fn value(samples: &[Sample], name: &str, device: u32, time_ns: u64) -> u32 {
+    fn value(samples: &[CounterSample], name: &str, device: u32, time_ns: u64) -> u32 {
         let of_counter = samples
             .iter()
             .filter(|sample| sample.name == name && sample.device == device);
@@ -168,7 +168,7 @@ mod tests {
                 );
             }
             for pair in samples.windows(2) {
-                let counter = |sample: &Sample| (sample.name, sample.device);
+                let counter = |sample: &CounterSample| (sample.name, sample.device);
                 if counter(&pair[0]) == counter(&pair[1]) {
                     assert!(pair[0].time_ns < pair[1].time_ns, "seed {seed}");
                     assert_ne!(pair[0].value, pair[1].value, "seed {seed}");

@@ -10,14 +10,14 @@ use super::perfetto::write_perfetto;
 /// A file format of time lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Format {
+pub enum TraceFileFormat {
     /// Chrome JSON with Kineto's categories and fields.
     ChromeJson,
     /// Perfetto's own.
     Perfetto,
 }
 
-impl Format {
+impl TraceFileFormat {
     /// The format for a file of this name: Chrome JSON for `.json`, Perfetto's for `.pftrace`,
     /// `None` for any other.
     #[must_use]
@@ -34,10 +34,10 @@ impl Format {
 ///
 /// # Errors
 /// Those of `out`.
-pub fn write(trace: &Trace, format: Format, out: &mut dyn Write) -> io::Result<()> {
+pub fn write(trace: &Trace, format: TraceFileFormat, out: &mut dyn Write) -> io::Result<()> {
     match format {
-        Format::ChromeJson => write_json(trace, out),
-        Format::Perfetto => write_perfetto(trace, out),
+        TraceFileFormat::ChromeJson => write_json(trace, out),
+        TraceFileFormat::Perfetto => write_perfetto(trace, out),
     }
 }
 
@@ -46,13 +46,13 @@ mod tests {
     use std::path::Path;
 
     use super::super::hand_made::one_kernel;
-    use super::{Format, write};
+    use super::{TraceFileFormat, write};
 
     #[test]
     fn the_extension_chooses_the_format() {
-        let format = |path: &str| Format::from_path(Path::new(path));
-        assert_eq!(format("a.b/run.json"), Some(Format::ChromeJson));
-        assert_eq!(format("run.pftrace"), Some(Format::Perfetto));
+        let format = |path: &str| TraceFileFormat::from_path(Path::new(path));
+        assert_eq!(format("a.b/run.json"), Some(TraceFileFormat::ChromeJson));
+        assert_eq!(format("run.pftrace"), Some(TraceFileFormat::Perfetto));
         for other in ["run", "run.txt", ".json", "run.json.gz", "run.JSON"] {
             assert_eq!(format(other), None, "{other}");
         }
@@ -60,7 +60,10 @@ mod tests {
 
     #[test]
     fn a_trace_is_written_in_the_chosen_format() {
-        for (format, first) in [(Format::ChromeJson, b'{'), (Format::Perfetto, 0x0a)] {
+        for (format, first) in [
+            (TraceFileFormat::ChromeJson, b'{'),
+            (TraceFileFormat::Perfetto, 0x0a),
+        ] {
             let mut out = Vec::new();
             write(&one_kernel(), format, &mut out).unwrap();
             assert_eq!(out.first(), Some(&first), "{format:?}");

@@ -29,10 +29,10 @@ use crate::profile::Device;
 
 #[cfg(feature = "trace")]
 pub use self::chrome::write_json;
-pub use self::clock::{ClockMap, Moment};
+pub use self::clock::{ClockMap, ClockPair};
 pub use self::events::{Activity, ActivityKind, ApiCall, CounterTrack, CpuSpan, Gap, GpuSpan};
 #[cfg(feature = "trace")]
-pub use self::format::{Format, write};
+pub use self::format::{TraceFileFormat, write};
 #[cfg(feature = "trace")]
 pub use self::perfetto::write_perfetto;
 

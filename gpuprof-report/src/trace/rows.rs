@@ -21,7 +21,7 @@ pub(crate) enum Track {
 
 /// An event, as index in its list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Event {
+pub(crate) enum EventIndex {
     CpuSpan(u32),
     ApiCall(u32),
     Activity(u32),
@@ -35,7 +35,7 @@ pub(crate) struct Slice {
     pub(crate) track: Track,
     /// 0 for the track's first row.
     pub(crate) row: usize,
-    pub(crate) event: Event,
+    pub(crate) event: EventIndex,
     pub(crate) start_ns: u64,
     /// Not before the start.
     pub(crate) end_ns: u64,
@@ -44,7 +44,7 @@ pub(crate) struct Slice {
 }
 
 /// Takes the slices of a trace.
-pub(crate) trait Sink {
+pub(crate) trait SliceSink {
     /// A slice begins: within a row in the order of time, and after the end of those before it.
     fn begin(&mut self, slice: &Slice) -> io::Result<()>;
 
@@ -53,14 +53,14 @@ pub(crate) trait Sink {
 }
 
 /// Puts every event of the trace on a row, one track after another: threads first, then streams.
-pub(crate) fn place(trace: &Trace, sink: &mut dyn Sink) -> io::Result<()> {
+pub(crate) fn place(trace: &Trace, sink: &mut dyn SliceSink) -> io::Result<()> {
     let events = sorted(trace);
     let mut tracks = events.chunk_by(|(left, _), (right, _)| left == right);
     tracks.try_for_each(|track| place_track(trace, track, sink))
 }
 
 /// The events by track and start, outer before inner.
-fn sorted(trace: &Trace) -> Vec<(Track, Event)> {
+fn sorted(trace: &Trace) -> Vec<(Track, EventIndex)> {
     let threads = trace.threads.len();
     let thread = |thread: Option<u32>| Track::Thread(listed(thread, threads));
     let stream = |stream: u32| listed(Some(stream), trace.streams.len());
@@ -69,20 +69,20 @@ fn sorted(trace: &Trace) -> Vec<(Track, Event)> {
     let activities = (0..).zip(&trace.activities);
     let gpu_spans = (0..).zip(&trace.gpu_spans);
     let gaps = (0..).zip(&trace.gaps);
-    let mut events: Vec<(Track, Event)> = cpu_spans
-        .map(|(index, span)| (thread(Some(span.thread)), Event::CpuSpan(index)))
-        .chain(api_calls.map(|(index, call)| (thread(call.thread), Event::ApiCall(index))))
+    let mut events: Vec<(Track, EventIndex)> = cpu_spans
+        .map(|(index, span)| (thread(Some(span.thread)), EventIndex::CpuSpan(index)))
+        .chain(api_calls.map(|(index, call)| (thread(call.thread), EventIndex::ApiCall(index))))
         .chain(activities.map(|(index, activity)| {
             let track = Track::Activities(stream(activity.stream));
-            (track, Event::Activity(index))
+            (track, EventIndex::Activity(index))
         }))
         .chain(gpu_spans.map(|(index, span)| {
             let track = Track::Spans(stream(span.stream));
-            (track, Event::GpuSpan(index))
+            (track, EventIndex::GpuSpan(index))
         }))
         .chain(gaps.map(|(index, gap)| {
             let track = Track::Missing(listed(gap.thread, threads));
-            (track, Event::Gap(index))
+            (track, EventIndex::Gap(index))
         }))
         .collect();
     events.sort_unstable_by_key(|&(track, event)| {
@@ -98,21 +98,21 @@ fn listed(index: Option<u32>, len: usize) -> Option<u32> {
 }
 
 /// Start and end of an event, ns; one that ends before it starts ends at its start.
-fn times(trace: &Trace, event: Event) -> (u64, u64) {
+fn times(trace: &Trace, event: EventIndex) -> (u64, u64) {
     let times = match event {
-        Event::CpuSpan(index) => {
+        EventIndex::CpuSpan(index) => {
             at(&trace.cpu_spans, index).map(|span| (span.start_ns, span.end_ns))
         }
-        Event::ApiCall(index) => {
+        EventIndex::ApiCall(index) => {
             at(&trace.api_calls, index).map(|call| (call.start_ns, call.end_ns))
         }
-        Event::Activity(index) => {
+        EventIndex::Activity(index) => {
             at(&trace.activities, index).map(|activity| (activity.start_ns, activity.end_ns))
         }
-        Event::GpuSpan(index) => {
+        EventIndex::GpuSpan(index) => {
             at(&trace.gpu_spans, index).map(|span| (span.start_ns, span.end_ns))
         }
-        Event::Gap(index) => at(&trace.gaps, index).map(|gap| (gap.start_ns, gap.end_ns)),
+        EventIndex::Gap(index) => at(&trace.gaps, index).map(|gap| (gap.start_ns, gap.end_ns)),
     };
     let (start_ns, end_ns) = times.unwrap_or_default();
     (start_ns, end_ns.max(start_ns))
@@ -124,7 +124,11 @@ pub(crate) fn at<T>(list: &[T], index: u32) -> Option<&T> {
 }
 
 /// Puts each event on the first row on which it nests in what is open, or nothing is.
-fn place_track(trace: &Trace, events: &[(Track, Event)], sink: &mut dyn Sink) -> io::Result<()> {
+fn place_track(
+    trace: &Trace,
+    events: &[(Track, EventIndex)],
+    sink: &mut dyn SliceSink,
+) -> io::Result<()> {
     let mut rows: Vec<Vec<Slice>> = Vec::new();
     for &(track, event) in events {
         let (start_ns, end_ns) = times(trace, event);
@@ -158,13 +162,13 @@ fn place_track(trace: &Trace, events: &[(Track, Event)], sink: &mut dyn Sink) ->
 /// The CPU span that an event inside `outer` is nested in.
 fn innermost_span(outer: &Slice) -> Option<u32> {
     match outer.event {
-        Event::CpuSpan(index) => Some(index),
+        EventIndex::CpuSpan(index) => Some(index),
         _ => outer.enclosing,
     }
 }
 
 /// Ends the open slices of a row that end until `now_ns`.
-fn close(open: &mut Vec<Slice>, now_ns: u64, sink: &mut dyn Sink) -> io::Result<()> {
+fn close(open: &mut Vec<Slice>, now_ns: u64, sink: &mut dyn SliceSink) -> io::Result<()> {
     while let Some(slice) = open.pop_if(|slice| slice.end_ns <= now_ns) {
         sink.end(&slice)?;
     }
@@ -177,14 +181,14 @@ mod tests {
     use std::io;
 
     use super::super::hand_made::{api_call, cpu_span, gpu_span, kernel, one_kernel};
-    use super::{Event, Sink, Slice, Track, place};
+    use super::{EventIndex, Slice, SliceSink, Track, place};
 
     /// Holds what each row must keep.
     #[derive(Default)]
     struct Judge {
         open: HashMap<(Track, usize), Vec<Slice>>,
         now_ns: HashMap<(Track, usize), u64>,
-        begun: Vec<Event>,
+        begun: Vec<EventIndex>,
     }
 
     impl Judge {
@@ -195,13 +199,13 @@ mod tests {
         }
     }
 
-    impl Sink for Judge {
+    impl SliceSink for Judge {
         fn begin(&mut self, slice: &Slice) -> io::Result<()> {
             self.pass(slice, slice.start_ns);
             let open = self.open.entry((slice.track, slice.row)).or_default();
             assert!(open.last().is_none_or(|outer| outer.end_ns >= slice.end_ns));
             let spans = open.iter().rev().filter_map(|outer| match outer.event {
-                Event::CpuSpan(index) => Some(index),
+                EventIndex::CpuSpan(index) => Some(index),
                 _ => None,
             });
             assert_eq!(slice.enclosing, spans.into_iter().next());

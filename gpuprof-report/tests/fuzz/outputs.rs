@@ -69,7 +69,7 @@ pub(crate) fn two_profiles(input: &[u8], other: &[u8]) {
         merger.add(added);
     }
     every_output(&merger.finish(), 3 * size + 1_000_000);
-    let options = compare::Options::default();
+    let options = compare::ComparisonOptions::default();
     for (old, new) in [
         (vec![profile.clone()], vec![other.clone()]),
         (

@@ -5,8 +5,8 @@
 
 use gpuprof_report::json;
 use gpuprof_report::profile::{
-    CollectiveRanks, Command, Function, FunctionRanks, MetaPair, Profile, RankSpread, Ranks,
-    SpanStats, Throttle, UntimedReasons,
+    CollectiveRanks, Function, FunctionRanks, MetaPair, Profile, RankSpread, Ranks, SpanStats,
+    Throttle, ToolCommand, UntimedReasons,
 };
 use gpuprof_report::settings::Sampling;
 use serde_json::{Map, Value, json};
@@ -124,7 +124,7 @@ pub(crate) const OBJECTS: [&str; 36] = [
 pub(crate) fn everything() -> Value {
     let mut profile = trouble();
     profile.tree = training().tree;
-    let mut command = Command::default();
+    let mut command = ToolCommand::default();
     command.what = "the time line of the program".into();
     command.line = "nsys profile -t cuda,nvtx".into();
     profile.commands = vec![command];

@@ -10,12 +10,12 @@ use super::trace_clocks::{HostClock, clock_error_ns, gpu_time};
 use super::trace_names::TraceNames;
 use crate::clock;
 use crate::cupti;
-use crate::recorder::{Event, Recorded, RecordedEvent};
+use crate::recorder::{CallEvent, RecordedEvent, Recording};
 use crate::site::Site;
 use crate::stats::path_ids::{CallPath, ROOT};
 use gpuprof_report::trace::{
-    Activity, ActivityKind, ApiCall, ClockMap, CounterTrack, CpuSpan, Gap, GpuSpan, Moment, Trace,
-    TraceStream, TraceThread,
+    Activity, ActivityKind, ApiCall, ClockMap, ClockPair, CounterTrack, CpuSpan, Gap, GpuSpan,
+    Trace, TraceStream, TraceThread,
 };
 
 /// Clocks of GPUs and hosts drift apart by 10 to 100 ppm.
@@ -30,7 +30,7 @@ impl Collector {
     pub(super) fn build_trace(
         &self,
         limit: Duration,
-        keep: impl FnOnce(&mut Recorded),
+        keep: impl FnOnce(&mut Recording),
     ) -> Option<Trace> {
         // Records that wait for earlier ones belong to the time line too.
         self.cupti.live_memory(limit)?;
@@ -87,8 +87,8 @@ struct Builder<'a> {
 
 impl<'a> Builder<'a> {
     fn new(
-        recorded: &Recorded,
-        (symbols, names): &'a (cupti::SymbolTable, cupti::RecordedNames),
+        recorded: &Recording,
+        (symbols, names): &'a (cupti::SymbolNumbers, cupti::RecordedNames),
         (paths, sites): (&'a [CallPath], &'a [&'static Site]),
         lines: &'a cupti::LineCache,
     ) -> Self {
@@ -96,13 +96,14 @@ impl<'a> Builder<'a> {
             began: recorded.began,
             scale: clock::scale(),
         };
-        let to_host = |from: u64, ticks: u64| Moment {
+        let to_host = |from: u64, ticks: u64| ClockPair {
             from,
             to: host.convert(ticks),
         };
         let gpu = recorded.anchors.iter().map(|(clock, anchors)| {
-            let moment =
-                |anchor: &crate::recorder::Anchor| to_host(gpu_time(anchor.at_ns), anchor.ticks);
+            let moment = |anchor: &crate::recorder::GpuClockAnchor| {
+                to_host(gpu_time(anchor.at_ns), anchor.ticks)
+            };
             let map = ClockMap::new(anchors.iter().map(moment).collect());
             (*clock, map.with_max_drift_ppm(MAX_DRIFT_PPM))
         });
@@ -134,7 +135,7 @@ impl<'a> Builder<'a> {
     }
 
     /// Lists the threads and streams.
-    fn list(&self, recorded: &Recorded, trace: &mut Trace) {
+    fn list(&self, recorded: &Recording, trace: &mut Trace) {
         trace.threads = recorded.threads.iter().map(thread).collect();
         let of_spans = (1..).zip(&recorded.streams).map(|(number, device)| {
             let mut stream = TraceStream::default();
@@ -153,7 +154,7 @@ impl<'a> Builder<'a> {
 
     fn add(&mut self, trace: &mut Trace, recorded: RecordedEvent) {
         match recorded.event {
-            Event::Cpu {
+            CallEvent::Cpu {
                 path,
                 started,
                 ended,
@@ -170,7 +171,7 @@ impl<'a> Builder<'a> {
                     .collect();
                 trace.cpu_spans.push(span);
             }
-            Event::Gpu {
+            CallEvent::Gpu {
                 path,
                 stream,
                 clock,
@@ -193,7 +194,7 @@ impl<'a> Builder<'a> {
                 (span.stream, span.call) = (stream, call);
                 trace.gpu_spans.push(span);
             }
-            Event::Kernel {
+            CallEvent::Kernel {
                 path,
                 queue,
                 start_ns,
@@ -223,7 +224,7 @@ impl<'a> Builder<'a> {
                     correlation,
                 );
             }
-            Event::Copy {
+            CallEvent::Copy {
                 path,
                 queue,
                 start_ns,
@@ -242,7 +243,7 @@ impl<'a> Builder<'a> {
                     correlation,
                 );
             }
-            Event::Api {
+            CallEvent::Api {
                 thread,
                 start_ns,
                 end_ns,
@@ -264,7 +265,7 @@ impl<'a> Builder<'a> {
                 call.launch_line = self.names.launch_line(stack);
                 trace.api_calls.push(call);
             }
-            Event::Memory {
+            CallEvent::Memory {
                 kind,
                 device,
                 time_ns,

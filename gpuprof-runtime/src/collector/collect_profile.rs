@@ -8,7 +8,7 @@ use super::Collector;
 use super::ended_windows;
 #[cfg(feature = "metrics")]
 use super::step_clock::StepClock;
-use super::window::Window;
+use super::window::MeasuringWindow;
 use super::window_copy::WindowCopy;
 use super::window_totals::HostTotals;
 use crate::clock;
@@ -16,10 +16,10 @@ use crate::cupti;
 use crate::driver::{self, Driver};
 use crate::os::own_work;
 use crate::settings::{CuptiMode, Mode, Sampling, Settings};
-use crate::site::Entry;
+use crate::site::SiteEntry;
 use crate::stats::build_profile;
 use crate::stats::by_window::Since;
-use crate::stats::gpu_totals::GpuTotals;
+use crate::stats::gpu_totals::GpuTimeTotals;
 use crate::stats::host_totals::Totals;
 use crate::stats::profile_inputs::ProfileInputs;
 use gpuprof_report::findings;
@@ -101,7 +101,12 @@ impl Collector {
         })
     }
 
-    fn parts(&self, window: &Window, since: Since, limit: Duration) -> Option<Parts> {
+    fn parts(
+        &self,
+        window: &MeasuringWindow,
+        since: Since,
+        limit: Duration,
+    ) -> Option<ProfileParts> {
         // Read GPU times before call counts. A thread counts a call before it sends the event pair
         // to the resolver, so every GPU time read here has its call in the counts read next.
         let gpu = self.gpu.totals_since(since, limit)?;
@@ -115,7 +120,7 @@ impl Collector {
             counters,
             wall_ticks: window.wall_ticks(),
         };
-        Some(Parts { host, gpu, cupti })
+        Some(ProfileParts { host, gpu, cupti })
     }
 
     /// Makes the profile of a copy. `None`: a lock could not be taken within `limit`.
@@ -136,7 +141,9 @@ impl Collector {
         let measures = settings.is_some_and(|settings| settings.mode == Mode::On);
         let paths = self.paths.try_lock_for(limit)?.list().to_vec();
         let sites = self.sites.try_lock_for(limit)?.clone();
-        let entries = inventory::iter::<Entry>.into_iter().map(|entry| entry.0);
+        let entries = inventory::iter::<SiteEntry>
+            .into_iter()
+            .map(|entry| entry.0);
         let names = cupti::KernelNames::new(&tables, &symbols, &self.lines);
         let scale = clock::scale();
         let of_cupti = runs_cupti.then_some(&tables);
@@ -249,8 +256,8 @@ impl Collector {
 }
 
 /// What was measured in the current window on the program's threads, and since a moment on the GPU.
-struct Parts {
+struct ProfileParts {
     host: HostTotals,
-    gpu: GpuTotals,
+    gpu: GpuTimeTotals,
     cupti: cupti::Attributed,
 }

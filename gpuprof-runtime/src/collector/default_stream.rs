@@ -11,10 +11,10 @@ use crate::gpu::StreamRef;
 static IS_SET: AtomicBool = AtomicBool::new(false);
 
 #[derive(Debug, Default)]
-pub(crate) struct DefaultStream(RwLock<Choice>);
+pub(crate) struct DefaultStream(RwLock<ProcessDefault>);
 
 #[derive(Debug, Default)]
-enum Choice {
+enum ProcessDefault {
     #[default]
     None,
     Held(StreamRef<'static>),
@@ -32,12 +32,12 @@ impl DefaultStream {
     /// Replaces the default stream, and with `None` unsets it.
     pub(crate) fn set(&self, stream: Option<&StreamRef<'_>>) {
         let choice = match stream.map(StreamRef::held) {
-            None => Choice::None,
-            Some(None) => Choice::Refused,
-            Some(Some(stream)) => Choice::Held(stream),
+            None => ProcessDefault::None,
+            Some(None) => ProcessDefault::Refused,
+            Some(Some(stream)) => ProcessDefault::Held(stream),
         };
         let mut current = self.0.write();
-        IS_SET.store(matches!(choice, Choice::Held(_)), Relaxed);
+        IS_SET.store(matches!(choice, ProcessDefault::Held(_)), Relaxed);
         let before = std::mem::replace(&mut *current, choice);
         drop(current);
         // Without the lock: the last owner of a stream calls the driver.
@@ -47,14 +47,14 @@ impl DefaultStream {
     /// The default stream, if there is one.
     pub(crate) fn stream(&self) -> Option<StreamRef<'static>> {
         match &*self.0.read() {
-            Choice::Held(stream) => Some(stream.clone()),
-            Choice::None | Choice::Refused => None,
+            ProcessDefault::Held(stream) => Some(stream.clone()),
+            ProcessDefault::None | ProcessDefault::Refused => None,
         }
     }
 
     /// The note about a default stream that cannot be held.
     pub(super) fn note(&self) -> Option<String> {
-        matches!(*self.0.read(), Choice::Refused).then(|| {
+        matches!(*self.0.read(), ProcessDefault::Refused).then(|| {
             "no default stream: set_default_stream was given a `&CudaStream`, which gpuprof cannot \
              hold; pass the `Arc<CudaStream>`"
                 .to_owned()

@@ -9,14 +9,14 @@ use gpuprof_report::trace::CounterTrack;
 /// Device, and number of the kind of memory.
 type TrackKey = (Option<u32>, u32);
 /// Time, and live bytes.
-type Sample = (u64, u64);
+type MemorySample = (u64, u64);
 
 /// The samples of each track.
 #[derive(Debug, Default)]
-pub(super) struct MemoryTracks(BTreeMap<TrackKey, Vec<Sample>>);
+pub(super) struct MemoryTracks(BTreeMap<TrackKey, Vec<MemorySample>>);
 
 impl MemoryTracks {
-    pub(super) fn add(&mut self, kind: u32, device: Option<u32>, sample: Sample) {
+    pub(super) fn add(&mut self, kind: u32, device: Option<u32>, sample: MemorySample) {
         self.0.entry((device, kind)).or_default().push(sample);
     }
 

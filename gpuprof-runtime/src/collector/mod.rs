@@ -35,7 +35,7 @@ use self::first_stream::FirstStream;
 use self::session_state::SessionState;
 use self::step_clock::StepClock;
 use self::threads::Threads;
-use self::window::{Window, WindowState};
+use self::window::{MeasuringWindow, WindowState};
 use crate::clock;
 use crate::cupti;
 use crate::gpu::Timing;
@@ -43,7 +43,7 @@ use crate::nvml::PolledClocks;
 use crate::os::{fork, own_work};
 use crate::recorder::Recorder;
 use crate::settings::Settings;
-use crate::site::{Entry, Site, SiteFlags};
+use crate::site::{Site, SiteEntry, SiteFlags};
 use crate::stats::host_totals::Totals;
 use crate::stats::path_ids::CallPaths;
 use crate::stats::thread_counters::ThreadCounters;
@@ -70,7 +70,7 @@ pub(crate) struct Collector {
     sites: Mutex<Vec<&'static Site>>,
     pub(crate) paths: Mutex<CallPaths>,
     threads: Threads,
-    window: Mutex<Window>,
+    window: Mutex<MeasuringWindow>,
     /// The settings of the open window, in a lock of their own: a first call must not wait for a
     /// thread that copies counters under the window's lock.
     applied: Mutex<Option<Arc<Settings>>>,
@@ -98,7 +98,7 @@ impl Collector {
             sites: Mutex::new(Vec::new()),
             paths: Mutex::new(CallPaths::new()),
             threads: Threads::default(),
-            window: Mutex::new(Window::new()),
+            window: Mutex::new(MeasuringWindow::new()),
             applied: Mutex::new(None),
             flags: AtomicU8::new(0),
             default_stream: DefaultStream::default(),
@@ -171,7 +171,7 @@ impl Collector {
     }
 
     /// Has every site decide again what its spans do.
-    fn apply_flags(&self, window: &Window) {
+    fn apply_flags(&self, window: &MeasuringWindow) {
         let mut applied = self.applied.lock();
         *applied = window.settings().cloned();
         let mut flags = window.flags();
@@ -179,7 +179,7 @@ impl Collector {
             flags = flags.union(SiteFlags::RECORD);
         }
         self.flags.store(flags.bits(), Relaxed);
-        for entry in inventory::iter::<Entry> {
+        for entry in inventory::iter::<SiteEntry> {
             entry.0.reconsider();
         }
         drop(applied);
@@ -187,12 +187,12 @@ impl Collector {
     }
 
     /// Has activity that is launched from now on count in the current window, or in none.
-    fn change_cupti_window(&self, window: &Window) {
+    fn change_cupti_window(&self, window: &MeasuringWindow) {
         let counts = window.flags().contains(SiteFlags::CORRELATE);
         self.cupti.set_window(counts.then(window_epoch::current));
     }
 
-    fn begin_window(&self, window: &mut Window, ending: Option<EndingWindow>) {
+    fn begin_window(&self, window: &mut MeasuringWindow, ending: Option<EndingWindow>) {
         // What is skipped while the first window opens counts in it.
         let has_ended = ending.is_some();
         let totals = self.next_window(window);
@@ -213,7 +213,7 @@ impl Collector {
     }
 
     /// Begins the next window. Returns what the threads have counted in the one that ends.
-    fn next_window(&self, window: &Window) -> Totals {
+    fn next_window(&self, window: &MeasuringWindow) -> Totals {
         // Before the number moves: a call that ends in between counts in the new window, and only
         // its sample is late, which shows as untimed. In the other order it would have a GPU time
         // and no call.

@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 
 use crate::os;
 use crate::stats::host_totals::Totals;
-use crate::stats::open_calls::OpenCalls;
+use crate::stats::open_calls::CallsInProgress;
 use crate::stats::thread_counters::{RunningThread, ThreadCounters};
 
 /// The counters of every thread that has called a profiled function, reused when a thread ends.
@@ -31,7 +31,7 @@ struct KnownThreads {
     /// Threads attached so far.
     attached: u32,
     /// Futures that ended and could not be recorded, by path.
-    ended_unrecorded: FxHashMap<u32, OpenCalls>,
+    ended_unrecorded: FxHashMap<u32, CallsInProgress>,
 }
 
 impl Threads {

@@ -14,7 +14,7 @@ use crate::site::SiteFlags;
 
 /// What is being measured, and since when.
 #[derive(Debug)]
-pub(super) struct Window {
+pub(super) struct MeasuringWindow {
     pub(super) state: WindowState,
     /// Clock ticks. `None`: nothing is measured, and the clock was never read.
     pub(super) began: Option<u64>,
@@ -35,7 +35,7 @@ pub(super) enum WindowState {
     Closed,
 }
 
-impl Window {
+impl MeasuringWindow {
     pub(super) fn new() -> Self {
         Self {
             state: WindowState::Initial,

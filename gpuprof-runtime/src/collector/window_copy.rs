@@ -6,7 +6,7 @@ use std::time::SystemTime;
 use super::step_clock::StepClock;
 use crate::cupti;
 use crate::settings::Settings;
-use crate::stats::gpu_totals::GpuTotals;
+use crate::stats::gpu_totals::GpuTimeTotals;
 use crate::stats::host_totals::Totals;
 
 /// See the module.
@@ -14,9 +14,9 @@ use crate::stats::host_totals::Totals;
 pub(super) struct WindowCopy {
     pub(super) counters: Totals,
     pub(super) wall_ticks: u64,
-    pub(super) gpu: GpuTotals,
+    pub(super) gpu: GpuTimeTotals,
     pub(super) cupti: cupti::WindowTables,
-    pub(super) symbols: cupti::SymbolTable,
+    pub(super) symbols: cupti::SymbolNumbers,
     /// CUPTI's counts when the totals began; the profile reports the difference.
     pub(super) since: cupti::CollectionCounts,
     /// `None`: no window is open.

@@ -15,7 +15,7 @@ pub(crate) use {
     attribution::memory_profile::{self, MemoryBySite},
     attribution::recorded_activities::RecordedNames,
     attribution::shared_attribution::Attribution,
-    attribution::symbol_table::SymbolTable,
+    attribution::symbol_table::SymbolNumbers,
     attribution::to_profile::{recorded_activity, write_to_profile},
     attribution::window_tables::WindowTables,
     collect::collection::{

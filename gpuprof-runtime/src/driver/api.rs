@@ -2,8 +2,8 @@
 
 use std::ffi::{CStr, c_int, c_uint};
 
-use crate::driver::handles::{Context, Device, Event, Stream};
-use crate::driver::table::{CAPTURE_IMPLICIT, CONTEXT_IS_DESTROYED, Driver, Failed, NOT_READY};
+use crate::driver::handles::{Context, CuDevice, Event, Stream};
+use crate::driver::table::{CAPTURE_IMPLICIT, CONTEXT_IS_DESTROYED, Driver, FailedCall, NOT_READY};
 
 /// `CU_STREAM_CAPTURE_MODE_RELAXED`.
 const MODE_RELAXED: c_int = 2;
@@ -17,26 +17,26 @@ const EVENT_DEFAULT: c_uint = 0;
 impl Driver {
     /// The calling thread's current context, null if there is none.
     #[inline]
-    pub(crate) fn current(&self) -> Result<Context, Failed> {
+    pub(crate) fn current(&self) -> Result<Context, FailedCall> {
         let mut context = Context::NULL;
         self.ctx_get_current(&raw mut context)?;
         Ok(context)
     }
 
     /// Makes `context` current until [`pop`](Self::pop).
-    pub(crate) fn push(&self, context: Context) -> Result<(), Failed> {
+    pub(crate) fn push(&self, context: Context) -> Result<(), FailedCall> {
         self.ctx_push(context)
     }
 
     /// Undoes the latest [`push`](Self::push).
-    pub(crate) fn pop(&self) -> Result<(), Failed> {
+    pub(crate) fn pop(&self) -> Result<(), FailedCall> {
         let mut context = Context::NULL;
         self.ctx_pop(&raw mut context)
     }
 
     /// Device of the current context.
-    pub(crate) fn device(&self) -> Result<Device, Failed> {
-        let mut device = Device(0);
+    pub(crate) fn device(&self) -> Result<CuDevice, FailedCall> {
+        let mut device = CuDevice(0);
         self.ctx_get_device(&raw mut device)?;
         Ok(device)
     }
@@ -49,18 +49,18 @@ impl Driver {
 
     /// `Ok` where `context` is still the one that had this number. That it is not is an answer, and
     /// not counted.
-    pub(crate) fn check_life(&self, context: Context, id: u64) -> Result<(), Failed> {
+    pub(crate) fn check_life(&self, context: Context, id: u64) -> Result<(), FailedCall> {
         let mut found = 0;
         self.ctx_get_id(context, &raw mut found)?;
         if found == id {
             Ok(())
         } else {
-            Err(Failed(CONTEXT_IS_DESTROYED))
+            Err(FailedCall(CONTEXT_IS_DESTROYED))
         }
     }
 
     /// The context of a stream.
-    pub(crate) fn context_of(&self, stream: Stream) -> Result<Context, Failed> {
+    pub(crate) fn context_of(&self, stream: Stream) -> Result<Context, FailedCall> {
         let mut context = Context::NULL;
         self.stream_get_ctx(stream, &raw mut context)?;
         Ok(context)
@@ -68,76 +68,76 @@ impl Driver {
 
     /// Whether `stream` is being captured, or cannot be told apart from one that is.
     #[inline]
-    pub(crate) fn is_capturing(&self, stream: Stream) -> Result<bool, Failed> {
+    pub(crate) fn is_capturing(&self, stream: Stream) -> Result<bool, FailedCall> {
         let mut status: c_int = 0;
         match self.stream_is_capturing(stream, &raw mut status) {
             Ok(()) => Ok(status != 0),
-            Err(Failed(CAPTURE_IMPLICIT)) => Ok(true),
+            Err(FailedCall(CAPTURE_IMPLICIT)) => Ok(true),
             Err(failed) => Err(failed),
         }
     }
 
     /// A timed event of the current context.
-    pub(crate) fn create_event(&self) -> Result<Event, Failed> {
+    pub(crate) fn create_event(&self) -> Result<Event, FailedCall> {
         let mut event = Event::NULL;
         self.event_create(&raw mut event, EVENT_DEFAULT)?;
         Ok(event)
     }
 
     /// Destroys an event of a live context.
-    pub(crate) fn destroy_event(&self, event: Event) -> Result<(), Failed> {
+    pub(crate) fn destroy_event(&self, event: Event) -> Result<(), FailedCall> {
         self.event_destroy(event)
     }
 
     /// Records `event` at the end of `stream`'s work; both are of the same live context.
     #[inline]
-    pub(crate) fn record(&self, event: Event, stream: Stream) -> Result<(), Failed> {
+    pub(crate) fn record(&self, event: Event, stream: Stream) -> Result<(), FailedCall> {
         self.event_record(event, stream)
     }
 
     /// Whether the GPU has passed a recorded event.
-    pub(crate) fn is_complete(&self, event: Event) -> Result<bool, Failed> {
+    pub(crate) fn is_complete(&self, event: Event) -> Result<bool, FailedCall> {
         match self.event_query(event) {
             Ok(()) => Ok(true),
-            Err(Failed(NOT_READY)) => Ok(false),
+            Err(FailedCall(NOT_READY)) => Ok(false),
             Err(failed) => Err(failed),
         }
     }
 
     /// Nanoseconds between two completed events of one device. The driver answers in float32
     /// milliseconds.
-    pub(crate) fn elapsed_ns(&self, start: Event, end: Event) -> Result<u64, Failed> {
+    pub(crate) fn elapsed_ns(&self, start: Event, end: Event) -> Result<u64, FailedCall> {
         self.offset_ns(start, end)
             .map(|ns| ns.max(0).unsigned_abs())
     }
 
     /// The same, negative if `event` was completed before `from`.
-    pub(crate) fn offset_ns(&self, from: Event, event: Event) -> Result<i64, Failed> {
+    pub(crate) fn offset_ns(&self, from: Event, event: Event) -> Result<i64, FailedCall> {
         let mut ms = 0.0_f32;
         self.event_elapsed(&raw mut ms, from, event)?;
         Ok((f64::from(ms) * 1e6).round() as i64)
     }
 
     /// A new non-blocking stream of the current context, for gpuprof's own use.
-    pub(crate) fn create_stream(&self) -> Result<Stream, Failed> {
+    pub(crate) fn create_stream(&self) -> Result<Stream, FailedCall> {
         let mut stream = Stream::NULL;
         self.stream_create(&raw mut stream, NON_BLOCKING)?;
         Ok(stream)
     }
 
     /// Destroys a stream made by [`create_stream`](Self::create_stream).
-    pub(crate) fn destroy_stream(&self, stream: Stream) -> Result<(), Failed> {
+    pub(crate) fn destroy_stream(&self, stream: Stream) -> Result<(), FailedCall> {
         self.stream_destroy(stream)
     }
 
     /// Makes `context`, or none, the current one in the place of what is current.
-    pub(crate) fn set_current(&self, context: Context) -> Result<(), Failed> {
+    pub(crate) fn set_current(&self, context: Context) -> Result<(), FailedCall> {
         self.ctx_set_current(context)
     }
 
     /// Runs `f` with the calling thread in RELAXED capture mode, so that nothing in it can disturb
     /// a capture elsewhere. `Err`: the thread could not be put in that mode, so `f` did not run.
-    pub(crate) fn relaxed<R>(&self, f: impl FnOnce() -> R) -> Result<R, Failed> {
+    pub(crate) fn relaxed<R>(&self, f: impl FnOnce() -> R) -> Result<R, FailedCall> {
         let mut mode = MODE_RELAXED;
         self.exchange(&mut mode)?;
         let result = f();
@@ -148,8 +148,8 @@ impl Driver {
     }
 
     /// Tried again, as the thread must not keep a mode that is not its own.
-    fn exchange(&self, mode: &mut c_int) -> Result<(), Failed> {
-        let mut exchanged = Err(Failed(NOT_READY));
+    fn exchange(&self, mode: &mut c_int) -> Result<(), FailedCall> {
+        let mut exchanged = Err(FailedCall(NOT_READY));
         for _ in 0..EXCHANGE_TRIES {
             exchanged = self.exchange_capture_mode(&raw mut *mode);
             if exchanged.is_ok() {
@@ -160,14 +160,14 @@ impl Driver {
     }
 
     /// One attribute of a device.
-    pub(crate) fn attribute(&self, attribute: c_int, device: Device) -> Result<u64, Failed> {
+    pub(crate) fn attribute(&self, attribute: c_int, device: CuDevice) -> Result<u64, FailedCall> {
         let mut value = 0;
         self.device_get_attribute(&raw mut value, attribute, device)?;
         Ok(u64::try_from(value).unwrap_or(0))
     }
 
     /// Name of a device.
-    pub(crate) fn device_name(&self, device: Device) -> Result<String, Failed> {
+    pub(crate) fn device_name(&self, device: CuDevice) -> Result<String, FailedCall> {
         let mut name = [0_u8; 256];
         self.device_get_name(name.as_mut_ptr().cast(), 255, device)?;
         Ok(CStr::from_bytes_until_nul(&name)
@@ -176,21 +176,21 @@ impl Driver {
     }
 
     /// UUID of a device.
-    pub(crate) fn device_uuid(&self, device: Device) -> Result<[u8; 16], Failed> {
+    pub(crate) fn device_uuid(&self, device: CuDevice) -> Result<[u8; 16], FailedCall> {
         let mut uuid = [0; 16];
         self.device_get_uuid(&raw mut uuid, device)?;
         Ok(uuid)
     }
 
     /// Memory of a device in bytes.
-    pub(crate) fn device_memory(&self, device: Device) -> Result<u64, Failed> {
+    pub(crate) fn device_memory(&self, device: CuDevice) -> Result<u64, FailedCall> {
         let mut bytes = 0;
         self.device_total_mem(&raw mut bytes, device)?;
         Ok(bytes as u64)
     }
 
     /// CUDA version of the driver, for example 13000.
-    pub(crate) fn version(&self) -> Result<u32, Failed> {
+    pub(crate) fn version(&self) -> Result<u32, FailedCall> {
         let mut version: c_int = 0;
         self.driver_get_version(&raw mut version)?;
         Ok(version.unsigned_abs())

@@ -1,7 +1,7 @@
 //! Calls in a context that need not be the thread's current one.
 
 use crate::driver::handles::Context;
-use crate::driver::table::{Driver, Failed};
+use crate::driver::table::{Driver, FailedCall};
 
 /// Runs `f` with `context` current, pushed and popped again where it is not: the thread's own
 /// choice stays as it is. `Err`: it could not be made current, so `f` did not run; in another
@@ -11,7 +11,7 @@ pub(crate) fn within<R>(
     driver: &Driver,
     context: Context,
     f: impl FnOnce() -> R,
-) -> Result<R, Failed> {
+) -> Result<R, FailedCall> {
     let before = driver.current();
     if before == Ok(context) {
         return Ok(f());
@@ -23,9 +23,9 @@ pub(crate) fn within<R>(
 fn within_another<R>(
     driver: &Driver,
     context: Context,
-    before: Result<Context, Failed>,
+    before: Result<Context, FailedCall>,
     f: impl FnOnce() -> R,
-) -> Result<R, Failed> {
+) -> Result<R, FailedCall> {
     if let Some(failed) = driver.is_stuck() {
         return Err(failed);
     }
@@ -40,7 +40,7 @@ fn within_another<R>(
 /// After a pop that failed: makes what was current before current again. Such a pop may have worked
 /// all the same.
 #[cold]
-pub(crate) fn put_back(driver: &Driver, pushed: Context, before: Result<Context, Failed>) {
+pub(crate) fn put_back(driver: &Driver, pushed: Context, before: Result<Context, FailedCall>) {
     if driver.current().is_ok_and(|current| current != pushed) {
         return;
     }

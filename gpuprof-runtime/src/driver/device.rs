@@ -1,8 +1,8 @@
 //! The properties of a device.
 
-use super::peaks::{self, Chip};
+use super::peaks::{self, ChipFacts};
 use crate::driver::handles;
-use crate::driver::table::{Driver, Failed};
+use crate::driver::table::{Driver, FailedCall};
 use gpuprof_report::profile::Device;
 
 /// `CUdevice_attribute` values (CUDA driver API, "Data types").
@@ -24,7 +24,7 @@ mod attribute {
 
 /// Everything a report says about one device. What the driver does not tell stays empty.
 pub(crate) fn describe(driver: &Driver, ordinal: u32) -> Device {
-    let handle = handles::Device(ordinal.cast_signed());
+    let handle = handles::CuDevice(ordinal.cast_signed());
     let ask = |attribute| {
         driver
             .attribute(attribute, handle)
@@ -40,7 +40,7 @@ pub(crate) fn describe(driver: &Driver, ordinal: u32) -> Device {
     let sms = ask(attribute::MULTIPROCESSOR_COUNT);
     let name = text(driver.device_name(handle));
     let chip = sms.zip(ask(attribute::CLOCK_RATE_KHZ));
-    let chip = chip.map(|(sms, clock_khz)| Chip {
+    let chip = chip.map(|(sms, clock_khz)| ChipFacts {
         capability: (major, minor),
         sms,
         clock_khz,
@@ -77,7 +77,7 @@ pub(crate) fn describe(driver: &Driver, ordinal: u32) -> Device {
     device
 }
 
-fn text(answer: Result<String, Failed>) -> String {
+fn text(answer: Result<String, FailedCall>) -> String {
     answer.unwrap_or_else(|_| "unknown device".to_owned())
 }
 

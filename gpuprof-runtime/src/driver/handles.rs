@@ -48,4 +48,4 @@ impl Stream {
 /// `CUdevice`: an ordinal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(transparent)]
-pub(crate) struct Device(pub(crate) c_int);
+pub(crate) struct CuDevice(pub(crate) c_int);

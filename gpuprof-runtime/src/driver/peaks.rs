@@ -5,7 +5,7 @@ use gpuprof_report::profile::{PeakRate, Precision};
 
 /// What the formulas need of a device.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Chip<'a> {
+pub(super) struct ChipFacts<'a> {
     /// Compute capability.
     pub(super) capability: (u64, u64),
     pub(super) sms: u64,
@@ -20,7 +20,7 @@ pub(super) fn bandwidth(clock_khz: Option<u64>, bus_bits: Option<u64>) -> Option
     Some(clock_khz? * 1_000 * 2 * (bus_bits? / 8))
 }
 
-impl Chip<'_> {
+impl ChipFacts<'_> {
     /// Single precision, FLOP/s.
     pub(super) fn single(&self) -> Option<u64> {
         let per_sm = match self.capability {
@@ -134,10 +134,10 @@ pub(super) const fn l1_bytes_per_sm(capability: (u64, u64)) -> Option<u64> {
 mod tests {
     use gpuprof_report::profile::Precision;
 
-    use super::{Chip, bandwidth};
+    use super::{ChipFacts, bandwidth};
 
-    fn chip(capability: (u64, u64), sms: u64, mhz: u64) -> Chip<'static> {
-        Chip {
+    fn chip(capability: (u64, u64), sms: u64, mhz: u64) -> ChipFacts<'static> {
+        ChipFacts {
             capability,
             sms,
             clock_khz: mhz * 1_000,
@@ -146,7 +146,7 @@ mod tests {
     }
 
     /// In units of 10¹² FLOP/s.
-    fn peak(chip: &Chip<'_>, precision: Precision) -> Option<f64> {
+    fn peak(chip: &ChipFacts<'_>, precision: Precision) -> Option<f64> {
         let others = chip.others();
         let found = others.iter().find(|peak| peak.precision == precision)?;
         Some(found.flops_per_s as f64 / 1e12)

@@ -13,29 +13,29 @@ use std::sync::atomic::{AtomicBool, AtomicI32, Ordering::Relaxed};
 use libloading::os::unix::{Library, RTLD_LAZY, RTLD_LOCAL, Symbol};
 use parking_lot::Mutex;
 
-use crate::driver::handles::{Context, Device, Event, Stream};
+use crate::driver::handles::{Context, CuDevice, Event, Stream};
 
 /// `CUresult`: 0 is success.
-type Status = c_int;
+type CuResult = c_int;
 
-const SUCCESS: Status = 0;
+const SUCCESS: CuResult = 0;
 /// `CUDA_ERROR_DEINITIALIZED`: the driver is shutting down; the end of GPU reading and no error.
-const DEINITIALIZED: Status = 4;
+const DEINITIALIZED: CuResult = 4;
 /// `CUDA_ERROR_STREAM_CAPTURE_IMPLICIT`: asked about the null stream while a blocking stream is
 /// being captured.
-pub(crate) const CAPTURE_IMPLICIT: Status = 906;
+pub(crate) const CAPTURE_IMPLICIT: CuResult = 906;
 /// Asks for the number of a context, and so whether it lives.
 const GET_ID: &str = "cuCtxGetId";
 /// `CUDA_ERROR_CONTEXT_IS_DESTROYED`.
-pub(crate) const CONTEXT_IS_DESTROYED: Status = 709;
+pub(crate) const CONTEXT_IS_DESTROYED: CuResult = 709;
 /// `CUDA_ERROR_NOT_READY`.
-pub(crate) const NOT_READY: Status = 600;
+pub(crate) const NOT_READY: CuResult = 600;
 
 /// A failed driver call: its `CUresult`. It is already counted when anyone sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Failed(pub(crate) Status);
+pub(crate) struct FailedCall(pub(crate) CuResult);
 
-impl Failed {
+impl FailedCall {
     /// The driver has no such function.
     pub(crate) fn is_missing(self) -> bool {
         self.0 == MISSING
@@ -60,7 +60,7 @@ impl Failed {
 /// One kind of failure and how often it was met.
 struct Met {
     call: &'static str,
-    code: Status,
+    code: CuResult,
     count: u64,
 }
 
@@ -68,7 +68,7 @@ macro_rules! driver_table {
     ($($(#[$doc:meta])* $field:ident = $($symbol:literal)|+ : fn($($arg:ident: $ty:ty),*);)+) => {
         /// The functions gpuprof calls; one that the loaded driver lacks is `None`.
         pub(crate) struct Driver {
-            $($(#[$doc])* $field: Option<unsafe extern "C" fn($($ty),*) -> Status>,)+
+            $($(#[$doc])* $field: Option<unsafe extern "C" fn($($ty),*) -> CuResult>,)+
             simulated: bool,
             /// The first missing function that GPU timing cannot do without: every span asks.
             lacks: Option<&'static str>,
@@ -110,7 +110,7 @@ macro_rules! driver_table {
 
             $(
                 #[inline]
-                pub(crate) fn $field(&self, $($arg: $ty),*) -> Result<(), Failed> {
+                pub(crate) fn $field(&self, $($arg: $ty),*) -> Result<(), FailedCall> {
                     const NAME: &str = [$($symbol),+][0];
                     let Some(function) = self.$field else { return Err(self.miss(NAME)) };
                     // SAFETY: the public methods of this type state what they need for the call to
@@ -125,7 +125,7 @@ macro_rules! driver_table {
 static DRIVER: OnceLock<Driver> = OnceLock::new();
 
 /// Not a `CUresult`: the driver has no such function.
-const MISSING: Status = -1;
+const MISSING: CuResult = -1;
 /// Exported by the simulated device alone, which has to be told apart in every report.
 const SIMULATOR_SYMBOL: &str = "simcuda_now";
 
@@ -135,7 +135,7 @@ driver_table! {
     ctx_pop = "cuCtxPopCurrent_v2": fn(out: *mut Context);
     // Only after a failed pop; never replaces a context that the program has made current.
     ctx_set_current = "cuCtxSetCurrent": fn(context: Context);
-    ctx_get_device = "cuCtxGetDevice": fn(out: *mut Device);
+    ctx_get_device = "cuCtxGetDevice": fn(out: *mut CuDevice);
     ctx_get_id = "cuCtxGetId": fn(context: Context, out: *mut u64);
     stream_get_ctx = "cuStreamGetCtx": fn(stream: Stream, out: *mut Context);
     stream_is_capturing = "cuStreamIsCapturing": fn(stream: Stream, out: *mut c_int);
@@ -152,15 +152,15 @@ driver_table! {
     );
     exchange_capture_mode = "cuThreadExchangeStreamCaptureMode": fn(mode: *mut c_int);
     device_get_attribute = "cuDeviceGetAttribute": fn(
-        out: *mut c_int, attribute: c_int, device: Device
+        out: *mut c_int, attribute: c_int, device: CuDevice
     );
-    device_get_name = "cuDeviceGetName": fn(out: *mut c_char, len: c_int, device: Device);
+    device_get_name = "cuDeviceGetName": fn(out: *mut c_char, len: c_int, device: CuDevice);
     device_get_uuid = "cuDeviceGetUuid_v2" | "cuDeviceGetUuid": fn(
-        out: *mut [u8; 16], device: Device
+        out: *mut [u8; 16], device: CuDevice
     );
-    device_total_mem = "cuDeviceTotalMem_v2": fn(out: *mut usize, device: Device);
+    device_total_mem = "cuDeviceTotalMem_v2": fn(out: *mut usize, device: CuDevice);
     driver_get_version = "cuDriverGetVersion": fn(out: *mut c_int);
-    get_error_name = "cuGetErrorName": fn(status: Status, out: *mut *const c_char);
+    get_error_name = "cuGetErrorName": fn(status: CuResult, out: *mut *const c_char);
 }
 
 /// A test's functions in the place of the library's: by name, null for what stays the library's.
@@ -273,12 +273,12 @@ impl Driver {
     }
 
     #[cold]
-    fn miss(&self, call: &'static str) -> Failed {
+    fn miss(&self, call: &'static str) -> FailedCall {
         let mut missed = self.missed.lock();
         if !missed.contains(&call) {
             missed.push(call);
         }
-        Failed(MISSING)
+        FailedCall(MISSING)
     }
 
     /// Whether this is the simulated device of gpuprof's tests and examples.
@@ -305,19 +305,19 @@ impl Driver {
     }
 
     /// The error after which no context may be pushed any more, as none could be popped.
-    pub(crate) fn is_stuck(&self) -> Option<Failed> {
+    pub(crate) fn is_stuck(&self) -> Option<FailedCall> {
         match self.stuck.load(Relaxed) {
             SUCCESS => None,
-            status => Some(Failed(status)),
+            status => Some(FailedCall(status)),
         }
     }
 
-    pub(crate) fn note_stuck(&self, failed: Failed) {
+    pub(crate) fn note_stuck(&self, failed: FailedCall) {
         self.stuck.store(failed.0, Relaxed);
     }
 
     #[inline]
-    fn check(&self, call: &'static str, status: Status) -> Result<(), Failed> {
+    fn check(&self, call: &'static str, status: CuResult) -> Result<(), FailedCall> {
         match status {
             SUCCESS => Ok(()),
             _ => Err(self.note(call, status)),
@@ -325,7 +325,7 @@ impl Driver {
     }
 
     #[cold]
-    fn note(&self, call: &'static str, status: Status) -> Failed {
+    fn note(&self, call: &'static str, status: CuResult) -> FailedCall {
         match status {
             // Answers, not failures.
             NOT_READY | CAPTURE_IMPLICIT => {}
@@ -333,7 +333,7 @@ impl Driver {
             DEINITIALIZED => self.ended.store(true, Relaxed),
             _ => self.count(call, status),
         }
-        Failed(status)
+        FailedCall(status)
     }
 
     /// Counts that a context has ended before what was to be read there.
@@ -343,7 +343,7 @@ impl Driver {
     }
 
     #[cold]
-    fn count(&self, call: &'static str, code: Status) {
+    fn count(&self, call: &'static str, code: CuResult) {
         let mut met = self.met.lock();
         match met
             .iter_mut()
@@ -376,11 +376,12 @@ impl Driver {
     /// Clears the failure counts, except of failures whose effect lasts.
     pub(crate) fn clear_failure_counts(&self) {
         // A destroyed context does not affect later calls in other contexts.
-        let lasts = |met: &Met| Failed(met.code).is_sticky() && met.code != CONTEXT_IS_DESTROYED;
+        let lasts =
+            |met: &Met| FailedCall(met.code).is_sticky() && met.code != CONTEXT_IS_DESTROYED;
         self.met.lock().retain(lasts);
     }
 
-    pub(crate) fn error_name(&self, code: Status) -> String {
+    pub(crate) fn error_name(&self, code: CuResult) -> String {
         let mut name = std::ptr::null();
         if self.get_error_name(code, &raw mut name).is_err() || name.is_null() {
             return format!("CUresult {code}");

@@ -11,6 +11,8 @@ mod timing;
 
 pub use stream::stream_ref::{HasStream, StreamRef};
 pub(crate) use thread::frame_stack;
-pub(crate) use thread::{CallStreams, GpuThread, OpenSpan, Place};
-pub use thread::{Carried, CarrierNo, CarrierYes, IsStream, Probe, StreamNo, StreamYes, Streams};
+pub(crate) use thread::{CallStreams, GpuThread, OpenGpuSpan, SiteAndPath};
+pub use thread::{
+    Carried, CarrierNo, CarrierYes, IsStream, ParameterProbe, StreamNo, StreamYes, Streams,
+};
 pub(crate) use timing::Timing;

@@ -13,11 +13,11 @@ use crate::driver::table::Driver;
 use crate::gpu::events::event_overhead::Probes;
 use crate::gpu::events::handshake::SleepFlag;
 use crate::gpu::events::pools::Contexts;
-use crate::gpu::events::thread_stream::{Message, ThreadStream};
+use crate::gpu::events::thread_stream::{RingMessage, ThreadStream};
 use crate::recorder::Recorder;
 use crate::stats::adaptive_sampling::SamplingRates;
 use crate::stats::by_window::{ByWindow, Since};
-use crate::stats::gpu_totals::GpuTotals;
+use crate::stats::gpu_totals::GpuTimeTotals;
 use crate::stats::window_epoch;
 use gpuprof_report::profile::Device;
 use gpuprof_report::sorting::sort_by_key;
@@ -26,7 +26,7 @@ use gpuprof_report::sorting::sort_by_key;
 #[derive(Debug)]
 pub(in crate::gpu) struct NewStream {
     pub(in crate::gpu) shared: Arc<ThreadStream>,
-    pub(in crate::gpu) ring: rtrb::Consumer<Message>,
+    pub(in crate::gpu) ring: rtrb::Consumer<RingMessage>,
 }
 
 /// The process's GPU timing.
@@ -43,7 +43,7 @@ pub(crate) struct Timing {
     /// New streams that the resolver has taken.
     pub(super) met_streams: AtomicU32,
     /// Apart from what spans read: the resolver takes it for each span.
-    totals: CachePadded<Mutex<ByWindow<GpuTotals>>>,
+    totals: CachePadded<Mutex<ByWindow<GpuTimeTotals>>>,
     pub(super) devices: Mutex<Vec<Device>>,
     pub(crate) sampling: SamplingRates,
     pub(super) resolver: OnceLock<Option<thread::Thread>>,
@@ -78,7 +78,7 @@ impl Timing {
         }
     }
 
-    pub(super) fn totals(&self) -> &Mutex<ByWindow<GpuTotals>> {
+    pub(super) fn totals(&self) -> &Mutex<ByWindow<GpuTimeTotals>> {
         &self.totals
     }
 
@@ -88,7 +88,7 @@ impl Timing {
     }
 
     /// Announces such a stream to the resolver, with the resolver's end of its ring.
-    pub(super) fn add_stream(&self, shared: &Arc<ThreadStream>, ring: rtrb::Consumer<Message>) {
+    pub(super) fn add_stream(&self, shared: &Arc<ThreadStream>, ring: rtrb::Consumer<RingMessage>) {
         // Without a resolver it would never be taken, and no span uses it.
         let is_read = !self.refused.load(Relaxed) && !matches!(self.resolver.get(), Some(None));
         let mut streams = self.streams.lock();
@@ -109,7 +109,7 @@ impl Timing {
     }
 
     /// What is resolved so far; `None` when the lock is not to be had within `limit`.
-    pub(crate) fn totals_since(&self, since: Since, limit: Duration) -> Option<GpuTotals> {
+    pub(crate) fn totals_since(&self, since: Since, limit: Duration) -> Option<GpuTimeTotals> {
         let totals = self.totals().try_lock_for(limit)?.copy(since);
         Some(totals.into_sum())
     }

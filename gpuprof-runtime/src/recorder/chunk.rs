@@ -4,11 +4,11 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use parking_lot::Mutex;
 
-use super::event::{CALL_WORDS, Entry, Event, MAX_WORDS, Words};
+use super::event::{CALL_WORDS, CallEvent, ChunkEntry, EventWords, MAX_WORDS};
 use crate::sync::AtomicU64;
 
 /// The arguments of a call: names and values.
-pub type Arguments = Box<[(&'static str, String)]>;
+pub type CallArguments = Box<[(&'static str, String)]>;
 
 #[derive(Debug)]
 pub(super) struct Chunk {
@@ -18,7 +18,7 @@ pub(super) struct Chunk {
     fill: AtomicU64,
     words: Box<[AtomicU64]>,
     /// Of the events that have some, by position.
-    arguments: Mutex<Vec<(usize, Arguments)>>,
+    arguments: Mutex<Vec<(usize, CallArguments)>>,
     /// What these take, in bytes. Only the writer stores it.
     argument_bytes: AtomicU64,
 }
@@ -67,17 +67,17 @@ impl Chunk {
 
     /// Adds an event; by the writer alone. False if it has no room.
     #[inline(always)]
-    pub(super) fn push(&self, event: &Event) -> bool {
+    pub(super) fn push(&self, event: &CallEvent) -> bool {
         match event.words() {
-            Words::Two(words) => self.write(words, 1),
-            Words::Four(words) => self.write(words, 1),
-            Words::Five(words) => self.write(words, 1),
+            EventWords::Two(words) => self.write(words, 1),
+            EventWords::Four(words) => self.write(words, 1),
+            EventWords::Five(words) => self.write(words, 1),
         }
     }
 
     /// The calls that follow are of the thread of this number. False if it has no room.
     pub(super) fn begin_thread(&self, thread: u32) -> bool {
-        self.write([Entry::thread_word(thread)], 0)
+        self.write([ChunkEntry::thread_word(thread)], 0)
     }
 
     #[inline(always)]
@@ -97,7 +97,7 @@ impl Chunk {
     }
 
     /// Gives the latest event its arguments; by the writer alone. False if it is full by them.
-    pub(super) fn set_arguments(&self, arguments: Arguments) -> bool {
+    pub(super) fn set_arguments(&self, arguments: CallArguments) -> bool {
         let bytes = arguments
             .iter()
             .map(|(_, value)| size_of::<(&str, String)>() as u64 + value.capacity() as u64);
@@ -130,18 +130,21 @@ impl Chunk {
     }
 
     /// The events so far, calls with the number of their thread, with their arguments.
-    pub(super) fn read(&self, mut each: impl FnMut(Option<u32>, Event, Option<&Arguments>)) {
+    pub(super) fn read(
+        &self,
+        mut each: impl FnMut(Option<u32>, CallEvent, Option<&CallArguments>),
+    ) {
         let len = self.fill().words();
         let arguments = self.arguments.lock();
         let mut arguments = arguments.iter().peekable();
         let mut words = self.words.iter().take(len).map(|word| word.load(Relaxed));
         let (mut thread, mut at) = (None, 0);
-        while let Some(entry) = Entry::read(&mut words) {
+        while let Some(entry) = ChunkEntry::read(&mut words) {
             match entry {
-                Entry::Thread(number) => thread = Some(number),
-                Entry::Event(event) => {
+                ChunkEntry::Thread(number) => thread = Some(number),
+                ChunkEntry::Event(event) => {
                     let own = arguments.next_if(|(of, _)| *of == at);
-                    let thread = thread.filter(|_| matches!(event, Event::Cpu { .. }));
+                    let thread = thread.filter(|_| matches!(event, CallEvent::Cpu { .. }));
                     each(thread, event, own.map(|(_, own)| own));
                     at += 1;
                 }

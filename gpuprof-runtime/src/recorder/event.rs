@@ -13,7 +13,7 @@ const NUMBER: u32 = (1 << 16) - 1;
 /// One event. `path` is the call path of an annotated function;
 /// [`ROOT`](crate::stats::path_ids::ROOT) is none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Event {
+pub(crate) enum CallEvent {
     /// A call of a function on the CPU, or a poll of an async one. Times in clock ticks.
     Cpu {
         path: u32,
@@ -84,15 +84,15 @@ pub(crate) enum Event {
 }
 
 /// The words of one event.
-pub(super) enum Words {
+pub(super) enum EventWords {
     Two([u64; CALL_WORDS]),
     Four([u64; 4]),
     Five([u64; MAX_WORDS]),
 }
 
-impl Event {
+impl CallEvent {
     #[inline(always)]
-    pub(super) fn words(&self) -> Words {
+    pub(super) fn words(&self) -> EventWords {
         match *self {
             Self::Cpu {
                 path,
@@ -103,9 +103,9 @@ impl Event {
                 let took = ended.saturating_sub(started);
                 match u32::try_from(took) {
                     Ok(took) if call == 0 && path <= MAX_SMALL => {
-                        Words::Two([head(Tag::ShortCall, path, took), started])
+                        EventWords::Two([head(Tag::ShortCall, path, took), started])
                     }
-                    _ => Words::Four([head(Tag::Call, 0, path), started, ended, call]),
+                    _ => EventWords::Four([head(Tag::Call, 0, path), started, ended, call]),
                 }
             }
             Self::Gpu {
@@ -117,7 +117,7 @@ impl Event {
                 call,
             } => {
                 let start = start_ns.cast_unsigned();
-                Words::Five([head(Tag::Gpu, stream, path), start, ns, call, clock.into()])
+                EventWords::Five([head(Tag::Gpu, stream, path), start, ns, call, clock.into()])
             }
             Self::Kernel {
                 path,
@@ -129,7 +129,7 @@ impl Event {
                 stack,
             } => {
                 let ids = pair(correlation, with_stack(shape, stack));
-                Words::Four([head(Tag::Kernel, queue, path), start_ns, end_ns, ids])
+                EventWords::Four([head(Tag::Kernel, queue, path), start_ns, end_ns, ids])
             }
             Self::Copy {
                 path,
@@ -142,7 +142,7 @@ impl Event {
                 stack,
             } => {
                 let ids = pair(correlation, with_stack(kind, stack));
-                Words::Five([head(Tag::Copy, queue, path), start_ns, end_ns, ids, bytes])
+                EventWords::Five([head(Tag::Copy, queue, path), start_ns, end_ns, ids, bytes])
             }
             Self::Api {
                 thread,
@@ -156,7 +156,7 @@ impl Event {
                 let thread = thread.map_or(0, |thread| thread.saturating_add(1));
                 let ids = pair(correlation, with_stack(cbid, stack));
                 let head = head(Tag::Api, thread, is_runtime.into());
-                Words::Four([head, start_ns, end_ns, ids])
+                EventWords::Four([head, start_ns, end_ns, ids])
             }
             Self::Memory {
                 kind,
@@ -165,7 +165,7 @@ impl Event {
                 live_bytes,
             } => {
                 let device = device.map_or(0, |device| device.saturating_add(1));
-                Words::Four([head(Tag::Memory, kind, device), time_ns, live_bytes, 0])
+                EventWords::Four([head(Tag::Memory, kind, device), time_ns, live_bytes, 0])
             }
         }
     }
@@ -173,13 +173,13 @@ impl Event {
 
 /// What words say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Entry {
+pub(super) enum ChunkEntry {
     /// The calls that follow are of the thread of this number.
     Thread(u32),
-    Event(Event),
+    Event(CallEvent),
 }
 
-impl Entry {
+impl ChunkEntry {
     /// The word that stands before the calls of a thread.
     pub(super) fn thread_word(thread: u32) -> u64 {
         head(Tag::Thread, 0, thread)
@@ -195,7 +195,7 @@ impl Entry {
         }
         let first = words.next()?;
         if *tag == Tag::ShortCall {
-            return Some(Self::Event(Event::Cpu {
+            return Some(Self::Event(CallEvent::Cpu {
                 path: small,
                 started: first,
                 ended: first.saturating_add(high.into()),
@@ -205,13 +205,13 @@ impl Entry {
         let (second, third) = (words.next()?, words.next()?);
         let (correlation, low) = ((third >> 32) as u32, third as u32);
         Some(Self::Event(match tag {
-            Tag::Thread | Tag::ShortCall | Tag::Call => Event::Cpu {
+            Tag::Thread | Tag::ShortCall | Tag::Call => CallEvent::Cpu {
                 path: high,
                 started: first,
                 ended: second,
                 call: third,
             },
-            Tag::Gpu => Event::Gpu {
+            Tag::Gpu => CallEvent::Gpu {
                 path: high,
                 stream: small,
                 clock: words.next()? as u32,
@@ -219,7 +219,7 @@ impl Entry {
                 ns: second,
                 call: third,
             },
-            Tag::Kernel => Event::Kernel {
+            Tag::Kernel => CallEvent::Kernel {
                 path: high,
                 queue: small,
                 start_ns: first,
@@ -228,7 +228,7 @@ impl Entry {
                 shape: low & NUMBER,
                 stack: (low >> 16) as u16,
             },
-            Tag::Copy => Event::Copy {
+            Tag::Copy => CallEvent::Copy {
                 path: high,
                 queue: small,
                 start_ns: first,
@@ -238,7 +238,7 @@ impl Entry {
                 bytes: words.next()?,
                 stack: (low >> 16) as u16,
             },
-            Tag::Api => Event::Api {
+            Tag::Api => CallEvent::Api {
                 thread: small.checked_sub(1),
                 start_ns: first,
                 end_ns: second,
@@ -247,7 +247,7 @@ impl Entry {
                 cbid: low & NUMBER,
                 stack: (low >> 16) as u16,
             },
-            Tag::Memory => Event::Memory {
+            Tag::Memory => CallEvent::Memory {
                 kind: small,
                 device: high.checked_sub(1),
                 time_ns: first,
@@ -299,13 +299,13 @@ fn pair(high: u32, low: u32) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{Entry, Event, MAX_SMALL, Words};
+    use super::{CallEvent, ChunkEntry, EventWords, MAX_SMALL};
 
     #[test]
     fn every_event_is_read_as_it_was_written() {
         let (path, queue, correlation) = (u32::MAX, MAX_SMALL, u32::MAX - 1);
         let (start_ns, end_ns) = (u64::MAX - 3, u64::MAX);
-        let api = |thread| Event::Api {
+        let api = |thread| CallEvent::Api {
             thread,
             start_ns,
             end_ns,
@@ -314,14 +314,14 @@ mod tests {
             cbid: 307,
             stack: u16::MAX,
         };
-        let call = |path, took, call| Event::Cpu {
+        let call = |path, took, call| CallEvent::Cpu {
             path,
             started: 5,
             ended: 5 + took,
             call,
         };
         let long = u64::from(u32::MAX) + 1;
-        let memory = |device| Event::Memory {
+        let memory = |device| CallEvent::Memory {
             kind: 2,
             device,
             time_ns: end_ns,
@@ -335,7 +335,7 @@ mod tests {
             call(1, long, 0),
             call(MAX_SMALL + 1, 7, 0),
             call(path, u64::MAX - 5, 1 << 63),
-            Event::Gpu {
+            CallEvent::Gpu {
                 path: 0,
                 stream: 7,
                 clock: u32::MAX,
@@ -343,7 +343,7 @@ mod tests {
                 ns: 11,
                 call: 3 << 32 | 4,
             },
-            Event::Kernel {
+            CallEvent::Kernel {
                 path,
                 queue,
                 start_ns,
@@ -352,7 +352,7 @@ mod tests {
                 shape: 65_535,
                 stack: 65_534,
             },
-            Event::Copy {
+            CallEvent::Copy {
                 path,
                 queue,
                 start_ns,
@@ -368,15 +368,18 @@ mod tests {
         ];
         for event in events {
             let words = match event.words() {
-                Words::Two(words) => words.to_vec(),
-                Words::Four(words) => words.to_vec(),
-                Words::Five(words) => words.to_vec(),
+                EventWords::Two(words) => words.to_vec(),
+                EventWords::Four(words) => words.to_vec(),
+                EventWords::Five(words) => words.to_vec(),
             };
             let mut words = words.into_iter();
-            assert_eq!(Entry::read(&mut words), Some(Entry::Event(event)));
-            assert_eq!(Entry::read(&mut words), None, "{event:?}");
+            assert_eq!(ChunkEntry::read(&mut words), Some(ChunkEntry::Event(event)));
+            assert_eq!(ChunkEntry::read(&mut words), None, "{event:?}");
         }
-        let mut word = [Entry::thread_word(u32::MAX)].into_iter();
-        assert_eq!(Entry::read(&mut word), Some(Entry::Thread(u32::MAX)));
+        let mut word = [ChunkEntry::thread_word(u32::MAX)].into_iter();
+        assert_eq!(
+            ChunkEntry::read(&mut word),
+            Some(ChunkEntry::Thread(u32::MAX))
+        );
     }
 }

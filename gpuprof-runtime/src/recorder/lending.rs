@@ -2,8 +2,8 @@
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
-use super::event::Event;
-use super::store::Recorded;
+use super::event::CallEvent;
+use super::store::Recording;
 use super::{Recorder, begin};
 
 impl Recorder {
@@ -35,13 +35,13 @@ impl Recorder {
     }
 }
 
-impl Recorded {
+impl Recording {
     /// Leaves what began between these two clock ticks. Events of the GPU are told by `on`.
     pub(crate) fn keep_between(&mut self, from: u64, to: u64) {
         self.on = vec![(from, to)];
         self.lost.retain(|lost| lost.ended >= from);
         self.events.retain(|recorded| match recorded.event {
-            Event::Cpu { started, .. } => (from..=to).contains(&started),
+            CallEvent::Cpu { started, .. } => (from..=to).contains(&started),
             _ => true,
         });
     }

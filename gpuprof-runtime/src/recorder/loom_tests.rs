@@ -4,12 +4,12 @@ use loom::sync::Arc;
 use loom::thread;
 
 use super::chunk::Chunk;
-use super::event::Event;
+use super::event::CallEvent;
 use crate::sync::in_every_order;
 
 /// Of two words if `call` is 0, else of four.
-fn event(at: u64, call: u64) -> Event {
-    Event::Cpu {
+fn event(at: u64, call: u64) -> CallEvent {
+    CallEvent::Cpu {
         path: 1,
         started: at,
         ended: 10 * at,

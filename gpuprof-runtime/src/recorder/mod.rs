@@ -21,12 +21,14 @@ use parking_lot::Mutex;
 
 use self::store::Store;
 use crate::clock;
-use gpuprof_report::trace::Moment;
+use gpuprof_report::trace::ClockPair;
 
-pub use self::chunk::Arguments;
-pub(crate) use self::event::Event;
-pub(crate) use self::store::{Anchor, LostEvents, Recorded, RecordedEvent, RecordedThread};
-pub(crate) use self::writer::Writer;
+pub use self::chunk::CallArguments;
+pub(crate) use self::event::CallEvent;
+pub(crate) use self::store::{
+    GpuClockAnchor, LostEvents, RecordedEvent, RecordedThread, Recording,
+};
+pub(crate) use self::writer::ChunkWriter;
 
 /// How long after it is switched off the GPU's events are still recorded: of work that was launched
 /// before.
@@ -121,9 +123,9 @@ impl Recorder {
 
     /// Everything that is kept at present. `None` if nothing ever asked for a time line, or the
     /// lock was not free within `limit`.
-    pub(crate) fn recorded(&self, limit: Duration) -> Option<Recorded> {
+    pub(crate) fn recorded(&self, limit: Duration) -> Option<Recording> {
         let store = self.store.try_lock_for(limit)?;
-        if store.began == Moment::default() {
+        if store.began == ClockPair::default() {
             return None;
         }
         let (mut recorded, chunks) = store.kept(clock::now());
@@ -144,7 +146,7 @@ impl Recorder {
     }
 
     /// Adds a moment of the GPU clock of this number.
-    pub(crate) fn add_anchor(&self, clock: u32, anchor: Anchor) {
+    pub(crate) fn add_anchor(&self, clock: u32, anchor: GpuClockAnchor) {
         self.store.lock().add_anchor(clock, anchor);
     }
 
@@ -170,25 +172,25 @@ impl Recorder {
 
 /// Notes when the first recording began.
 fn begin(store: &mut Store) {
-    if store.began == Moment::default() {
+    if store.began == ClockPair::default() {
         store.began = moment();
     }
 }
 
 /// The present moment: clock ticks, and ns since the Unix epoch.
-fn moment() -> Moment {
+fn moment() -> ClockPair {
     let reads = (0..READS).map(|_| {
         let before = clock::now();
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
         let apart = clock::now().saturating_sub(before);
-        let moment = Moment {
+        let moment = ClockPair {
             from: before + apart / 2,
             to: now.map_or(0, |now| u64::try_from(now.as_nanos()).unwrap_or(u64::MAX)),
         };
         (apart, moment)
     });
     let closest = reads.min_by_key(|(apart, _)| *apart);
-    closest.map_or_else(Moment::default, |(_, moment)| moment)
+    closest.map_or_else(ClockPair::default, |(_, moment)| moment)
 }
 
 #[cfg(all(test, loom))]

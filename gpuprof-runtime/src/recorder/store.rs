@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::chunk::{Arguments, Chunk};
-use super::event::Event;
+use super::chunk::{CallArguments, Chunk};
+use super::event::CallEvent;
 use crate::os;
-use gpuprof_report::trace::Moment;
+use gpuprof_report::trace::ClockPair;
 
 /// Calls of a thread that a chunk has room for, unless the limit is small: 16 KiB.
 const CHUNK_CALLS: usize = 1_024;
@@ -73,29 +73,29 @@ impl LostEvents {
 pub(crate) struct RecordedEvent {
     /// Number of the thread that it was recorded on, if it is a call.
     pub(crate) thread: Option<u32>,
-    pub(crate) event: Event,
-    pub(crate) arguments: Option<Arguments>,
+    pub(crate) event: CallEvent,
+    pub(crate) arguments: Option<CallArguments>,
 }
 
 /// What a recording has kept.
 #[derive(Debug, Default)]
-pub(crate) struct Recorded {
+pub(crate) struct Recording {
     pub(crate) events: Vec<RecordedEvent>,
     pub(crate) threads: Vec<RecordedThread>,
     /// The devices of streams, by number.
     pub(crate) streams: Vec<u32>,
     /// Moments of the clocks of contexts, by number.
-    pub(crate) anchors: Vec<(u32, Vec<Anchor>)>,
+    pub(crate) anchors: Vec<(u32, Vec<GpuClockAnchor>)>,
     pub(crate) lost: Vec<LostEvents>,
     /// Clock ticks, and ns since the Unix epoch.
-    pub(crate) began: Moment,
+    pub(crate) began: ClockPair,
     /// When it was on, in clock ticks.
     pub(crate) on: Vec<(u64, u64)>,
 }
 
 /// A moment on the GPU clock of a context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Anchor {
+pub(crate) struct GpuClockAnchor {
     /// On that clock.
     pub(crate) at_ns: i64,
     /// On the host's.
@@ -118,9 +118,9 @@ pub(super) struct Store {
     numbers: FxHashMap<u64, u32>,
     /// The devices of streams.
     streams: Vec<u32>,
-    anchors: FxHashMap<u32, Vec<Anchor>>,
+    anchors: FxHashMap<u32, Vec<GpuClockAnchor>>,
     lost: FxHashMap<Option<u32>, LostEvents>,
-    pub(super) began: Moment,
+    pub(super) began: ClockPair,
     /// Not only viewers have asked for a time line.
     pub(super) is_of_program: bool,
     /// When it was switched on and off, in turn, in clock ticks.
@@ -141,7 +141,7 @@ impl Store {
             streams: Vec::new(),
             anchors: FxHashMap::default(),
             lost: FxHashMap::default(),
-            began: Moment::default(),
+            began: ClockPair::default(),
             is_of_program: false,
             switched: Vec::new(),
         }
@@ -157,7 +157,7 @@ impl Store {
         self.kept = 0;
         self.lost.clear();
         self.switched.clear();
-        self.began = Moment::default();
+        self.began = ClockPair::default();
     }
 
     pub(super) fn note_switch(&mut self, on: bool, now: u64) {
@@ -202,7 +202,7 @@ impl Store {
         (self.streams.len() - 1) as u32
     }
 
-    pub(super) fn add_anchor(&mut self, clock: u32, anchor: Anchor) {
+    pub(super) fn add_anchor(&mut self, clock: u32, anchor: GpuClockAnchor) {
         let anchors = self.anchors.entry(clock).or_default();
         anchors.push(anchor);
         if anchors.len() > MAX_ANCHORS {
@@ -263,7 +263,7 @@ impl Store {
         let mut latest: Option<LostEvents> = None;
         chunk.read(|thread, event, _| {
             let (thread, started, ended) = match event {
-                Event::Cpu { started, ended, .. } => (thread, started, ended),
+                CallEvent::Cpu { started, ended, .. } => (thread, started, ended),
                 _ => (None, came.0, came.1),
             };
             let one = LostEvents {
@@ -292,7 +292,7 @@ impl Store {
     }
 
     /// Everything at the moment `now`, with the chunks still to be read.
-    pub(super) fn kept(&self, now: u64) -> (Recorded, Vec<Arc<Chunk>>) {
+    pub(super) fn kept(&self, now: u64) -> (Recording, Vec<Arc<Chunk>>) {
         let chunks = self.full.iter().chain(&self.partial).chain(&self.lent);
         let on = self.switched.chunks(2).map(|switched| match *switched {
             [on, off] => (on, off),
@@ -301,7 +301,7 @@ impl Store {
         });
         let anchors = self.anchors.iter();
         let anchors = anchors.map(|(clock, anchors)| (*clock, anchors.clone()));
-        let recorded = Recorded {
+        let recorded = Recording {
             events: Vec::new(),
             threads: self.threads.clone(),
             streams: self.streams.clone(),

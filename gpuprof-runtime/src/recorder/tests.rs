@@ -2,15 +2,15 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use super::{Event, LostEvents, Recorded, Recorder, Writer};
+use super::{CallEvent, ChunkWriter, LostEvents, Recorder, Recording};
 
-fn recorded(recorder: &Recorder) -> Option<Recorded> {
+fn recorded(recorder: &Recorder) -> Option<Recording> {
     recorder.recorded(Duration::from_secs(1))
 }
 
 /// The `at`-th event of a test's thread.
-fn event(at: u64) -> Event {
-    Event::Cpu {
+fn event(at: u64) -> CallEvent {
+    CallEvent::Cpu {
         path: 1,
         started: at,
         ended: at + 1,
@@ -18,7 +18,7 @@ fn event(at: u64) -> Event {
     }
 }
 
-fn write(recorder: &Arc<Recorder>, writer: &mut Writer, numbers: std::ops::Range<u64>) {
+fn write(recorder: &Arc<Recorder>, writer: &mut ChunkWriter, numbers: std::ops::Range<u64>) {
     numbers.for_each(|at| writer.push(recorder, &event(at)));
 }
 
@@ -26,7 +26,7 @@ fn write(recorder: &Arc<Recorder>, writer: &mut Writer, numbers: std::ops::Range
 fn starts(recorder: &Recorder) -> Vec<u64> {
     let recorded = recorded(recorder).unwrap_or_default();
     let started = recorded.events.iter().map(|one| match one.event {
-        Event::Cpu { started, .. } => started,
+        CallEvent::Cpu { started, .. } => started,
         _ => u64::MAX,
     });
     let mut started: Vec<u64> = started.collect();
@@ -40,7 +40,7 @@ fn lost(recorder: &Recorder) -> Vec<LostEvents> {
 
 #[test]
 fn the_newest_are_kept_and_what_went_is_counted() {
-    let (recorder, mut writer) = (Arc::new(Recorder::new()), Writer::of_thread());
+    let (recorder, mut writer) = (Arc::new(Recorder::new()), ChunkWriter::of_thread());
     assert!(recorded(&recorder).is_none());
     // 16 chunks of 10.
     recorder.start(160);
@@ -64,7 +64,7 @@ fn of_few_the_newest_are_kept_when_their_thread_has_ended() {
     for limit in [1, 2, 3, 16, 17, 48] {
         let recorder = Arc::new(Recorder::new());
         recorder.start(limit);
-        write(&recorder, &mut Writer::of_thread(), 0..100);
+        write(&recorder, &mut ChunkWriter::of_thread(), 0..100);
         let kept = starts(&recorder);
         let least = limit.saturating_sub(3).max(1);
         assert!(
@@ -83,7 +83,7 @@ fn threads_that_end_leave_their_room_to_others() {
     recorder.start(16_000);
     for at in 0..2_000 {
         let recorder = Arc::clone(&recorder);
-        let run = move || write(&recorder, &mut Writer::of_thread(), at..at + 1);
+        let run = move || write(&recorder, &mut ChunkWriter::of_thread(), at..at + 1);
         thread::spawn(run).join().expect("it ends");
     }
     assert_eq!(starts(&recorder), (0..2_000).collect::<Vec<_>>());
@@ -101,7 +101,7 @@ fn threads_at_once_lose_nothing() {
         for thread in 0..4 {
             let recorder = &recorder;
             let numbers = thread * EACH..(thread + 1) * EACH;
-            scope.spawn(move || write(recorder, &mut Writer::of_thread(), numbers));
+            scope.spawn(move || write(recorder, &mut ChunkWriter::of_thread(), numbers));
         }
         // Reading meanwhile finds whole events only.
         let reads = (0..20).map(|_| starts(&recorder));
@@ -115,7 +115,7 @@ fn threads_at_once_lose_nothing() {
 
 #[test]
 fn what_begins_again_goes_on() {
-    let (recorder, mut writer) = (Arc::new(Recorder::new()), Writer::of_thread());
+    let (recorder, mut writer) = (Arc::new(Recorder::new()), ChunkWriter::of_thread());
     recorder.start(100);
     write(&recorder, &mut writer, 0..50);
     recorder.stop();
@@ -144,7 +144,7 @@ fn a_second_start_while_it_is_on_changes_nothing() {
 
 #[test]
 fn arguments_count_by_what_they_take() {
-    let (recorder, mut writer) = (Arc::new(Recorder::new()), Writer::of_thread());
+    let (recorder, mut writer) = (Arc::new(Recorder::new()), ChunkWriter::of_thread());
     recorder.start(10_000);
     for at in 0..10_000 {
         let arguments = Box::new([("text", "x".repeat(4_000))]);
@@ -157,7 +157,7 @@ fn arguments_count_by_what_they_take() {
 
 #[test]
 fn arguments_stay_with_their_event() {
-    let (recorder, mut writer) = (Arc::new(Recorder::new()), Writer::of_thread());
+    let (recorder, mut writer) = (Arc::new(Recorder::new()), ChunkWriter::of_thread());
     recorder.start(1_000);
     for at in 0..100 {
         match at % 10 {
@@ -170,7 +170,7 @@ fn arguments_stay_with_their_event() {
     }
     let recorded = recorded(&recorder).expect("a recording");
     for recorded in recorded.events {
-        let Event::Cpu { started, .. } = recorded.event else {
+        let CallEvent::Cpu { started, .. } = recorded.event else {
             panic!("another event");
         };
         let own = recorded.arguments.map(|own| own.to_vec());

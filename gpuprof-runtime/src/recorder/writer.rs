@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use super::Recorder;
-use super::chunk::{Arguments, Chunk};
-use super::event::Event;
+use super::chunk::{CallArguments, Chunk};
+use super::event::CallEvent;
 use crate::clock;
 
 /// The chunk that a thread, the resolver or a reader writes to; given back when this is dropped.
 #[derive(Debug, Default)]
-pub(crate) struct Writer {
-    lent: Option<Lent>,
+pub(crate) struct ChunkWriter {
+    lent: Option<LentChunk>,
     /// It writes the calls of the thread that it is on.
     is_of_thread: bool,
     /// The thread's number, once it is known.
@@ -18,18 +18,18 @@ pub(crate) struct Writer {
 }
 
 #[derive(Debug)]
-struct Lent {
+struct LentChunk {
     recorder: Arc<Recorder>,
     chunk: Arc<Chunk>,
 }
 
-impl Drop for Lent {
+impl Drop for LentChunk {
     fn drop(&mut self) {
         self.recorder.store.lock().take_back(&self.chunk);
     }
 }
 
-impl Writer {
+impl ChunkWriter {
     /// One that writes the calls of one thread, and is used on no other.
     pub(crate) const fn of_thread() -> Self {
         Self {
@@ -40,7 +40,7 @@ impl Writer {
     }
 
     #[inline(always)]
-    pub(crate) fn push(&mut self, recorder: &Arc<Recorder>, event: &Event) {
+    pub(crate) fn push(&mut self, recorder: &Arc<Recorder>, event: &CallEvent) {
         let lent = self.lent.as_ref();
         let is_written = lent.is_some_and(|lent| lent.chunk.push(event));
         if !is_written {
@@ -52,8 +52,8 @@ impl Writer {
     pub(crate) fn push_with(
         &mut self,
         recorder: &Arc<Recorder>,
-        event: &Event,
-        arguments: Arguments,
+        event: &CallEvent,
+        arguments: CallArguments,
     ) {
         self.push(recorder, event);
         if let Some(lent) = &self.lent
@@ -64,7 +64,7 @@ impl Writer {
     }
 
     #[cold]
-    fn push_into_next(&mut self, recorder: &Arc<Recorder>, event: &Event) {
+    fn push_into_next(&mut self, recorder: &Arc<Recorder>, event: &CallEvent) {
         // Gives the last one back.
         self.lent = None;
         let chunk = recorder.store.lock().lend(clock::now());
@@ -73,7 +73,7 @@ impl Writer {
             chunk.begin_thread(*self.thread.get_or_insert_with(number));
         }
         chunk.push(event);
-        self.lent = Some(Lent {
+        self.lent = Some(LentChunk {
             recorder: Arc::clone(recorder),
             chunk,
         });

@@ -7,7 +7,7 @@ use crate::gpu::HasStream;
 use crate::os::fork;
 use crate::os::own_work::{self, OwnWork};
 use crate::site::Site;
-use crate::span::default_stream::DefaultStream;
+use crate::span::default_stream::DefaultStreamGuard;
 
 impl Site {
     /// Whether a call of this site is to be measured now.
@@ -59,7 +59,7 @@ pub fn with_stream<S: HasStream, R>(stream: S, f: impl FnOnce() -> R) -> R {
     if fork::is_child() {
         return f();
     }
-    let _default = stream.stream_ref().map(DefaultStream::set);
+    let _default = stream.stream_ref().map(DefaultStreamGuard::set);
     f()
 }
 

@@ -88,19 +88,19 @@ fn environment(name: &str) -> Option<String> {
 
 /// The place of a process in its job.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Place {
+struct ProcessRank {
     rank: Option<u32>,
     world_size: Option<u32>,
 }
 
 /// By the first launcher that set a rank. `RANK` alone is a common name: a launcher of
 /// [`LAUNCHERS`] knows better.
-fn place(variable: impl Fn(&str) -> Option<String>) -> Place {
+fn place(variable: impl Fn(&str) -> Option<String>) -> ProcessRank {
     let number = |name: &str| variable(name)?.trim().parse().ok();
     let by = |(rank, world_size): &(&str, &str)| {
         let rank: u32 = number(rank)?;
         let world_size = number(world_size).filter(|size| *size > rank);
-        Some(Place {
+        Some(ProcessRank {
             rank: Some(rank),
             world_size,
         })
@@ -113,10 +113,10 @@ fn place(variable: impl Fn(&str) -> Option<String>) -> Place {
 
 #[cfg(test)]
 mod tests {
-    use super::{Place, meta, place, quoted};
+    use super::{ProcessRank, meta, place, quoted};
 
     fn place_of(variables: &[(&str, &str)]) -> (Option<u32>, Option<u32>) {
-        let Place { rank, world_size } = place(|wanted| {
+        let ProcessRank { rank, world_size } = place(|wanted| {
             let mut found = variables.iter().filter(|(name, _)| *name == wanted);
             found.next().map(|(_, value)| (*value).to_owned())
         });

@@ -9,12 +9,12 @@ use crate::stats::path_counters::PathCounters;
 #[derive(Clone, Debug)]
 pub(super) struct CallInProgress {
     pub(super) path: u32,
-    pub(super) mark: Mark,
+    pub(super) mark: CallStart,
 }
 
 /// Which call it is, and whether it is still in progress.
 #[derive(Clone, Debug)]
-pub(super) enum Mark {
+pub(super) enum CallStart {
     /// That of its thread's counters which began at this clock tick.
     Began(&'static PathCounters, u64),
     /// Of an async function, which may end on any thread; false at its end.
@@ -24,15 +24,15 @@ pub(super) enum Mark {
 impl CallInProgress {
     /// The end of an async call.
     pub(super) fn end(&self) {
-        if let Mark::Future(is_open) = &self.mark {
+        if let CallStart::Future(is_open) = &self.mark {
             is_open.store(false, Relaxed);
         }
     }
 
     pub(super) fn is_open(&self) -> bool {
         match &self.mark {
-            Mark::Began(node, started) => node.running_since() == Some(*started),
-            Mark::Future(is_open) => is_open.load(Relaxed),
+            CallStart::Began(node, started) => node.running_since() == Some(*started),
+            CallStart::Future(is_open) => is_open.load(Relaxed),
         }
     }
 }

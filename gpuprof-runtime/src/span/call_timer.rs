@@ -3,7 +3,7 @@
 use super::position::ParentPosition;
 use super::recording::{count_dropped, record_with_frame, valid_work};
 use super::thread_state::{NodeError, ThreadState};
-use super::time_line::{EndedSpan, Recorded};
+use super::time_line::{EndedSpan, RecordedCall};
 use crate::clock;
 use crate::gpu::frame_stack::FrameToken;
 use crate::os::own_work::OwnWork;
@@ -33,7 +33,7 @@ impl More {
     #[inline]
     pub(super) fn change(&mut self, change: impl FnOnce(&mut CallDetails)) {
         if !matches!(self, Self::Details(_)) {
-            let recorded = matches!(self, Self::Event).then_some(Recorded::Plain);
+            let recorded = matches!(self, Self::Event).then_some(RecordedCall::Plain);
             *self = Self::Details(CallDetails {
                 recorded,
                 ..CallDetails::NONE
@@ -55,7 +55,7 @@ pub(super) struct CallDetails {
     /// It has a stream and is not timed.
     pub(super) is_untimed: bool,
     /// `None`: it is not on the time line.
-    pub(super) recorded: Option<Recorded>,
+    pub(super) recorded: Option<RecordedCall>,
 }
 
 impl CallDetails {
@@ -190,7 +190,7 @@ impl CallTimer {
     fn put_on_time_line(
         &self,
         thread: &ThreadState,
-        recorded: Recorded,
+        recorded: RecordedCall,
         ended: u64,
         gpu_call: u64,
     ) {

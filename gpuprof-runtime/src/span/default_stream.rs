@@ -8,19 +8,19 @@ use crate::gpu::frame_stack::FrameToken;
 
 /// Removes the default stream when it is dropped.
 #[derive(Debug)]
-pub(crate) struct DefaultStream {
-    kind: Kind,
+pub(crate) struct DefaultStreamGuard {
+    kind: DefaultStreamEffect,
 }
 
 #[derive(Debug)]
-enum Kind {
+enum DefaultStreamEffect {
     /// `None`: the stream cannot be used.
     Set(Option<FrameToken>),
     /// Set when nothing was measured: its number among those of the thread.
     Deferred(u64),
 }
 
-impl DefaultStream {
+impl DefaultStreamGuard {
     /// The value that `stream` is borrowed from must outlive the result.
     pub(crate) fn set(stream: StreamRef<'_>) -> Self {
         let stream = stream.outliving_call();
@@ -28,11 +28,11 @@ impl DefaultStream {
             if collector().times_gpu() {
                 // Its first stream is to know them.
                 thread.counters();
-                Kind::Set(thread.with_gpu(|gpu| push(gpu, &stream)).flatten())
+                DefaultStreamEffect::Set(thread.with_gpu(|gpu| push(gpu, &stream)).flatten())
             } else {
                 match thread.defer(&stream) {
-                    Some(number) => Kind::Deferred(number),
-                    None => Kind::Set(None),
+                    Some(number) => DefaultStreamEffect::Deferred(number),
+                    None => DefaultStreamEffect::Set(None),
                 }
             }
         });
@@ -40,15 +40,15 @@ impl DefaultStream {
     }
 }
 
-impl Drop for DefaultStream {
+impl Drop for DefaultStreamGuard {
     fn drop(&mut self) {
         let close = |thread: &ThreadState, frame| {
             thread.with_gpu(|gpu| gpu.close(frame));
         };
         with_thread(|thread| {
             let frame = match self.kind {
-                Kind::Set(frame) => frame,
-                Kind::Deferred(number) => thread.take_deferred(number),
+                DefaultStreamEffect::Set(frame) => frame,
+                DefaultStreamEffect::Deferred(number) => thread.take_deferred(number),
             };
             if let Some(frame) = frame {
                 close(thread, frame);

@@ -10,7 +10,7 @@
 
 mod open_call;
 
-use self::open_call::{MeasuredCall, OpenCall, close, open};
+use self::open_call::{MeasuredCall, PolledCall, close, open};
 use super::call_in_progress::NamedPosition;
 use super::position::ParentPosition;
 use super::recording::measure_overhead;
@@ -20,7 +20,7 @@ use crate::collector::collector;
 use crate::gpu::frame_stack::FrameToken;
 use crate::gpu::{self, Streams};
 use crate::nvtx::{OpenRange, Payload};
-use crate::recorder::Arguments;
+use crate::recorder::CallArguments;
 use crate::site::labels::LabelNumber;
 use crate::site::{Site, SiteFlags};
 use crate::stats::ended_call::StatedWork;
@@ -30,18 +30,18 @@ use crate::stats::path_counters::PathCounters;
 #[derive(Debug)]
 #[must_use]
 pub struct AsyncSpan {
-    state: State,
+    state: FutureState,
     range: OpenRange,
 }
 
 #[derive(Debug)]
-enum State {
+enum FutureState {
     Off,
     /// The body of an `async fn`, not polled yet.
     InBody,
     /// Not polled yet. A future that is dropped in this state was no call.
     Created(Box<CreatedCall>),
-    Open(Box<OpenCall>),
+    Open(Box<PolledCall>),
 }
 
 /// What was evaluated when the function was called, for the first poll.
@@ -68,7 +68,7 @@ impl AsyncSpan {
     /// A span that does nothing.
     pub fn off() -> Self {
         Self {
-            state: State::Off,
+            state: FutureState::Off,
             range: OpenRange::None,
         }
     }
@@ -77,7 +77,7 @@ impl AsyncSpan {
     /// [`HandOver`](super::instrumented::HandOver).
     pub fn in_body() -> Self {
         Self {
-            state: State::InBody,
+            state: FutureState::InBody,
             range: OpenRange::None,
         }
     }
@@ -89,7 +89,7 @@ impl AsyncSpan {
         streams: impl FnOnce() -> Streams<'a>,
         work: impl FnOnce() -> StatedWork,
         payload: impl FnOnce() -> Payload,
-        arguments: impl FnOnce() -> Arguments,
+        arguments: impl FnOnce() -> CallArguments,
     ) -> Self {
         Self::prepare(site, label, streams, work, payload, arguments, false)
     }
@@ -102,7 +102,7 @@ impl AsyncSpan {
         streams: impl FnOnce() -> Streams<'a>,
         work: impl FnOnce() -> StatedWork,
         payload: impl FnOnce() -> Payload,
-        arguments: impl FnOnce() -> Arguments,
+        arguments: impl FnOnce() -> CallArguments,
     ) -> Self {
         Self::prepare(site, label, streams, work, payload, arguments, true)
     }
@@ -113,7 +113,7 @@ impl AsyncSpan {
         streams: impl FnOnce() -> Streams<'a>,
         work: impl FnOnce() -> StatedWork,
         payload: impl FnOnce() -> Payload,
-        arguments: impl FnOnce() -> Arguments,
+        arguments: impl FnOnce() -> CallArguments,
         later: bool,
     ) -> Self {
         let flags = site.flags();
@@ -145,19 +145,20 @@ impl AsyncSpan {
             payload: shown.then(payload),
         };
         Self {
-            state: State::Created(Box::new(created)),
+            state: FutureState::Created(Box::new(created)),
             range: OpenRange::None,
         }
     }
 
     /// Whether the body hands the span over in its first poll.
     pub(super) fn is_in_body(&self) -> bool {
-        matches!(self.state, State::InBody)
+        matches!(self.state, FutureState::InBody)
     }
 
     /// The first poll: from now on it is a call.
     fn begin(&mut self) {
-        let State::Created(created) = std::mem::replace(&mut self.state, State::Off) else {
+        let FutureState::Created(created) = std::mem::replace(&mut self.state, FutureState::Off)
+        else {
             return;
         };
         let CreatedCall {
@@ -170,16 +171,16 @@ impl AsyncSpan {
         let range = payload.map(|payload| site.start_range(label, || payload));
         self.range = range.unwrap_or(OpenRange::None);
         if let Some(open) = measured.and_then(|measured| open(site, label, measured)) {
-            self.state = State::Open(Box::new(open));
+            self.state = FutureState::Open(Box::new(open));
         }
     }
 
     /// Enters the span on this thread for the time of one poll.
     pub(super) fn begin_poll(&mut self) -> Option<OpenPoll> {
-        if matches!(self.state, State::Created(_)) {
+        if matches!(self.state, FutureState::Created(_)) {
             self.begin();
         }
-        let State::Open(open) = &mut self.state else {
+        let FutureState::Open(open) = &mut self.state else {
             return None;
         };
         Some(with_thread(|thread| {
@@ -208,7 +209,7 @@ impl AsyncSpan {
             }
             let as_value = thread.end_named_poll(poll.named_around);
             thread.sampling.set_outermost(poll.outermost_before);
-            if let State::Open(open) = &mut self.state {
+            if let FutureState::Open(open) = &mut self.state {
                 open.as_value = as_value;
                 open.pause(thread);
                 let ticks = ended.saturating_sub(poll.began);
@@ -226,7 +227,7 @@ impl AsyncSpan {
 /// The call ends: its future completed or was dropped.
 impl Drop for AsyncSpan {
     fn drop(&mut self) {
-        if let State::Open(open) = std::mem::replace(&mut self.state, State::Off) {
+        if let FutureState::Open(open) = std::mem::replace(&mut self.state, FutureState::Off) {
             close(*open);
         }
         self.range.close();

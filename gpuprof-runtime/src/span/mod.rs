@@ -25,7 +25,7 @@ use crate::clock;
 use crate::collector::{self, collector};
 use crate::gpu::Streams;
 use crate::nvtx::{OpenRange, Payload};
-use crate::recorder::Arguments;
+use crate::recorder::CallArguments;
 use crate::site::labels::LabelNumber;
 use crate::site::{Site, SiteFlags};
 use crate::stats::ended_call::StatedWork;
@@ -68,7 +68,7 @@ impl Span {
         streams: impl FnOnce() -> Streams<'a>,
         work: impl FnOnce() -> StatedWork,
         payload: impl FnOnce() -> Payload,
-        arguments: impl FnOnce() -> Arguments,
+        arguments: impl FnOnce() -> CallArguments,
     ) {
         let flags = site.flags();
         let measures = flags.contains(SiteFlags::MEASURE);
@@ -224,7 +224,7 @@ impl ActiveSpan {
     /// Records the call, if there is one, on the time line when it ends.
     #[cold]
     #[inline(never)]
-    fn record_at_end(&mut self, arguments: Arguments) {
+    fn record_at_end(&mut self, arguments: CallArguments) {
         let Some(call) = &mut self.call else {
             return;
         };

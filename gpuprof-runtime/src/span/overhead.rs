@@ -8,7 +8,7 @@ use crate::clock;
 use crate::gpu::Streams;
 use crate::nvtx::Payload;
 use crate::os::own_work;
-use crate::recorder::Arguments;
+use crate::recorder::CallArguments;
 use crate::site::labels::LabelNumber;
 use crate::site::{Meta, Site, SiteFlags};
 use crate::span::Span;
@@ -81,7 +81,7 @@ fn profiled(value: u64) -> u64 {
             || Streams::Inherit,
             || StatedWork::NONE,
             || Payload::None,
-            Arguments::default,
+            CallArguments::default,
         );
     }
     hint::black_box(value)

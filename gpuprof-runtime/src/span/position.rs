@@ -7,9 +7,9 @@ use crate::stats::path_ids::ROOT;
 /// separately and loaded together would defeat the processor's store forwarding, which costs half a
 /// clock read.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Position(u64);
+pub(super) struct TreePosition(u64);
 
-impl Position {
+impl TreePosition {
     /// Outside every span.
     pub(super) const OUTSIDE: Self = Self((ROOT as u64) << 32);
     /// Sampling left out the span or one around it.
@@ -53,6 +53,6 @@ impl Position {
 /// Where a thread was in the call tree when it entered a span.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ParentPosition {
-    pub(super) position: Position,
+    pub(super) position: TreePosition,
     pub(super) nested_ticks: u64,
 }

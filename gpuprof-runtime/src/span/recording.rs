@@ -7,8 +7,8 @@ use super::thread_state::{NodeError, ThreadState};
 use crate::clock;
 use crate::collector::collector;
 use crate::cupti;
-use crate::gpu::frame_stack::Frame;
-use crate::gpu::{CallStreams, GpuThread, OpenSpan, Place, Timing};
+use crate::gpu::frame_stack::SpanFrame;
+use crate::gpu::{CallStreams, GpuThread, OpenGpuSpan, SiteAndPath, Timing};
 use crate::os::own_work::OwnWork;
 use crate::site::Site;
 use crate::stats::ended_call::{CallRecord, GpuOutcome, StatedWork};
@@ -96,8 +96,8 @@ pub(super) fn begin_gpu_timing(
     site: &Site,
     path: u32,
     is_async: bool,
-) -> Option<Box<OpenSpan>> {
-    let place = Place {
+) -> Option<Box<OpenGpuSpan>> {
+    let place = SiteAndPath {
         site: site.id()?,
         path,
     };
@@ -125,7 +125,7 @@ pub(super) fn record_with_frame(
     node: &PathCounters,
     call: &mut CallRecord<'_>,
     ended: u64,
-    take: impl FnOnce(&mut GpuThread) -> Option<Frame<Box<OpenSpan>>>,
+    take: impl FnOnce(&mut GpuThread) -> Option<SpanFrame<Box<OpenGpuSpan>>>,
 ) -> bool {
     let recorded = measure_overhead(thread, ended, |gpu| {
         let writer = thread.writer();

@@ -13,7 +13,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use super::call_in_progress::NamedPosition;
 use super::deferred_streams::DeferredStreams;
 use super::node_cache::NodeCache;
-use super::position::{ParentPosition, Position};
+use super::position::{ParentPosition, TreePosition};
 use super::thread_sampling::ThreadSampling;
 use super::time_line::ThreadRecorder;
 use crate::clock;
@@ -51,7 +51,7 @@ pub(crate) struct ThreadState {
     counters: Cell<Option<&'static ThreadCounters>>,
     /// The thread's number as [`WriterEpoch::owner`] makes it; 0 while `counters` is `None`.
     owner: Cell<u64>,
-    position: Cell<Position>,
+    position: Cell<TreePosition>,
     /// Time that the spans nested in the current one have taken so far.
     nested_ticks: Cell<u64>,
     /// Whether a frame is open that a span could inherit a stream from.
@@ -153,7 +153,7 @@ impl ThreadState {
         Self {
             counters: Cell::new(None),
             owner: Cell::new(0),
-            position: Cell::new(Position::OUTSIDE),
+            position: Cell::new(TreePosition::OUTSIDE),
             nested_ticks: Cell::new(0),
             has_gpu: Cell::new(false),
             sampling: ThreadSampling::new(),

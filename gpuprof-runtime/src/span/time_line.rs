@@ -3,7 +3,7 @@
 use std::fmt::{self, Debug, Write};
 
 use crate::collector::collector;
-use crate::recorder::{Arguments, Event, Writer};
+use crate::recorder::{CallArguments, CallEvent, ChunkWriter};
 
 /// Bytes of an argument's value that are kept.
 const MAX_VALUE_BYTES: usize = 200;
@@ -12,7 +12,7 @@ const MAX_OPEN: usize = 1_024;
 
 /// That a call is recorded when it ends.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Recorded {
+pub(super) enum RecordedCall {
     Plain,
     /// The number of its arguments.
     WithArguments(u32),
@@ -21,9 +21,9 @@ pub(super) enum Recorded {
 /// The thread's part of the recorder.
 #[derive(Debug)]
 pub(super) struct ThreadRecorder {
-    writer: Writer,
+    writer: ChunkWriter,
     /// Of open calls, by number.
-    arguments: Vec<(u32, Arguments)>,
+    arguments: Vec<(u32, CallArguments)>,
     next: u32,
 }
 
@@ -40,32 +40,32 @@ pub(super) struct EndedSpan {
 impl ThreadRecorder {
     pub(super) const fn new() -> Self {
         Self {
-            writer: Writer::of_thread(),
+            writer: ChunkWriter::of_thread(),
             arguments: Vec::new(),
             next: 0,
         }
     }
 
     /// Keeps the arguments of a call that begins.
-    pub(super) fn keep(&mut self, arguments: Arguments) -> Recorded {
+    pub(super) fn keep(&mut self, arguments: CallArguments) -> RecordedCall {
         if arguments.is_empty() || self.arguments.len() >= MAX_OPEN {
-            return Recorded::Plain;
+            return RecordedCall::Plain;
         }
         self.next = self.next.wrapping_add(1);
         self.arguments.push((self.next, arguments));
-        Recorded::WithArguments(self.next)
+        RecordedCall::WithArguments(self.next)
     }
 
     /// Returns the arguments of a call that ends.
-    pub(super) fn take(&mut self, call: Recorded) -> Option<Arguments> {
-        let Recorded::WithArguments(number) = call else {
+    pub(super) fn take(&mut self, call: RecordedCall) -> Option<CallArguments> {
+        let RecordedCall::WithArguments(number) = call else {
             return None;
         };
         let at = self.arguments.iter().rposition(|(of, _)| *of == number)?;
         Some(self.arguments.remove(at).1)
     }
 
-    pub(super) fn record(&mut self, span: &EndedSpan, arguments: Option<Arguments>) {
+    pub(super) fn record(&mut self, span: &EndedSpan, arguments: Option<CallArguments>) {
         let (recorder, event) = (&collector().recorder, span.event());
         match arguments {
             None => self.writer.push(recorder, &event),
@@ -88,8 +88,8 @@ impl ThreadRecorder {
 
 impl EndedSpan {
     #[inline(always)]
-    fn event(&self) -> Event {
-        Event::Cpu {
+    fn event(&self) -> CallEvent {
+        CallEvent::Cpu {
             path: self.path,
             started: self.started,
             // The clocks of two processors may differ.
@@ -132,7 +132,7 @@ impl Write for Bounded {
 
 #[cfg(test)]
 mod tests {
-    use super::{MAX_VALUE_BYTES, Recorded, ThreadRecorder, value_text};
+    use super::{MAX_VALUE_BYTES, RecordedCall, ThreadRecorder, value_text};
 
     #[test]
     fn values_are_shown_as_rust_debugs_them_and_are_bounded() {
@@ -159,6 +159,6 @@ mod tests {
         assert_eq!(take(one).as_deref(), Some("1"));
         assert_eq!(take(one), None);
         assert_eq!(take(two).as_deref(), Some("2"));
-        assert_eq!(take(Recorded::Plain), None);
+        assert_eq!(take(RecordedCall::Plain), None);
     }
 }

@@ -26,7 +26,7 @@ use std::collections::hash_map::Entry;
 use rustc_hash::FxHashMap;
 
 use self::mean_time::MeanTime;
-use self::spread::{Cluster, Spread};
+use self::spread::{Cluster, GroupSums};
 use super::sampling_decisions::SamplingDraw;
 
 /// Sums of clusters kept open for late results: between this many and twice as many. A GPU time
@@ -45,7 +45,7 @@ pub(super) const Z975: f64 = 1.959_964;
 
 /// What a spread is asked of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Group {
+pub(super) enum ClusterGroup {
     /// A call path on all devices.
     Path(u32),
     /// A site over its paths, so that those of one cluster are not taken as independent. Each call
@@ -74,14 +74,14 @@ pub(crate) struct CallOfCluster {
 /// Sums over the clusters of each group.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ClusterSums {
-    groups: FxHashMap<Group, Spread>,
+    groups: FxHashMap<ClusterGroup, GroupSums>,
     typical: FxHashMap<u32, TypicalTime>,
     /// By path and device, of sites on several.
     typical_on: FxHashMap<(u32, u32), MeanTime>,
     /// By site: its devices.
     devices: FxHashMap<u32, Vec<u32>>,
     /// The latest clusters so far: the newer and the older half.
-    recent: [FxHashMap<(u64, Group), Cluster>; 2],
+    recent: [FxHashMap<(u64, ClusterGroup), Cluster>; 2],
 }
 
 /// What a path's times are taken relative to.
@@ -122,8 +122,13 @@ impl ClusterSums {
         } else {
             (ns, known.mean.more(ns, others))
         };
-        self.add_to(Group::Path(call.path), draw, relative_ns, call.counts);
-        self.add_to(Group::Site(call.site), draw, beyond_ns, call.counts);
+        self.add_to(
+            ClusterGroup::Path(call.path),
+            draw,
+            relative_ns,
+            call.counts,
+        );
+        self.add_to(ClusterGroup::Site(call.site), draw, beyond_ns, call.counts);
         let devices = self.devices.get(&call.site);
         match devices.filter(|devices| devices.len() > 1).cloned() {
             None => self.add_outermost(call, draw, beyond_ns),
@@ -145,11 +150,16 @@ impl ClusterSums {
                 mean.more(ns, others)
             };
             let site = call.site;
-            self.add_to(Group::SiteOn { site, device }, draw, beyond_ns, call.counts);
+            self.add_to(
+                ClusterGroup::SiteOn { site, device },
+                draw,
+                beyond_ns,
+                call.counts,
+            );
             if is_here {
                 self.add_outermost(call, draw, beyond_ns);
             } else if call.outermost_ns.is_some() {
-                self.add_to(Group::Device(device), draw, beyond_ns, call.counts);
+                self.add_to(ClusterGroup::Device(device), draw, beyond_ns, call.counts);
             }
         }
     }
@@ -158,11 +168,11 @@ impl ClusterSums {
         if let Some(ns) = call.outermost_ns {
             let others_ns = call.ns.saturating_sub(ns) as f64;
             let ns = beyond_ns - others_ns;
-            self.add_to(Group::Device(call.device), draw, ns, call.counts);
+            self.add_to(ClusterGroup::Device(call.device), draw, ns, call.counts);
         }
     }
 
-    fn add_to(&mut self, group: Group, draw: SamplingDraw, ns: f64, counts: bool) {
+    fn add_to(&mut self, group: ClusterGroup, draw: SamplingDraw, ns: f64, counts: bool) {
         let (weight, first) = (f64::from(draw.weight), f64::from(draw.cluster_rate.max(1)));
         // Shares of the variance: between clusters, and of the later draws within them.
         let (between, within) = (1.0 - 1.0 / first, 1.0 / first - 1.0 / weight);
@@ -209,16 +219,16 @@ impl ClusterSums {
     /// it is the second.
     #[cold]
     fn divide(&mut self, site: u32, first: Option<u32>, latest: u32) {
-        let on = |device| Group::SiteOn { site, device };
-        let so_far = self.groups.get(&Group::Site(site)).copied();
+        let on = |device| ClusterGroup::SiteOn { site, device };
+        let so_far = self.groups.get(&ClusterGroup::Site(site)).copied();
         let so_far = so_far.unwrap_or_default();
         self.groups.insert(on(latest), so_far.without_time());
         if let Some(first) = first {
             self.groups.insert(on(first), so_far);
         }
         for half in &mut self.recent {
-            let of_site = |((id, group), cluster): (&(u64, Group), &Cluster)| {
-                (*group == Group::Site(site)).then_some((*id, *cluster))
+            let of_site = |((id, group), cluster): (&(u64, ClusterGroup), &Cluster)| {
+                (*group == ClusterGroup::Site(site)).then_some((*id, *cluster))
             };
             let of_site: Vec<_> = half.iter().filter_map(of_site).collect();
             for (id, cluster) in of_site {
@@ -258,7 +268,7 @@ impl ClusterSums {
         }
         for (group, more) in &other.groups {
             let mut more = *more;
-            if let Group::Path(path) = group
+            if let ClusterGroup::Path(path) = group
                 && let (Some(own), Some(others)) = (self.typical.get(path), other.typical.get(path))
             {
                 more.shift(others.fixed_ns - own.fixed_ns);
@@ -279,18 +289,18 @@ impl ClusterSums {
     }
 
     /// The group of a site on one of its devices or on all.
-    pub(super) fn of_site(&self, site: u32, device: Option<u32>) -> Group {
+    pub(super) fn of_site(&self, site: u32, device: Option<u32>) -> ClusterGroup {
         let is_divided = self.devices.get(&site).is_some_and(|all| all.len() > 1);
         match device.filter(|_| is_divided) {
-            Some(device) => Group::SiteOn { site, device },
-            None => Group::Site(site),
+            Some(device) => ClusterGroup::SiteOn { site, device },
+            None => ClusterGroup::Site(site),
         }
     }
 
     /// Half the width of the 95 % interval of a group's total, ns, where `per_represented` calls
     /// were left out for each one that the timed ones represent. `None`: the sample is too small to
     /// tell.
-    pub(super) fn half_width(&self, group: Group, per_represented: f64) -> Option<f64> {
+    pub(super) fn half_width(&self, group: ClusterGroup, per_represented: f64) -> Option<f64> {
         let spread = self.groups.get(&group)?;
         if (spread.drawn as f64) < LEAST_SAMPLE {
             return None;

@@ -16,7 +16,7 @@ pub(crate) struct Ns;
 
 /// Count, sum and spread of durations.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Durations<Unit = Ns> {
+pub(crate) struct DurationSums<Unit = Ns> {
     pub(crate) calls: u64,
     pub(crate) total: u64,
     /// The part of `total` that nested spans took.
@@ -28,7 +28,7 @@ pub(crate) struct Durations<Unit = Ns> {
     unit: PhantomData<Unit>,
 }
 
-impl<Unit> Default for Durations<Unit> {
+impl<Unit> Default for DurationSums<Unit> {
     fn default() -> Self {
         Self {
             calls: 0,
@@ -42,7 +42,7 @@ impl<Unit> Default for Durations<Unit> {
     }
 }
 
-impl Durations<Ns> {
+impl DurationSums<Ns> {
     pub(crate) fn add(&mut self, ns: u64) {
         self.add_weighted(1, ns);
     }
@@ -77,9 +77,9 @@ impl Durations<Ns> {
     }
 }
 
-impl Durations<Ticks> {
+impl DurationSums<Ticks> {
     /// The same in ns.
-    pub(super) fn in_ns(&self, scale: Scale) -> Durations<Ns> {
+    pub(super) fn in_ns(&self, scale: Scale) -> DurationSums<Ns> {
         let calls = self.calls.max(1);
         let total = scale.ns(self.total);
         let (min, max) = if self.min <= self.max {
@@ -94,7 +94,7 @@ impl Durations<Ticks> {
         // The total is rounded, and the standard deviation is the difference of two large numbers.
         let square_of = |total: u64| total as f64 * total as f64 / calls as f64;
         let spread = (self.squares - square_of(self.total)).max(0.0);
-        Durations {
+        DurationSums {
             calls: self.calls,
             total,
             nested: scale.ns(self.nested),
@@ -106,7 +106,7 @@ impl Durations<Ticks> {
     }
 }
 
-impl<Unit> Durations<Unit> {
+impl<Unit> DurationSums<Unit> {
     pub(crate) fn merge(&mut self, other: &Self) {
         self.min = self.min.min(other.min);
         self.max = self.max.max(other.max);
@@ -124,7 +124,7 @@ impl<Unit> Durations<Unit> {
     }
 }
 
-/// [`Durations`] in ticks, with one writer. The number of durations is counted elsewhere.
+/// [`DurationSums`] in ticks, with one writer. The number of durations is counted elsewhere.
 #[derive(Debug)]
 pub(super) struct AtomicDurations {
     total: AtomicU64,
@@ -175,13 +175,13 @@ impl AtomicDurations {
         self.max.store(0, Relaxed);
     }
 
-    pub(super) fn read(&self, calls: u64, current: bool) -> Durations<Ticks> {
+    pub(super) fn read(&self, calls: u64, current: bool) -> DurationSums<Ticks> {
         let (min, max) = if current {
             (self.min.load(Relaxed), self.max.load(Relaxed))
         } else {
             (u64::MAX, 0)
         };
-        Durations {
+        DurationSums {
             calls,
             total: self.total.load(Relaxed),
             nested: self.nested.load(Relaxed),
@@ -204,12 +204,12 @@ pub(super) fn add_f64(cell: &AtomicU64, value: f64) {
 
 #[cfg(test)]
 mod tests {
-    use super::{Durations, Ns, Ticks};
+    use super::{DurationSums, Ns, Ticks};
     use crate::clock::Scale;
 
     /// Calls of these ticks, in ns at `ghz` ticks per ns.
-    fn in_ns(calls: &[u64], ghz: f64) -> Durations<Ns> {
-        let mut ticks = Durations::<Ticks>::default();
+    fn in_ns(calls: &[u64], ghz: f64) -> DurationSums<Ns> {
+        let mut ticks = DurationSums::<Ticks>::default();
         for &call in calls {
             ticks.calls += 1;
             ticks.total += call;

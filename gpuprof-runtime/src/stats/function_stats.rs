@@ -4,8 +4,8 @@
 use rustc_hash::FxHashSet;
 
 use super::call_tree_node::CallTreeNode;
-use super::cluster_sums::Group;
-use super::durations::{Durations, Ns};
+use super::cluster_sums::ClusterGroup;
+use super::durations::{DurationSums, Ns};
 use super::ended_call::{StatedWork, UntimedReason};
 use super::gpu_totals::GpuPathTotals;
 use super::host_path_totals::HostPathTotals;
@@ -182,8 +182,8 @@ fn gpu_stats(
     (nodes, sample): (&[&CallTreeNode<'_>], &SampleCounts),
     device: Option<u32>,
 ) -> Option<GpuSpanStats> {
-    let (mut timed, mut represented) = (Durations::default(), Durations::default());
-    let mut all = Durations::default();
+    let (mut timed, mut represented) = (DurationSums::default(), DurationSums::default());
+    let mut all = DurationSums::default();
     let mut work = StatedWork::NONE;
     let (mut total, mut self_time) = (0.0, 0.0);
     let mut calls = 0;
@@ -251,7 +251,7 @@ fn estimate(
     let clusters = &inputs.gpu.clusters;
     let group = match (clusters.of_site(site, device), only_path) {
         // Of a single path the sums are kept without a mean so far.
-        (Group::Site(_), Some(node)) => Group::Path(node.id),
+        (ClusterGroup::Site(_), Some(node)) => ClusterGroup::Path(node.id),
         (group, _) => group,
     };
     let half = clusters.half_width(group, sample.per_represented());
@@ -291,7 +291,7 @@ pub(super) fn estimate_of_rows(nodes: &[&CallTreeNode<'_>]) -> Option<Estimate> 
 }
 
 fn span_stats(
-    all: &Durations,
+    all: &DurationSums,
     total_ns: u64,
     self_ns: u64,
     histogram: Option<&Histogram>,

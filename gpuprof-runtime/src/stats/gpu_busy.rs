@@ -12,7 +12,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::call_tree_node::CallTreeNode;
-use super::cluster_sums::Group;
+use super::cluster_sums::ClusterGroup;
 use super::gpu_totals::{GpuPathTotals, SummedTime};
 use super::profile_inputs::ProfileInputs;
 use gpuprof_report::profile::GpuBusy;
@@ -49,7 +49,9 @@ pub(super) fn of_spans(inputs: &ProfileInputs<'_>, nodes: &[CallTreeNode<'_>]) -
         if spans.is_estimated {
             let per_represented = spans.unseen_ns / spans.represented_ns;
             let clusters = &inputs.gpu.clusters;
-            let group = spans.only_path.map_or(Group::Device(device), Group::Path);
+            let group = spans
+                .only_path
+                .map_or(ClusterGroup::Device(device), ClusterGroup::Path);
             let half = clusters.half_width(group, per_represented);
             busy.busy_ci95_ns = half.map(|half| (half + spans.without_sums_ns).round() as u64);
         }

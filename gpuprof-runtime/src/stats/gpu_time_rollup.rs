@@ -6,7 +6,7 @@ use std::rc::Rc;
 use rustc_hash::FxHashMap;
 
 use super::call_tree_node::CallTreeNode;
-use super::cluster_sums::Group;
+use super::cluster_sums::ClusterGroup;
 use super::gpu_totals::GpuPathTotals;
 use super::nested_paths::{NestedPath, fit_into_parents, nested_paths};
 use super::path_estimate::{ByDevice, PathEstimate};
@@ -32,7 +32,8 @@ pub(super) fn build_nodes<'a>(inputs: &'a ProfileInputs<'_>) -> Vec<CallTreeNode
         if estimate.rests_on_own() {
             let per_represented = estimate.counts.per_represented();
             let clusters = &inputs.gpu.clusters;
-            estimate.half_width_ns = clusters.half_width(Group::Path(index), per_represented);
+            estimate.half_width_ns =
+                clusters.half_width(ClusterGroup::Path(index), per_represented);
         }
         let activity = (inputs.cupti.as_ref()).and_then(|cupti| cupti.paths.get(&index));
         if let Some(activity) = activity {

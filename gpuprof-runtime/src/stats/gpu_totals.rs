@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 use super::busy_union::{BusyUnion, SpanPlace};
 use super::by_window::WindowSum;
 use super::cluster_sums::{CallOfCluster, ClusterSums};
-use super::durations::Durations;
+use super::durations::DurationSums;
 use super::ended_call::StatedWork;
 use super::path_ids::ROOT;
 use super::sampling_decisions::SamplingDraw;
@@ -48,9 +48,9 @@ impl SampledSum {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct GpuPathTotals {
     /// The timed calls.
-    pub(crate) timed: Durations,
+    pub(crate) timed: DurationSums,
     /// The calls that they represent beside themselves.
-    pub(crate) represented: Durations,
+    pub(crate) represented: DurationSums,
     pub(crate) timed_histogram: SparseHistogram,
     pub(crate) represented_histogram: SparseHistogram,
     /// Calls counted here: those whose first device is this one.
@@ -103,7 +103,7 @@ impl GpuPathTotals {
     }
 }
 
-/// Time of spans that are not in [`GpuTotals::placed`], ns.
+/// Time of spans that are not in [`GpuTimeTotals::placed`], ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SummedTime {
     pub(crate) ns: SampledSum,
@@ -166,7 +166,7 @@ pub(crate) struct TimedCall {
 }
 
 impl TimedCall {
-    /// Its time in [`GpuTotals::summed`], until the span around it is resolved.
+    /// Its time in [`GpuTimeTotals::summed`], until the span around it is resolved.
     pub(crate) fn summed(&self) -> SummedTime {
         let mut ns = SampledSum::default();
         if !matches!(self.place, SpanPlace::At { .. }) {
@@ -183,7 +183,7 @@ impl TimedCall {
 
 /// The GPU times of one window.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct GpuTotals {
+pub(crate) struct GpuTimeTotals {
     /// By (path, device).
     pub(crate) nodes: FxHashMap<(u32, u32), GpuPathTotals>,
     /// By path and the path of the enclosing timed span, or `ROOT`.
@@ -196,7 +196,7 @@ pub(crate) struct GpuTotals {
     pub(crate) clusters: ClusterSums,
 }
 
-impl GpuTotals {
+impl GpuTimeTotals {
     /// Adds a call of `ns`.
     pub(crate) fn add(&mut self, call: &TimedCall, work: &StatedWork, ns: u64) {
         let node = self.nodes.entry((call.path, call.device)).or_default();
@@ -206,7 +206,7 @@ impl GpuTotals {
             let typical = || match node.timed.calls {
                 0 => (ns, 0),
                 calls => {
-                    let Durations { min, max, .. } = node.timed;
+                    let DurationSums { min, max, .. } = node.timed;
                     (node.timed_histogram.quantile(0.5, min, max), calls)
                 }
             };
@@ -267,7 +267,7 @@ impl GpuTotals {
     }
 }
 
-impl WindowSum for GpuTotals {
+impl WindowSum for GpuTimeTotals {
     fn merge(&mut self, other: &Self) {
         for (key, more) in &other.nodes {
             self.nodes.entry(*key).or_default().merge(more);

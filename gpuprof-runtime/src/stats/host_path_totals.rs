@@ -1,8 +1,8 @@
 //! What the host recorded on a call path, as plain data.
 
-use super::durations::{Durations, Ns, Ticks};
+use super::durations::{DurationSums, Ns, Ticks};
 use super::ended_call::{REASONS, StatedWork, UntimedReason};
-use super::open_calls::OpenCalls;
+use super::open_calls::CallsInProgress;
 use crate::clock::Scale;
 
 /// Number of calls by GPU timing outcome.
@@ -27,12 +27,12 @@ impl OutcomeCounts {
 /// [`PathCounters`](super::path_counters::PathCounters) as plain data, or the sum of several.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct HostPathTotals<Unit = Ticks> {
-    pub(crate) cpu: Durations<Unit>,
-    pub(crate) wall: Durations<Unit>,
+    pub(crate) cpu: DurationSums<Unit>,
+    pub(crate) wall: DurationSums<Unit>,
     pub(crate) counts: OutcomeCounts,
     pub(crate) work: StatedWork,
     /// Calls in progress at the moment of reading, whenever they began.
-    pub(crate) open: OpenCalls,
+    pub(crate) open: CallsInProgress,
     /// Calls that ended on another thread than the main one.
     pub(crate) off_main: u64,
 }

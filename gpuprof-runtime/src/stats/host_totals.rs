@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use super::host_path_totals::HostPathTotals;
-use super::open_calls::OpenCalls;
+use super::open_calls::CallsInProgress;
 use gpuprof_report::histogram::Histogram;
 
 /// The counters of any number of threads, as plain data.
@@ -76,7 +76,7 @@ impl Totals {
     }
 
     /// Adds calls in progress on `path`.
-    pub(crate) fn add_open_calls(&mut self, path: u32, open: &OpenCalls) {
+    pub(crate) fn add_open_calls(&mut self, path: u32, open: &CallsInProgress) {
         if let Some(node) = self.nodes.get_mut(path as usize) {
             node.open.add(open);
         }

@@ -11,13 +11,13 @@ use crate::sync::AtomicU64;
 /// only the sum over all threads says something. Threads are read one after another: a future that
 /// begins on a thread already read and ends on one still to be read makes the sum one too small.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct OpenCalls {
+pub(crate) struct CallsInProgress {
     calls: u64,
     /// Clock ticks.
     started: u64,
 }
 
-impl OpenCalls {
+impl CallsInProgress {
     pub(super) fn begin(&mut self, started: u64) {
         self.add(&Self { calls: 1, started });
     }
@@ -50,7 +50,7 @@ impl OpenCalls {
     }
 }
 
-/// [`OpenCalls`] with one writer.
+/// [`CallsInProgress`] with one writer.
 #[derive(Debug)]
 pub(super) struct AtomicOpenCalls {
     calls: AtomicU64,
@@ -76,15 +76,15 @@ impl AtomicOpenCalls {
         self.change(|open| open.end(started));
     }
 
-    fn change(&self, change: impl FnOnce(&mut OpenCalls)) {
+    fn change(&self, change: impl FnOnce(&mut CallsInProgress)) {
         let mut open = self.read();
         change(&mut open);
         self.calls.store(open.calls, Relaxed);
         self.started.store(open.started, Relaxed);
     }
 
-    pub(super) fn read(&self) -> OpenCalls {
-        OpenCalls {
+    pub(super) fn read(&self) -> CallsInProgress {
+        CallsInProgress {
             calls: self.calls.load(Relaxed),
             started: self.started.load(Relaxed),
         }
@@ -93,11 +93,11 @@ impl AtomicOpenCalls {
 
 #[cfg(test)]
 mod tests {
-    use super::OpenCalls;
+    use super::CallsInProgress;
 
     #[test]
     fn time_so_far_is_the_sum_over_all_calls() {
-        let mut open = OpenCalls::default();
+        let mut open = CallsInProgress::default();
         assert_eq!((open.count(), open.ticks(1_000)), (0, 0));
         open.begin(100);
         open.begin(400);
@@ -108,7 +108,7 @@ mod tests {
 
     #[test]
     fn a_call_that_ends_on_another_thread_is_subtracted_there() {
-        let (mut here, mut there) = (OpenCalls::default(), OpenCalls::default());
+        let (mut here, mut there) = (CallsInProgress::default(), CallsInProgress::default());
         here.begin(u64::MAX - 10);
         here.begin(u64::MAX - 4);
         there.end(u64::MAX - 10);
@@ -119,7 +119,7 @@ mod tests {
 
     #[test]
     fn a_call_that_begins_after_the_clock_was_read_has_taken_no_time() {
-        let mut open = OpenCalls::default();
+        let mut open = CallsInProgress::default();
         open.begin(1_001);
         assert_eq!((open.count(), open.ticks(1_000)), (1, 0));
     }

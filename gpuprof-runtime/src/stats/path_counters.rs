@@ -9,10 +9,10 @@ use std::array;
 use std::sync::atomic::{Ordering, Ordering::Relaxed};
 
 use super::concurrent_histogram::bump;
-use super::durations::{AtomicDurations, Durations, add_f64};
+use super::durations::{AtomicDurations, DurationSums, add_f64};
 use super::ended_call::{CallRecord, GpuOutcome, REASONS, StatedWork};
 use super::host_path_totals::{HostPathTotals, OutcomeCounts};
-use super::open_calls::{AtomicOpenCalls, OpenCalls};
+use super::open_calls::{AtomicOpenCalls, CallsInProgress};
 use super::path_sampling::PathSampling;
 use super::sampling_decisions::CallHistory;
 use super::site_counters::SiteCounters;
@@ -327,7 +327,7 @@ impl PathCounters {
             cpu: self.cpu.read(calls, current),
             wall: match self.site.wall {
                 Some(_) => self.wall.read(calls, current),
-                None => Durations::default(),
+                None => DurationSums::default(),
             },
             counts: OutcomeCounts {
                 submitted: self.submitted.load(Relaxed),
@@ -346,7 +346,7 @@ impl PathCounters {
         }
     }
 
-    fn open_calls(&self) -> OpenCalls {
+    fn open_calls(&self) -> CallsInProgress {
         let mut open = self.pending.read();
         if let Some(started) = self.running_since() {
             open.begin(started);

@@ -9,7 +9,7 @@ use std::rc::Rc;
 use rustc_hash::FxHashMap;
 
 use super::cluster_sums::Z975;
-use super::durations::{Durations, Ns};
+use super::durations::{DurationSums, Ns};
 use super::ended_call::UntimedReason;
 use super::gpu_totals::GpuPathTotals;
 use super::host_path_totals::HostPathTotals;
@@ -83,7 +83,7 @@ impl SampleCounts {
 
 /// Where the durations of calls that were left out come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Source {
+enum DurationSource {
     /// Nothing is known of them, or there are none.
     Nowhere,
     /// What the path's own timed calls represent.
@@ -101,7 +101,7 @@ enum Source {
 struct Basis<'a> {
     /// A call on streams of two devices has a time on each, and is one call.
     calls: u64,
-    times: &'a Durations,
+    times: &'a DurationSums,
     histogram: &'a SparseHistogram,
     own_ns: i64,
 }
@@ -133,7 +133,7 @@ pub(super) struct PathEstimate<'a> {
     pub(super) gpu: Vec<(u32, &'a GpuPathTotals)>,
     pub(super) counts: SampleCounts,
     function: Rc<ByDevice>,
-    source: Source,
+    source: DurationSource,
     /// A span of the same site is around its calls.
     is_recursive: bool,
     /// The time of the calls that were left out, ns.
@@ -158,12 +158,12 @@ impl<'a> PathEstimate<'a> {
         let represented: u64 = sum(|gpu| gpu.represented_calls);
         let timed: u64 = sum(|gpu| gpu.calls);
         let source = match counts.sampled_out() {
-            0 => Source::Nowhere,
-            _ if counts.drawn >= LEAST_DRAWN => Source::Own,
-            _ if represented > 0 => Source::Function,
-            _ if counts.timed > 0 => Source::OwnTimed,
-            _ if timed > 0 => Source::FunctionTimed,
-            _ => Source::Nowhere,
+            0 => DurationSource::Nowhere,
+            _ if counts.drawn >= LEAST_DRAWN => DurationSource::Own,
+            _ if represented > 0 => DurationSource::Function,
+            _ if counts.timed > 0 => DurationSource::OwnTimed,
+            _ if timed > 0 => DurationSource::FunctionTimed,
+            _ => DurationSource::Nowhere,
         };
         let mut estimate = Self {
             gpu,
@@ -181,12 +181,12 @@ impl<'a> PathEstimate<'a> {
 
     /// Whether some of its calls were left out, and their time is estimated.
     pub(super) fn is_estimated(&self) -> bool {
-        self.source != Source::Nowhere
+        self.source != DurationSource::Nowhere
     }
 
     /// Whether this rests on the path's own drawn calls.
     pub(super) fn rests_on_own(&self) -> bool {
-        self.source == Source::Own
+        self.source == DurationSource::Own
     }
 
     /// Whether any time is known.
@@ -251,7 +251,7 @@ impl<'a> PathEstimate<'a> {
         let part = |whole: i64, outermost: i64| outermost as f64 / whole.max(1) as f64;
         // Where the sample is of other paths too, it does not tell of this one.
         let share = match self.source {
-            Source::Own => {
+            DurationSource::Own => {
                 let whole = sum_of(&self.gpu, |gpu| gpu.represented.total.cast_signed());
                 part(whole, sum_of(&self.gpu, |gpu| gpu.outermost.represented))
             }
@@ -270,7 +270,7 @@ impl<'a> PathEstimate<'a> {
         let timed_ns = self.timed_ns();
         // What is nested in its calls differs from path to path.
         let per_ns = match self.source {
-            Source::Function | Source::FunctionTimed if timed_ns > 0.0 => {
+            DurationSource::Function | DurationSource::FunctionTimed if timed_ns > 0.0 => {
                 sum_of(&self.gpu, |gpu| gpu.own.timed) as f64 / timed_ns
             }
             _ => ratio(
@@ -288,8 +288,8 @@ impl<'a> PathEstimate<'a> {
 
     /// The number, sum, extremes and squares of the durations of all calls on one device or on all;
     /// the extremes are those of the timed ones.
-    pub(super) fn durations(&self, device: Option<u32>) -> Durations {
-        let mut all = Durations::default();
+    pub(super) fn durations(&self, device: Option<u32>) -> DurationSums {
+        let mut all = DurationSums::default();
         on(&self.gpu, device).for_each(|gpu| all.merge(&gpu.timed));
         if !self.is_estimated() {
             return all;
@@ -349,11 +349,15 @@ impl<'a> PathEstimate<'a> {
             here.map(|(_, gpu)| gpu)
         };
         match self.source {
-            Source::Nowhere => {}
-            Source::Own => on(&self.gpu, device).for_each(|gpu| each(Basis::represented(gpu))),
-            Source::OwnTimed => on(&self.gpu, device).for_each(|gpu| each(Basis::timed(gpu))),
-            Source::Function => function().for_each(|gpu| each(Basis::represented(gpu))),
-            Source::FunctionTimed => function().for_each(|gpu| each(Basis::timed(gpu))),
+            DurationSource::Nowhere => {}
+            DurationSource::Own => {
+                on(&self.gpu, device).for_each(|gpu| each(Basis::represented(gpu)))
+            }
+            DurationSource::OwnTimed => {
+                on(&self.gpu, device).for_each(|gpu| each(Basis::timed(gpu)))
+            }
+            DurationSource::Function => function().for_each(|gpu| each(Basis::represented(gpu))),
+            DurationSource::FunctionTimed => function().for_each(|gpu| each(Basis::timed(gpu))),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::gpu_totals::GpuTotals;
+use super::gpu_totals::GpuTimeTotals;
 use super::host_totals::Totals;
 use super::path_ids::CallPath;
 use crate::clock::Scale;
@@ -26,7 +26,7 @@ pub(crate) struct ProfileInputs<'a> {
     pub(crate) wall_ns: u64,
     /// The clock after `totals` was read, in ticks: calls in progress are reported up to it.
     pub(crate) now: u64,
-    pub(crate) gpu: GpuTotals,
+    pub(crate) gpu: GpuTimeTotals,
     /// `None`: CUPTI did not run.
     pub(crate) cupti: Option<RecordedActivity>,
 }

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use self::loads::{LOADS, Load};
 pub(super) use self::program::SITES;
-use self::program::{Figure, run};
+use self::program::{EstimatedFigure, run};
 
 /// Runs of each load.
 const RUNS: u64 = 200;
@@ -27,7 +27,7 @@ const WITHOUT_INTERVAL: f64 = 0.05;
 
 /// What came of one figure of a load.
 #[derive(Default)]
-struct Found {
+struct Coverage {
     runs: u64,
     covered: u64,
     without: u64,
@@ -37,8 +37,8 @@ struct Found {
     squares: f64,
 }
 
-impl Found {
-    fn add(&mut self, figure: &Figure) {
+impl Coverage {
+    fn add(&mut self, figure: &EstimatedFigure) {
         self.runs += 1;
         self.drawn += figure.drawn;
         let error = figure.estimate_ns as f64 - figure.truth_ns as f64;
@@ -84,7 +84,7 @@ fn check(us: &[u64], calls: u64, runs: u64) {
     let (mut failures, mut covered, mut all) = (Vec::new(), 0, 0);
     for load in LOADS {
         for &us in us {
-            let mut figures = BTreeMap::<String, Found>::new();
+            let mut figures = BTreeMap::<String, Coverage>::new();
             for seed in 0..runs {
                 for figure in run(load, us * 1_000, calls, seed) {
                     figures.entry(figure.name.clone()).or_default().add(&figure);
@@ -108,7 +108,7 @@ fn check(us: &[u64], calls: u64, runs: u64) {
     assert!(overall >= least, "{overall}");
 }
 
-fn judge(what: &str, load: &Load, found: &Found, runs: u64, failures: &mut Vec<String>) {
+fn judge(what: &str, load: &Load, found: &Coverage, runs: u64, failures: &mut Vec<String>) {
     // Few runs are off by more.
     if runs < FEWEST_TO_JUDGE {
         return;
@@ -131,7 +131,7 @@ fn judge(what: &str, load: &Load, found: &Found, runs: u64, failures: &mut Vec<S
 }
 
 /// One row of the table in docs/sampling.md: the figure that is covered least.
-fn print(load: &Load, us: u64, calls: u64, figures: &BTreeMap<String, Found>) {
+fn print(load: &Load, us: u64, calls: u64, figures: &BTreeMap<String, Coverage>) {
     let least = figures
         .iter()
         .min_by(|(_, a), (_, b)| a.covered().total_cmp(&b.covered()));
@@ -140,10 +140,13 @@ fn print(load: &Load, us: u64, calls: u64, figures: &BTreeMap<String, Found>) {
     };
     let drawn = figures
         .values()
-        .map(Found::drawn)
+        .map(Coverage::drawn)
         .fold(f64::INFINITY, f64::min);
-    let without = figures.values().map(Found::without).fold(0.0, f64::max);
-    let worst = figures.values().map(Found::deviation).fold(0.0, f64::max);
+    let without = figures.values().map(Coverage::without).fold(0.0, f64::max);
+    let worst = figures
+        .values()
+        .map(Coverage::deviation)
+        .fold(0.0, f64::max);
     let bias = figures
         .values()
         .map(|found| found.mean().abs())

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use gpuprof::bench::{Measurement, Mode, Rule, Stopped, bench};
+use gpuprof::bench::{CallMode, Measurement, Stopped, StoppingRule, bench};
 use simnvml::{Simulated, State};
 use support::suite::Module;
 use support::tests;
@@ -38,11 +38,11 @@ fn set(nvml: &Simulated, reasons: u64) {
 /// Measures a kernel that takes as long as `ns` says at each call, which lasts some ms of the host
 /// so that NVML is asked every few samples.
 fn measure(w: &World, mut ns: impl FnMut() -> u64) -> Measurement {
-    let mut rule = Rule::default();
+    let mut rule = StoppingRule::default();
     (rule.min_samples, rule.max_samples) = (SAMPLES, SAMPLES);
     rule.max_time = Duration::from_secs(30);
     let stream = Arc::clone(&w.gpu.stream);
-    let bench = bench("kernel").stream(&stream).modes(&[Mode::Cold]);
+    let bench = bench("kernel").stream(&stream).modes(&[CallMode::Cold]);
     let results = bench.rule(rule).run(|| {
         thread::sleep(Duration::from_millis(5));
         w.gpu.kernel(ns());
@@ -78,10 +78,10 @@ fn a_device_that_is_throttled_throughout_is_noted() {
     let nvml = simnvml::install();
     let w = world();
     set(&nvml, THERMAL);
-    let mut rule = Rule::default();
+    let mut rule = StoppingRule::default();
     rule.max_time = Duration::from_millis(300);
     let stream = Arc::clone(&w.gpu.stream);
-    let bench = bench("kernel").stream(&stream).modes(&[Mode::Cold]);
+    let bench = bench("kernel").stream(&stream).modes(&[CallMode::Cold]);
     let results = bench.rule(rule).run(|| {
         thread::sleep(Duration::from_millis(5));
         w.gpu.kernel(SLOW_NS);
@@ -114,7 +114,7 @@ fn a_short_benchmark_waits_until_the_device_is_cool() {
     set(&nvml, THERMAL);
     let stream = Arc::clone(&w.gpu.stream);
     let mut calls = 0;
-    let bench = bench("kernel").stream(&stream).modes(&[Mode::Cold]);
+    let bench = bench("kernel").stream(&stream).modes(&[CallMode::Cold]);
     let results = bench.run(|| {
         calls += 1;
         // The first one, 10 to warm up, and two looks after 30 samples each.

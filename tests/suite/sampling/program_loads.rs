@@ -12,7 +12,7 @@ use support::suite::Module;
 use support::tests;
 use support::{World, assert_consistent};
 
-use self::loads::{Call, LOADS, Load};
+use self::loads::{LOADS, Load, LoadCall};
 use crate::automatic_rate::{EVENT_OVERHEAD, settle, with_event_times};
 
 #[allow(dead_code)]
@@ -32,12 +32,12 @@ const CALLS: u64 = 600;
 const NS: u64 = 20_000;
 
 /// Calls a load's function by its number.
-fn call(w: &World, stream: &Arc<CudaStream>, load: &Load, next: &Call) {
+fn call(w: &World, stream: &Arc<CudaStream>, load: &Load, next: &LoadCall) {
     let function = [a, b, c, d][load.rows[next.row].site as usize];
     function(w, stream, load, next, next.row);
 }
 
-fn body(w: &World, stream: &Arc<CudaStream>, load: &Load, this: &Call) {
+fn body(w: &World, stream: &Arc<CudaStream>, load: &Load, this: &LoadCall) {
     if this.own_ns > 0 {
         w.gpu.kernel_on(stream, this.own_ns);
     }
@@ -45,27 +45,27 @@ fn body(w: &World, stream: &Arc<CudaStream>, load: &Load, this: &Call) {
 }
 
 #[gpu_profile(label = row)]
-fn a(w: &World, stream: &Arc<CudaStream>, load: &Load, this: &Call, row: usize) {
+fn a(w: &World, stream: &Arc<CudaStream>, load: &Load, this: &LoadCall, row: usize) {
     body(w, stream, load, this);
 }
 
 #[gpu_profile(label = row)]
-fn b(w: &World, stream: &Arc<CudaStream>, load: &Load, this: &Call, row: usize) {
+fn b(w: &World, stream: &Arc<CudaStream>, load: &Load, this: &LoadCall, row: usize) {
     body(w, stream, load, this);
 }
 
 #[gpu_profile(label = row)]
-fn c(w: &World, stream: &Arc<CudaStream>, load: &Load, this: &Call, row: usize) {
+fn c(w: &World, stream: &Arc<CudaStream>, load: &Load, this: &LoadCall, row: usize) {
     body(w, stream, load, this);
 }
 
 #[gpu_profile(label = row)]
-fn d(w: &World, stream: &Arc<CudaStream>, load: &Load, this: &Call, row: usize) {
+fn d(w: &World, stream: &Arc<CudaStream>, load: &Load, this: &LoadCall, row: usize) {
     body(w, stream, load, this);
 }
 
 /// The calls of a run.
-fn calls(load: &Load, seed: u64) -> Vec<Call> {
+fn calls(load: &Load, seed: u64) -> Vec<LoadCall> {
     let mut random = fastrand::Rng::with_seed(seed);
     let outermost = load.rows.iter().filter(|row| row.parent.is_none()).count();
     let of = CALLS * outermost as u64;
@@ -75,7 +75,7 @@ fn calls(load: &Load, seed: u64) -> Vec<Call> {
 }
 
 /// A thread that makes the calls it is sent, one after the other.
-fn work(w: &World, load: &Load, seed: u64, next: Receiver<Call>, done: Sender<()>) {
+fn work(w: &World, load: &Load, seed: u64, next: Receiver<LoadCall>, done: Sender<()>) {
     gpuprof::__private::set_random_seed(seed);
     for next in next {
         call(w, &w.gpu.stream, load, &next);
@@ -108,7 +108,7 @@ fn measure(w: &World, load: &Load, seed: u64) -> (Profile, Vec<u64>) {
 }
 
 /// Adds the time of each call with its own events to that of its row. Returns that without.
-fn add_truth(call: &Call, truth_ns: &mut [u64]) -> u64 {
+fn add_truth(call: &LoadCall, truth_ns: &mut [u64]) -> u64 {
     let nested: u64 = (call.nested.iter())
         .map(|call| add_truth(call, truth_ns))
         .sum();

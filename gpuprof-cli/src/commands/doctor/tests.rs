@@ -3,20 +3,20 @@
 use super::*;
 
 /// A machine that lacks nothing.
-fn complete() -> Facts {
-    Facts {
-        driver: Driver::Works {
+fn complete() -> MachineFacts {
+    MachineFacts {
+        driver: FoundDriver::Works {
             version: 13_000,
             devices: vec!["NVIDIA H200".into()],
         },
-        cupti: Some(Cupti {
+        cupti: Some(FoundCupti {
             name: "libcupti.so.13".into(),
             version: Some(130_001),
         }),
         stated_cupti: None,
         cupti_elsewhere: None,
         nvml: true,
-        counters: Counters::Everyone,
+        counters: CounterAccess::Everyone,
         nsys: Some("/usr/bin/nsys".into()),
         ncu: Some("/usr/bin/ncu".into()),
         libclang: Some("/usr/lib/llvm-19/lib/libclang.so.1".into()),
@@ -24,7 +24,7 @@ fn complete() -> Facts {
 }
 
 /// The line of one check, without the spaces between its columns, and its fix.
-fn line(facts: &Facts, name: &str) -> (String, String) {
+fn line(facts: &MachineFacts, name: &str) -> (String, String) {
     let checks = checks(facts);
     let check = checks.iter().find(|check| check.name == name);
     let check = check.expect(name);
@@ -49,13 +49,13 @@ fn a_complete_machine_is_seven_lines_without_a_fix() {
 
 #[test]
 fn a_bare_machine_has_a_fix_for_each_check() {
-    let facts = Facts {
-        driver: Driver::Missing,
+    let facts = MachineFacts {
+        driver: FoundDriver::Missing,
         cupti: None,
         stated_cupti: None,
         cupti_elsewhere: None,
         nvml: false,
-        counters: Counters::NoDriver,
+        counters: CounterAccess::NoDriver,
         nsys: None,
         ncu: None,
         libclang: None,
@@ -84,8 +84,8 @@ fn a_driver_that_does_not_start_says_why() {
         (803, "kernel module", "reboot"),
         (999, "cuInit returned 999", "nvidia-smi says why"),
     ] {
-        let facts = Facts {
-            driver: Driver::Broken(status),
+        let facts = MachineFacts {
+            driver: FoundDriver::Broken(status),
             ..complete()
         };
         let (line, advice) = line(&facts, "driver");
@@ -100,7 +100,7 @@ fn a_driver_that_does_not_start_says_why() {
 #[test]
 fn a_libcupti_must_open_and_fit_the_driver() {
     let cupti = |name: &str, version| {
-        Some(Cupti {
+        Some(FoundCupti {
             name: name.into(),
             version: Some(version),
         })
@@ -115,7 +115,7 @@ fn a_libcupti_must_open_and_fit_the_driver() {
     facts.cupti = cupti("libcupti.so.12", 24);
     assert_eq!(line(&facts, "libcupti").0, "ok libcupti.so.12 of CUDA 12");
     facts.cupti = cupti("libcupti.so.13", 130_100);
-    facts.driver = Driver::Works {
+    facts.driver = FoundDriver::Works {
         version: 12_080,
         devices: vec!["NVIDIA H200".into(); 8],
     };
@@ -125,7 +125,7 @@ fn a_libcupti_must_open_and_fit_the_driver() {
          records no kernels"
     );
     assert_eq!(line(&facts, "driver").0, "ok CUDA 12.8: 8 × NVIDIA H200");
-    facts.cupti = Some(Cupti {
+    facts.cupti = Some(FoundCupti {
         name: "libcupti.so.13".into(),
         version: None,
     });
@@ -134,7 +134,7 @@ fn a_libcupti_must_open_and_fit_the_driver() {
         "missing libcupti.so.13 does not start with this driver: GPUPROF_CUPTI=on records no \
          kernels"
     );
-    facts.driver = Driver::Missing;
+    facts.driver = FoundDriver::Missing;
     assert_eq!(
         line(&facts, "libcupti").0,
         "ok libcupti.so.13, of a version that needs the driver"
@@ -160,10 +160,10 @@ fn a_libcupti_must_open_and_fit_the_driver() {
 #[test]
 fn restricted_counters_have_the_module_option_as_their_fix() {
     let mut facts = complete();
-    facts.counters = Counters::Administrators;
+    facts.counters = CounterAccess::Administrators;
     let (line_text, fix) = line(&facts, "GPU counters");
     assert!(line_text.starts_with("missing RmProfilingAdminOnly is 1"));
     assert!(fix.contains("NVreg_RestrictProfilingToAdminUsers=0"));
-    facts.counters = Counters::AdministratorsHere;
+    facts.counters = CounterAccess::AdministratorsHere;
     assert!(line(&facts, "GPU counters").0.starts_with("ok "));
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
 
-use gpuprof_report::compare::{self, Options, compare};
+use gpuprof_report::compare::{self, ComparisonOptions, compare};
 use gpuprof_report::profile::{Finding, Function, Profile, TreeNode};
 use gpuprof_report::sanitize;
 use gpuprof_report::table::{self, TableOptions};
@@ -105,7 +105,7 @@ pub(super) fn diff(old: &[Profile], new: &[Profile], limit: usize) -> Result<Str
     if old.is_empty() {
         return Err("old: name at least one run to compare with".into());
     }
-    let comparison = compare(old, new, &Options::default());
+    let comparison = compare(old, new, &ComparisonOptions::default());
     if comparison.items.is_empty() {
         Err("no function ran in any of the runs: there is nothing to compare".into())
     } else {

@@ -20,11 +20,11 @@ const MAX_LINE: usize = 16 << 20;
 /// What is answered here: rmcp takes these methods with wrong parameters for unknown ones.
 const METHODS: [&str; 4] = ["initialize", "ping", "tools/call", "tools/list"];
 
-type Message = RxJsonRpcMessage<RoleServer>;
+type McpMessage = RxJsonRpcMessage<RoleServer>;
 
 /// The agent's end. Waiting for a message may be cancelled at any time, and goes on with the next
 /// wait.
-pub(super) struct Lines {
+pub(super) struct AgentLines {
     input: BufReader<Stdin>,
     output: Arc<Mutex<Stdout>>,
     line: Vec<u8>,
@@ -38,7 +38,7 @@ struct Refusal {
     error: ErrorData,
 }
 
-impl Lines {
+impl AgentLines {
     pub(super) fn new() -> Self {
         let (input, output) = stdio();
         Self {
@@ -74,7 +74,7 @@ impl Lines {
     }
 }
 
-impl Transport<RoleServer> for Lines {
+impl Transport<RoleServer> for AgentLines {
     type Error = io::Error;
 
     fn send(
@@ -84,7 +84,7 @@ impl Transport<RoleServer> for Lines {
         write(Arc::clone(&self.output), message)
     }
 
-    async fn receive(&mut self) -> Option<Message> {
+    async fn receive(&mut self) -> Option<McpMessage> {
         loop {
             if let Some(refusing) = &mut self.refusing {
                 let refused = refusing.await;
@@ -135,7 +135,7 @@ impl Refusal {
 }
 
 /// The message of a line; `None` if there is none that has an answer.
-fn message(line: &[u8]) -> Result<Option<Message>, Refusal> {
+fn message(line: &[u8]) -> Result<Option<McpMessage>, Refusal> {
     if line.is_empty() {
         return Ok(None);
     }
@@ -147,7 +147,7 @@ fn message(line: &[u8]) -> Result<Option<Message>, Refusal> {
     };
     let is_request = value["jsonrpc"] == "2.0" && value["method"].is_string() && !id.is_null();
     let wrong_parameters = || ErrorData::invalid_params("these parameters are wrong", None);
-    let error = match serde_json::from_slice::<Message>(line) {
+    let error = match serde_json::from_slice::<McpMessage>(line) {
         Ok(JsonRpcMessage::Request(request)) if is_misread(&request.request) => wrong_parameters(),
         Ok(message) => return Ok(Some(message)),
         Err(_) if is_request => wrong_parameters(),

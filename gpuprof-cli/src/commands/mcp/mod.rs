@@ -13,8 +13,8 @@ use rmcp::service::ServerInitializeError;
 
 use crate::output::{Exit, complain};
 
-use lines::Lines;
-use source::Source;
+use lines::AgentLines;
+use source::ProfileSource;
 use tools::Tools;
 
 /// Answers an agent's questions about a profile or a running program, over MCP
@@ -23,11 +23,11 @@ use tools::Tools;
 /// kernels, findings, and a comparison with other runs; they read and change nothing.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
-pub(crate) struct Arguments {
+pub(crate) struct McpArguments {
     /// JSON profile, which is read anew for each question and may not exist yet; or the process id
     /// of a program that runs with GPUPROF_LIVE=1
     #[arg(value_name = "FILE|PID")]
-    source: Source,
+    source: ProfileSource,
 }
 
 const EXAMPLES: &str = "\
@@ -36,7 +36,7 @@ Examples:
   codex mcp add gpuprof -- gpuprof mcp profile.json";
 
 /// Runs the command until standard input ends.
-pub(crate) fn run(arguments: &Arguments) -> Exit {
+pub(crate) fn run(arguments: &McpArguments) -> Exit {
     if io::stdin().is_terminal() {
         complain(
             "mcp: standard input is a terminal; an agent starts this command, as `gpuprof mcp \
@@ -65,8 +65,8 @@ pub(crate) fn run(arguments: &Arguments) -> Exit {
     }
 }
 
-async fn serve(source: Source) -> Result<(), String> {
-    match Tools::new(source).serve(Lines::new()).await {
+async fn serve(source: ProfileSource) -> Result<(), String> {
+    match Tools::new(source).serve(AgentLines::new()).await {
         Ok(server) => server
             .waiting()
             .await

@@ -15,12 +15,12 @@ use crate::live;
 
 /// A profile that may change from question to question.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Source {
+pub(crate) enum ProfileSource {
     File(PathBuf),
     Running(u32),
 }
 
-impl FromStr for Source {
+impl FromStr for ProfileSource {
     type Err = Infallible;
 
     /// A number is a process id, and anything else a file.
@@ -32,7 +32,7 @@ impl FromStr for Source {
     }
 }
 
-impl Source {
+impl ProfileSource {
     /// The profile as it is now.
     ///
     /// # Errors

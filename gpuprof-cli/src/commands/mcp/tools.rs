@@ -6,18 +6,18 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::answers;
-use super::source::{self, Source};
+use super::source::{self, ProfileSource};
 
 /// Answers questions about one profile.
 #[derive(Clone, Debug)]
 pub(super) struct Tools {
-    source: Source,
+    source: ProfileSource,
 }
 
 /// Parameters of `summary`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Summary {
+struct SummaryParameters {
     /// The most functions to list; 0 for all. Kernels and API calls have a third of it.
     #[serde(default = "summary_rows")]
     limit: usize,
@@ -33,7 +33,7 @@ fn summary_rows() -> usize {
 /// Parameters of `function`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Function {
+struct FunctionParameters {
     /// The function's name, or a part of it that no other function has.
     name: String,
 }
@@ -77,14 +77,17 @@ struct Diff {
 
 #[tool_router]
 impl Tools {
-    pub(super) fn new(source: Source) -> Self {
+    pub(super) fn new(source: ProfileSource) -> Self {
         Self { source }
     }
 
     /// The report: what to look at first, GPU and CPU time of each function, kernels, copies, and
     /// what the measurement does not cover. Begin here.
     #[tool(annotations(title = "Report", read_only_hint = true, open_world_hint = false))]
-    async fn summary(&self, Parameters(asked): Parameters<Summary>) -> Result<String, String> {
+    async fn summary(
+        &self,
+        Parameters(asked): Parameters<SummaryParameters>,
+    ) -> Result<String, String> {
         self.answer(move |source| {
             let profile = source.profile()?;
             Ok(answers::summary(&profile, asked.limit, asked.full))
@@ -96,7 +99,10 @@ impl Tools {
     /// memory, copies, API calls, labels, the call paths that lead to it, the functions that it
     /// calls, and its findings. Times are nanoseconds. `kernels` has its kernels.
     #[tool(annotations(title = "Function", read_only_hint = true, open_world_hint = false))]
-    async fn function(&self, Parameters(asked): Parameters<Function>) -> Result<String, String> {
+    async fn function(
+        &self,
+        Parameters(asked): Parameters<FunctionParameters>,
+    ) -> Result<String, String> {
         self.answer(move |source| answers::function(&source.profile()?, &asked.name))
             .await
     }
@@ -124,7 +130,11 @@ impl Tools {
 
     /// Compares two versions of the program by their runs: which functions and kernels became
     /// faster or slower, with confidence intervals. Five runs of each decide what one cannot.
-    #[tool(annotations(title = "Comparison", read_only_hint = true, open_world_hint = false))]
+    #[tool(annotations(
+        title = "ProfileComparison",
+        read_only_hint = true,
+        open_world_hint = false
+    ))]
     async fn diff(&self, Parameters(asked): Parameters<Diff>) -> Result<String, String> {
         self.answer(move |source| {
             let old = source::runs(&asked.old)?;
@@ -143,7 +153,7 @@ impl Tools {
     /// may take its time.
     async fn answer(
         &self,
-        make: impl FnOnce(&Source) -> Result<String, String> + Send + 'static,
+        make: impl FnOnce(&ProfileSource) -> Result<String, String> + Send + 'static,
     ) -> Result<String, String> {
         let source = self.source.clone();
         let made = tokio::task::spawn_blocking(move || make(&source)).await;

@@ -17,8 +17,8 @@ use std::time::Duration;
 
 use clap::Args;
 
-use self::model::{Model, Sort};
-use crate::live::{self, Connection, LiveError};
+use self::model::{Model, TopSort};
+use crate::live::{self, LiveError, ProgramConnection};
 use crate::output::{self, Exit, complain};
 
 /// Shows what a running program does now: its functions, threads and devices.
@@ -32,7 +32,7 @@ use crate::output::{self, Exit, complain};
 /// Keys: t, u, c, r and n sort by GPU time, CPU time, calls, calls per second and name; p shows
 /// threads, d devices, f functions; space pauses, arrows scroll, q quits.
 #[derive(Debug, Args)]
-pub(crate) struct Arguments {
+pub(crate) struct TopArguments {
     /// Process id, or file name, of the program
     #[arg(value_name = "PID|PROGRAM")]
     target: String,
@@ -42,12 +42,12 @@ pub(crate) struct Arguments {
     once: bool,
 
     /// The order of functions
-    #[arg(long, value_enum, default_value_t = Sort::Gpu)]
-    sort: Sort,
+    #[arg(long, value_enum, default_value_t = TopSort::Gpu)]
+    sort: TopSort,
 }
 
 /// Runs the command.
-pub(crate) fn run(arguments: &Arguments) -> Exit {
+pub(crate) fn run(arguments: &TopArguments) -> Exit {
     let connection = match live::connect(&arguments.target) {
         Ok(connection) => connection,
         Err(problem) => {
@@ -63,12 +63,12 @@ pub(crate) fn run(arguments: &Arguments) -> Exit {
 }
 
 #[cfg(feature = "top")]
-fn watch(connection: Connection, sort: Sort) -> Exit {
+fn watch(connection: ProgramConnection, sort: TopSort) -> Exit {
     terminal::run(connection, sort)
 }
 
 #[cfg(not(feature = "top"))]
-fn watch(_: Connection, _: Sort) -> Exit {
+fn watch(_: ProgramConnection, _: TopSort) -> Exit {
     complain(
         "this build of the command has no screen: add --once, or install it with \
          cargo install gpuprof-cli --features top",
@@ -77,7 +77,7 @@ fn watch(_: Connection, _: Sort) -> Exit {
 }
 
 /// Two answers, one refresh apart: rates need both.
-fn once(mut connection: Connection, sort: Sort) -> Exit {
+fn once(mut connection: ProgramConnection, sort: TopSort) -> Exit {
     let mut model = Model::new(&connection);
     let mut refresh = |pause: Duration| -> Result<Duration, LiveError> {
         thread::sleep(pause);

@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::ValueEnum;
 use gpuprof_report::live::{Changes, DeviceRow, FunctionRow, ThreadRow};
 
-use crate::live::Connection;
+use crate::live::ProgramConnection;
 
 /// Refreshes that spark lines go back.
 const HISTORY: usize = 60;
@@ -18,7 +18,7 @@ const MAX_INTERVAL_MS: u64 = 60_000;
 
 /// The order of functions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum Sort {
+pub(super) enum TopSort {
     /// GPU time
     Gpu,
     /// CPU time
@@ -37,14 +37,14 @@ pub(super) struct Tracked<Row> {
     pub(super) row: Row,
     /// [`Changes::offered_ns`] when the row came.
     pub(super) offered_ns: u64,
-    pub(super) rates: Rates,
+    pub(super) rates: CounterRates,
     /// What the spark line shows, the latest last.
     pub(super) history: VecDeque<f64>,
 }
 
 /// Changes of counters over the last refresh.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Rates {
+pub(super) struct CounterRates {
     pub(super) calls_per_s: f64,
     /// GPU time, of a device busy time, per time.
     pub(super) gpu: f64,
@@ -53,15 +53,15 @@ pub(super) struct Rates {
 }
 
 /// The counters that rates are made of.
-trait Counters {
+trait RateCounters {
     fn counted_calls(&self) -> u64;
     fn counted_gpu_ns(&self) -> u64;
     fn counted_cpu_ns(&self) -> u64;
     /// What the spark line shows.
-    fn shown(rates: &Rates) -> f64;
+    fn shown(rates: &CounterRates) -> f64;
 }
 
-impl Counters for FunctionRow {
+impl RateCounters for FunctionRow {
     fn counted_calls(&self) -> u64 {
         self.calls
     }
@@ -74,12 +74,12 @@ impl Counters for FunctionRow {
         self.cpu_ns
     }
 
-    fn shown(rates: &Rates) -> f64 {
+    fn shown(rates: &CounterRates) -> f64 {
         rates.calls_per_s
     }
 }
 
-impl Counters for ThreadRow {
+impl RateCounters for ThreadRow {
     fn counted_calls(&self) -> u64 {
         self.calls
     }
@@ -92,12 +92,12 @@ impl Counters for ThreadRow {
         self.cpu_ns
     }
 
-    fn shown(rates: &Rates) -> f64 {
+    fn shown(rates: &CounterRates) -> f64 {
         rates.cpu
     }
 }
 
-impl Counters for DeviceRow {
+impl RateCounters for DeviceRow {
     fn counted_calls(&self) -> u64 {
         self.timed_calls
     }
@@ -110,7 +110,7 @@ impl Counters for DeviceRow {
         0
     }
 
-    fn shown(rates: &Rates) -> f64 {
+    fn shown(rates: &CounterRates) -> f64 {
         rates.gpu
     }
 }
@@ -132,7 +132,7 @@ pub(super) struct Model {
 }
 
 impl Model {
-    pub(super) fn new(connection: &Connection) -> Self {
+    pub(super) fn new(connection: &ProgramConnection) -> Self {
         Self {
             pid: connection.pid,
             program: connection.program.clone(),
@@ -172,15 +172,15 @@ impl Model {
     }
 
     /// The functions in this order.
-    pub(super) fn functions(&self, sort: Sort) -> Vec<&Tracked<FunctionRow>> {
+    pub(super) fn functions(&self, sort: TopSort) -> Vec<&Tracked<FunctionRow>> {
         let mut rows: Vec<_> = self.functions.values().collect();
         rows.sort_by(|a, b| a.row.name.cmp(&b.row.name));
         match sort {
-            Sort::Name => {}
-            Sort::Gpu => rows.sort_by_key(|one| Reverse(one.row.gpu_ns)),
-            Sort::Cpu => rows.sort_by_key(|one| Reverse(one.row.cpu_ns)),
-            Sort::Calls => rows.sort_by_key(|one| Reverse(one.row.calls)),
-            Sort::Rate => {
+            TopSort::Name => {}
+            TopSort::Gpu => rows.sort_by_key(|one| Reverse(one.row.gpu_ns)),
+            TopSort::Cpu => rows.sort_by_key(|one| Reverse(one.row.cpu_ns)),
+            TopSort::Calls => rows.sort_by_key(|one| Reverse(one.row.calls)),
+            TopSort::Rate => {
                 rows.sort_by(|a, b| b.rates.calls_per_s.total_cmp(&a.rates.calls_per_s));
             }
         }
@@ -212,14 +212,14 @@ pub(super) fn interval(next_ms: u64) -> Duration {
     Duration::from_millis(next_ms.clamp(MIN_INTERVAL_MS, MAX_INTERVAL_MS))
 }
 
-fn refresh<Row: Counters>(
+fn refresh<Row: RateCounters>(
     rows: &mut BTreeMap<u32, Tracked<Row>>,
     changed: Vec<Row>,
     number: impl Fn(&Row) -> u32,
     (offered_ns, elapsed_ns): (u64, u64),
 ) {
     for tracked in rows.values_mut() {
-        tracked.rates = Rates::default();
+        tracked.rates = CounterRates::default();
     }
     for row in changed {
         let id = number(&row);
@@ -237,7 +237,7 @@ fn refresh<Row: Counters>(
             0 => 0.0,
             ns => now.saturating_sub(before) as f64 / ns as f64,
         };
-        let rates = Rates {
+        let rates = CounterRates {
             calls_per_s: 1e9 * per_ns(row.counted_calls(), earlier.0),
             gpu: per_ns(row.counted_gpu_ns(), earlier.1),
             cpu: per_ns(row.counted_cpu_ns(), earlier.2),

@@ -7,9 +7,9 @@ use ratatui::style::Stylize;
 use ratatui::text::{Line, Text};
 use ratatui::widgets::{Cell, Paragraph, Row};
 
-use super::model::{Model, Sort};
+use super::model::{Model, TopSort};
 use super::numbers::duration;
-use super::tables::{self, Table, Width};
+use super::tables::{self, TopTable, Width};
 
 /// From this width on there are more columns.
 const WIDE: u16 = 120;
@@ -36,9 +36,9 @@ pub(super) enum View {
 
 /// What the user has chosen.
 #[derive(Clone, Debug)]
-pub(super) struct Choice {
+pub(super) struct ScreenState {
     pub(super) view: View,
-    pub(super) sort: Sort,
+    pub(super) sort: TopSort,
     /// Rows above the first one that is shown.
     pub(super) offset: usize,
     pub(super) is_paused: bool,
@@ -46,7 +46,12 @@ pub(super) struct Choice {
 
 /// Draws it, and ends the user's scrolling at the last row. `ended` says why nothing comes any
 /// more.
-pub(super) fn draw(frame: &mut Frame<'_>, model: &Model, choice: &mut Choice, ended: Option<&str>) {
+pub(super) fn draw(
+    frame: &mut Frame<'_>,
+    model: &Model,
+    choice: &mut ScreenState,
+    ended: Option<&str>,
+) {
     let area = frame.area();
     let running = match choice.view {
         View::Threads => Vec::new(),
@@ -65,7 +70,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, model: &Model, choice: &mut Choice, en
     frame.render_widget(Line::from(KEYS).dim(), keys);
 }
 
-fn status_line(model: &Model, choice: &Choice, ended: Option<&str>) -> Line<'static> {
+fn status_line(model: &Model, choice: &ScreenState, ended: Option<&str>) -> Line<'static> {
     let state = match ended {
         Some(reason) => format!("[{reason}] "),
         None if choice.is_paused => "[paused] ".to_owned(),
@@ -101,7 +106,7 @@ fn running(model: &Model, area: Rect) -> Vec<Line<'static>> {
     shown
 }
 
-fn draw_table(frame: &mut Frame<'_>, area: Rect, model: &Model, choice: &mut Choice) {
+fn draw_table(frame: &mut Frame<'_>, area: Rect, model: &Model, choice: &mut ScreenState) {
     let width = if area.width >= WIDE {
         Width::Wide
     } else {
@@ -138,7 +143,7 @@ fn draw_table(frame: &mut Frame<'_>, area: Rect, model: &Model, choice: &mut Cho
 }
 
 /// The widths of the columns: texts share what numbers leave.
-fn fitted(table: &Table, room: u16) -> Vec<u16> {
+fn fitted(table: &TopTable, room: u16) -> Vec<u16> {
     let mut widths = tables::widths(table);
     let spaces = usize::from(SPACING) * widths.len().saturating_sub(1);
     let is_text = |index: &usize| {

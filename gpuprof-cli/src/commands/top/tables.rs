@@ -5,20 +5,20 @@ use std::fmt::Write as _;
 use gpuprof_report::live::{DeviceRow, FunctionRow, ThreadRow};
 use gpuprof_report::sanitize;
 
-use super::model::{Model, Sort, Tracked};
+use super::model::{Model, TopSort, Tracked};
 use super::numbers::{count, duration, percent, rate, spark_line};
 
 /// Characters of a name.
 const MAX_NAME: usize = 200;
 
 /// A column's title, and whether its cells are texts, which are cut to the room that is left.
-pub(super) struct Column {
+pub(super) struct TopColumn {
     pub(super) title: &'static str,
     pub(super) is_text: bool,
 }
 
-pub(super) struct Table {
-    pub(super) columns: Vec<Column>,
+pub(super) struct TopTable {
+    pub(super) columns: Vec<TopColumn>,
     pub(super) rows: Vec<Vec<String>>,
 }
 
@@ -44,15 +44,15 @@ impl Width {
     }
 }
 
-const fn text(title: &'static str) -> Column {
-    Column {
+const fn text(title: &'static str) -> TopColumn {
+    TopColumn {
         title,
         is_text: true,
     }
 }
 
-const fn number(title: &'static str) -> Column {
-    Column {
+const fn number(title: &'static str) -> TopColumn {
+    TopColumn {
         title,
         is_text: false,
     }
@@ -64,26 +64,26 @@ fn shown<T>(items: impl IntoIterator<Item = (bool, T)>) -> Vec<T> {
     items.map(|(_, item)| item).collect()
 }
 
-pub(super) fn functions(model: &Model, sort: Sort, width: Width) -> Table {
+pub(super) fn functions(model: &Model, sort: TopSort, width: Width) -> TopTable {
     let wide = width.is_wide();
     let rows = model.functions(sort);
     let has_busy = wide && rows.iter().any(|one| one.row.busy_ns.is_some());
-    let sorted = |by: Sort, column: Column, title| {
+    let sorted = |by: TopSort, column: TopColumn, title| {
         if by == sort {
-            Column { title, ..column }
+            TopColumn { title, ..column }
         } else {
             column
         }
     };
     let columns = shown([
-        (true, sorted(Sort::Name, text("Function"), "Function▾")),
-        (true, sorted(Sort::Calls, number("Calls"), "Calls▾")),
-        (true, sorted(Sort::Rate, number("Calls/s"), "Calls/s▾")),
-        (true, sorted(Sort::Gpu, number("GPU"), "GPU▾")),
+        (true, sorted(TopSort::Name, text("Function"), "Function▾")),
+        (true, sorted(TopSort::Calls, number("Calls"), "Calls▾")),
+        (true, sorted(TopSort::Rate, number("Calls/s"), "Calls/s▾")),
+        (true, sorted(TopSort::Gpu, number("GPU"), "GPU▾")),
         (true, number("GPU %")),
         (wide, number("GPU/call")),
         (has_busy, number("GPU busy")),
-        (true, sorted(Sort::Cpu, number("CPU"), "CPU▾")),
+        (true, sorted(TopSort::Cpu, number("CPU"), "CPU▾")),
         (wide, number("CPU %")),
         (wide, number("CPU/call")),
         (true, number("Open")),
@@ -111,7 +111,7 @@ pub(super) fn functions(model: &Model, sort: Sort, width: Width) -> Table {
             (true, spark(one, width)),
         ])
     };
-    Table {
+    TopTable {
         columns,
         rows: rows.iter().map(cells).collect(),
     }
@@ -124,7 +124,7 @@ fn open(calls: u64) -> String {
     }
 }
 
-pub(super) fn threads(model: &Model, width: Width) -> Table {
+pub(super) fn threads(model: &Model, width: Width) -> TopTable {
     let cells = |one: &Tracked<ThreadRow>| {
         let (row, rates) = (&one.row, &one.rates);
         let running = row.running.as_deref();
@@ -140,7 +140,7 @@ pub(super) fn threads(model: &Model, width: Width) -> Table {
             running.map_or_else(String::new, name),
         ]
     };
-    Table {
+    TopTable {
         columns: vec![
             number("Thread"),
             text("Name"),
@@ -156,7 +156,7 @@ pub(super) fn threads(model: &Model, width: Width) -> Table {
     }
 }
 
-pub(super) fn devices(model: &Model, width: Width) -> Table {
+pub(super) fn devices(model: &Model, width: Width) -> TopTable {
     let wide = width.is_wide();
     let cells = |one: &Tracked<DeviceRow>| {
         let (row, rates) = (&one.row, &one.rates);
@@ -171,7 +171,7 @@ pub(super) fn devices(model: &Model, width: Width) -> Table {
             (true, spark(one, width)),
         ])
     };
-    Table {
+    TopTable {
         columns: shown([
             (true, number("Device")),
             (true, text("Name")),
@@ -217,7 +217,7 @@ pub(super) fn status(model: &Model) -> String {
 }
 
 /// All tables as plain text.
-pub(super) fn to_text(model: &Model, sort: Sort) -> String {
+pub(super) fn to_text(model: &Model, sort: TopSort) -> String {
     let mut all = status(model);
     all.push('\n');
     for table in [
@@ -231,7 +231,7 @@ pub(super) fn to_text(model: &Model, sort: Sort) -> String {
     all
 }
 
-fn write_table(table: &Table, out: &mut String) {
+fn write_table(table: &TopTable, out: &mut String) {
     let widths = widths(table);
     let titles = table.columns.iter().map(|column| column.title);
     write_row(table, &widths, titles, out);
@@ -241,7 +241,7 @@ fn write_table(table: &Table, out: &mut String) {
 }
 
 fn write_row<'a>(
-    table: &Table,
+    table: &TopTable,
     widths: &[usize],
     cells: impl Iterator<Item = &'a str>,
     out: &mut String,
@@ -260,9 +260,9 @@ fn write_row<'a>(
 }
 
 /// The widest cell of each column.
-pub(super) fn widths(table: &Table) -> Vec<usize> {
+pub(super) fn widths(table: &TopTable) -> Vec<usize> {
     let columns = table.columns.iter().enumerate();
-    let width = |(index, column): (usize, &Column)| {
+    let width = |(index, column): (usize, &TopColumn)| {
         let cells = table.rows.iter().filter_map(|row| row.get(index));
         let cells = cells.map(|cell| cell.chars().count());
         cells.fold(column.title.chars().count(), usize::max)

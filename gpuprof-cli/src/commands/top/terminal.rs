@@ -12,9 +12,9 @@ use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
 use super::ending;
-use super::model::{Model, Sort, interval};
-use super::screen::{self, Choice, View};
-use crate::live::{Connection, LiveError};
+use super::model::{Model, TopSort, interval};
+use super::screen::{self, ScreenState, View};
+use crate::live::{LiveError, ProgramConnection};
 use crate::output::{Exit, complain};
 
 /// How long keys are waited for before it is looked for an answer.
@@ -27,7 +27,7 @@ const KILLED: u8 = 1;
 const PAGE: usize = 10;
 
 /// Shows the program until the user quits.
-pub(super) fn run(connection: Connection, sort: Sort) -> Exit {
+pub(super) fn run(connection: ProgramConnection, sort: TopSort) -> Exit {
     if !io::stdout().is_terminal() {
         complain("standard output is no terminal: add --once to print one refresh as text");
         return Exit::BadInput;
@@ -50,7 +50,7 @@ pub(super) fn run(connection: Connection, sort: Sort) -> Exit {
 }
 
 /// Asks on a thread of its own: keys work while an answer takes long.
-fn ask(mut connection: Connection) -> Receiver<Result<Changes, LiveError>> {
+fn ask(mut connection: ProgramConnection) -> Receiver<Result<Changes, LiveError>> {
     let (sender, receiver) = sync_channel(1);
     thread::spawn(move || {
         loop {
@@ -75,11 +75,11 @@ fn ask(mut connection: Connection) -> Receiver<Result<Changes, LiveError>> {
 fn watch(
     terminal: &mut DefaultTerminal,
     mut model: Model,
-    sort: Sort,
+    sort: TopSort,
     answers: &Receiver<Result<Changes, LiveError>>,
     is_over: &AtomicBool,
 ) -> io::Result<()> {
-    let mut choice = Choice {
+    let mut choice = ScreenState {
         view: View::Functions,
         sort,
         offset: 0,
@@ -119,7 +119,7 @@ fn watch(
 }
 
 /// Changes the choice. Returns whether to go on.
-fn press(key: KeyEvent, choice: &mut Choice) -> bool {
+fn press(key: KeyEvent, choice: &mut ScreenState) -> bool {
     if key.kind == KeyEventKind::Release {
         return true;
     }
@@ -128,11 +128,11 @@ fn press(key: KeyEvent, choice: &mut Choice) -> bool {
     match key.code {
         KeyCode::Char('c') if is_control => return false,
         KeyCode::Char('q') | KeyCode::Esc => return false,
-        KeyCode::Char('t') => choice.sort = Sort::Gpu,
-        KeyCode::Char('u') => choice.sort = Sort::Cpu,
-        KeyCode::Char('c') => choice.sort = Sort::Calls,
-        KeyCode::Char('r') => choice.sort = Sort::Rate,
-        KeyCode::Char('n') => choice.sort = Sort::Name,
+        KeyCode::Char('t') => choice.sort = TopSort::Gpu,
+        KeyCode::Char('u') => choice.sort = TopSort::Cpu,
+        KeyCode::Char('c') => choice.sort = TopSort::Calls,
+        KeyCode::Char('r') => choice.sort = TopSort::Rate,
+        KeyCode::Char('n') => choice.sort = TopSort::Name,
         KeyCode::Char('f') => view(View::Functions),
         KeyCode::Char('p') => view(View::Threads),
         KeyCode::Char('d') => view(View::Devices),
@@ -153,9 +153,9 @@ mod tests {
 
     #[test]
     fn keys_sort_choose_pause_and_quit() {
-        let mut choice = Choice {
+        let mut choice = ScreenState {
             view: View::Functions,
-            sort: Sort::Gpu,
+            sort: TopSort::Gpu,
             offset: 5,
             is_paused: false,
         };
@@ -165,7 +165,7 @@ mod tests {
         }
         assert!(key(KeyCode::Down));
         assert!(!key(KeyCode::Char('q')));
-        assert_eq!((choice.sort, choice.view), (Sort::Calls, View::Threads));
+        assert_eq!((choice.sort, choice.view), (TopSort::Calls, View::Threads));
         assert_eq!((choice.offset, choice.is_paused), (1, true));
         let control_c = KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL);
         assert!(!press(control_c, &mut choice));

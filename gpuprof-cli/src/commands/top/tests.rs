@@ -7,8 +7,8 @@ use gpuprof_report::live::{Head, from_json, write_frame};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 
-use super::model::{Model, Sort};
-use super::screen::{Choice, View, draw};
+use super::model::{Model, TopSort};
+use super::screen::{ScreenState, View, draw};
 use crate::live::answering;
 
 /// Answers of a program of two devices and three threads, a second or two apart.
@@ -68,9 +68,9 @@ fn model() -> Model {
 }
 
 fn screen((columns, lines): (u16, u16), view: View, ended: Option<&str>) -> String {
-    let mut choice = Choice {
+    let mut choice = ScreenState {
         view,
-        sort: Sort::Gpu,
+        sort: TopSort::Gpu,
         offset: 0,
         is_paused: false,
     };
@@ -150,11 +150,11 @@ fn each_order_has_its_key() {
         let rows = model.functions(sort);
         rows.iter().map(|one| one.row.id).collect()
     };
-    assert_eq!(names(Sort::Gpu), [0, 1, 2]);
-    assert_eq!(names(Sort::Cpu), [2, 0, 1]);
-    assert_eq!(names(Sort::Calls), [1, 0, 2]);
-    assert_eq!(names(Sort::Rate), [0, 2, 1]);
-    assert_eq!(names(Sort::Name), [2, 1, 0]);
+    assert_eq!(names(TopSort::Gpu), [0, 1, 2]);
+    assert_eq!(names(TopSort::Cpu), [2, 0, 1]);
+    assert_eq!(names(TopSort::Calls), [1, 0, 2]);
+    assert_eq!(names(TopSort::Rate), [0, 2, 1]);
+    assert_eq!(names(TopSort::Name), [2, 1, 0]);
 }
 
 #[test]
@@ -187,12 +187,12 @@ fn no_answer_of_a_hostile_program_is_a_panic() {
         while let Ok(changes) = connection.changes() {
             model.apply(changes);
             shown += 1;
-            let text = super::tables::to_text(&model, Sort::Rate);
+            let text = super::tables::to_text(&model, TopSort::Rate);
             assert!(!text.contains('\u{1b}'), "{text}");
             let mut terminal = Terminal::new(TestBackend::new(80, 24)).expect("memory");
-            let mut choice = Choice {
+            let mut choice = ScreenState {
                 view: View::Threads,
-                sort: Sort::Cpu,
+                sort: TopSort::Cpu,
                 offset: usize::MAX,
                 is_paused: true,
             };

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use crate::compare::{Gate, Options, compare, to_json, to_markdown, to_text};
+use crate::compare::{ComparisonOptions, GateOutcome, compare, to_json, to_markdown, to_text};
 use crate::merge::tests::arbitrary::profile;
 use crate::profile::{Function, MetaPair, Profile, SpanStats};
 
@@ -26,7 +26,7 @@ fn run(name: &str, mean_ns: u64) -> Profile {
 fn a_table_has_a_row_with_every_figure() {
     let old = [1_000, 1_001, 1_002, 1_001, 1_000].map(|ns| run("step", ns * 1_000));
     let new = [1_100, 1_101, 1_102, 1_101, 1_100].map(|ns| run("step", ns * 1_000));
-    let comparison = compare(&old, &new, &Options::default());
+    let comparison = compare(&old, &new, &ComparisonOptions::default());
     let text = to_text(&comparison, 30, false);
     let row = text
         .lines()
@@ -57,7 +57,7 @@ fn rows_that_are_the_same_are_limited() {
         };
         (0..5).map(run).collect()
     };
-    let comparison = compare(&side(), &side(), &Options::default());
+    let comparison = compare(&side(), &side(), &ComparisonOptions::default());
     let text = to_text(&comparison, 3, false);
     assert!(text.contains("\n… 38 more that are SAME\n"), "{text}");
 }
@@ -65,7 +65,11 @@ fn rows_that_are_the_same_are_limited() {
 #[test]
 fn hostile_names_reach_no_terminal_and_are_no_markup() {
     let name = "a\u{1b}[31m|<img src=x>\n@team`";
-    let comparison = compare(&[run(name, 5)], &[run(name, 9)], &Options::default());
+    let comparison = compare(
+        &[run(name, 5)],
+        &[run(name, 9)],
+        &ComparisonOptions::default(),
+    );
     let text = to_text(&comparison, 30, false);
     assert!(!text.contains('\u{1b}') && text.contains("\\u{1b}[31m"));
     let markdown = to_markdown(&comparison);
@@ -84,14 +88,14 @@ proptest! {
         old in prop::collection::vec(profile(), 1..4),
         new in prop::collection::vec(profile(), 1..4),
     ) {
-        let comparison = compare(&old, &new, &Options::default());
+        let comparison = compare(&old, &new, &ComparisonOptions::default());
         for item in &comparison.items {
             if let Some((low, high)) = item.interval {
                 prop_assert!(low <= high, "{item:?}");
             }
             prop_assert!(item.p.is_none_or(|p| (0.0..=1.0).contains(&p)), "{item:?}");
         }
-        prop_assert!(Gate::new(&comparison, &[]).idle_rules.is_empty());
+        prop_assert!(GateOutcome::new(&comparison, &[]).idle_rules.is_empty());
         let json = to_json(&comparison);
         prop_assert!(serde_json::from_str::<serde_json::Value>(&json).is_ok());
         let text = to_text(&comparison, 30, false);

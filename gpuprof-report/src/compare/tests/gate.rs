@@ -3,11 +3,13 @@
 use fastrand::Rng;
 
 use super::simulated_runs::Program;
-use crate::compare::{Comparison, Gate, Kind, Options, Rule, Verdict, compare};
+use crate::compare::{
+    ComparisonOptions, GateOutcome, GateRule, ItemKind, ProfileComparison, Verdict, compare,
+};
 use crate::profile::{Function, Profile, SpanStats};
 
-fn rule(part: &'static str, change: f64) -> Rule {
-    Rule {
+fn rule(part: &'static str, change: f64) -> GateRule {
+    GateRule {
         pattern: part.into(),
         change,
         matches: Box::new(move |name| name.contains(part)),
@@ -22,11 +24,11 @@ fn slower(change: f64, runs: usize) -> [Vec<Profile>; 2] {
     program.runs(&mut rng, runs, change)
 }
 
-fn compared(sides: &[Vec<Profile>; 2]) -> Comparison {
-    compare(&sides[0], &sides[1], &Options::default())
+fn compared(sides: &[Vec<Profile>; 2]) -> ProfileComparison {
+    compare(&sides[0], &sides[1], &ComparisonOptions::default())
 }
 
-fn names(gate: &Gate) -> Vec<&str> {
+fn names(gate: &GateOutcome) -> Vec<&str> {
     gate.failures
         .iter()
         .map(|(name, _)| name.as_str())
@@ -36,12 +38,12 @@ fn names(gate: &Gate) -> Vec<&str> {
 #[test]
 fn without_limits_what_is_slower_fails() {
     let comparison = compared(&slower(0.05, 5));
-    let gate = Gate::new(&comparison, &[]);
+    let gate = GateOutcome::new(&comparison, &[]);
     let mut failing = names(&gate);
     failing.sort_unstable();
     assert_eq!(failing, ["function_0", "kernel_0"]);
     assert!(
-        Gate::new(&compared(&slower(0.0, 5)), &[])
+        GateOutcome::new(&compared(&slower(0.0, 5)), &[])
             .failures
             .is_empty()
     );
@@ -50,7 +52,7 @@ fn without_limits_what_is_slower_fails() {
 #[test]
 fn a_limit_fails_only_what_it_names_from_its_change_on() {
     let comparison = compared(&slower(0.05, 5));
-    let gate = |rule: Rule| Gate::new(&comparison, &[rule]);
+    let gate = |rule: GateRule| GateOutcome::new(&comparison, &[rule]);
     assert_eq!(names(&gate(rule("kernel_0", 0.03))), ["kernel_0"]);
     assert!(gate(rule("kernel_0", 0.08)).failures.is_empty());
     assert!(gate(rule("kernel_1", 0.0)).failures.is_empty());
@@ -62,13 +64,13 @@ fn with_one_run_a_side_nothing_is_a_verdict_but_a_limit_is_kept() {
     let comparison = compared(&slower(0.5, 1));
     assert!(comparison.is_undecidable());
     assert_eq!(comparison.count(Verdict::Unsure), comparison.items.len());
-    assert!(Gate::new(&comparison, &[]).failures.is_empty());
+    assert!(GateOutcome::new(&comparison, &[]).failures.is_empty());
     assert_eq!(
-        names(&Gate::new(&comparison, &[rule("kernel_0", 0.2)])),
+        names(&GateOutcome::new(&comparison, &[rule("kernel_0", 0.2)])),
         ["kernel_0"]
     );
     assert!(
-        Gate::new(&comparison, &[rule("kernel_", 0.9)])
+        GateOutcome::new(&comparison, &[rule("kernel_", 0.9)])
             .failures
             .is_empty()
     );
@@ -88,7 +90,10 @@ fn a_change_of_all_work_does_not_vanish() {
             function.activity.busy_ns = Some(busy_ns as u64);
         }
         let comparison = compared(&sides);
-        let item = comparison.items.iter().find(|item| item.kind == Kind::All);
+        let item = comparison
+            .items
+            .iter()
+            .find(|item| item.kind == ItemKind::All);
         (item.unwrap().clone(), comparison)
     };
     let (item, comparison) = all(1.05);
@@ -98,12 +103,12 @@ fn a_change_of_all_work_does_not_vanish() {
     );
     assert!((item.change.unwrap() - 0.05).abs() < 0.005, "{item:?}");
     assert!(item.notes[0].starts_with("clocks and temperatures change all work by as much"));
-    assert!(Gate::new(&comparison, &[]).failures.is_empty());
-    let gate = Gate::new(&comparison, &[rule("all GPU work", 0.03)]);
+    assert!(GateOutcome::new(&comparison, &[]).failures.is_empty());
+    let gate = GateOutcome::new(&comparison, &[rule("all GPU work", 0.03)]);
     assert_eq!(names(&gate), ["all GPU work"]);
     let (item, comparison) = all(1.3);
     assert_eq!(item.verdict, Verdict::Slower);
-    assert_eq!(names(&Gate::new(&comparison, &[])), ["all GPU work"]);
+    assert_eq!(names(&GateOutcome::new(&comparison, &[])), ["all GPU work"]);
 }
 
 #[test]
@@ -122,7 +127,7 @@ fn functions_are_found_by_module_and_name_and_the_others_are_new_or_gone() {
         }],
         ..Profile::default()
     };
-    let options = Options::default();
+    let options = ComparisonOptions::default();
     let moved = compare(&[run("a", 7)], &[run("a", 70)], &options);
     assert_eq!(moved.items.len(), 1);
     assert_eq!(moved.items[0].change, Some(0.0));
@@ -133,6 +138,6 @@ fn functions_are_found_by_module_and_name_and_the_others_are_new_or_gone() {
         .map(|item| (&*item.name, item.verdict))
         .collect();
     assert_eq!(found, [("b", Verdict::New), ("a", Verdict::Gone)]);
-    let gate = Gate::new(&renamed, &[rule("a", 0.05)]);
+    let gate = GateOutcome::new(&renamed, &[rule("a", 0.05)]);
     assert_eq!((gate.failures.len(), gate.idle_rules.len()), (0, 0));
 }

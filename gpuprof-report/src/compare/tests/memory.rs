@@ -1,6 +1,6 @@
 //! Memory of both sides: a fact of the runs, and a note of the functions.
 
-use crate::compare::{Options, compare, to_text};
+use crate::compare::{ComparisonOptions, compare, to_text};
 use crate::profile::{Function, FunctionMemory, Memory, MemoryKind, MemoryUse, Profile, SpanStats};
 
 fn run(peak_bytes: u64, allocated_bytes: u64) -> Profile {
@@ -38,7 +38,7 @@ fn run(peak_bytes: u64, allocated_bytes: u64) -> Profile {
 }
 
 fn text(old: &[Profile], new: &[Profile]) -> String {
-    to_text(&compare(old, new, &Options::default()), 10, false)
+    to_text(&compare(old, new, &ComparisonOptions::default()), 10, false)
 }
 
 #[test]

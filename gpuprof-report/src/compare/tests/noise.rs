@@ -3,15 +3,15 @@
 use fastrand::Rng;
 
 use super::simulated_runs::{Program, without_cupti};
-use crate::compare::{Comparison, Gate, Options, Verdict, compare};
+use crate::compare::{ComparisonOptions, GateOutcome, ProfileComparison, Verdict, compare};
 use crate::profile::Profile;
 
-fn compared(sides: &[Vec<Profile>; 2]) -> Comparison {
-    compare(&sides[0], &sides[1], &Options::default())
+fn compared(sides: &[Vec<Profile>; 2]) -> ProfileComparison {
+    compare(&sides[0], &sides[1], &ComparisonOptions::default())
 }
 
 /// Whether the verdict on the first kernel, or without CUPTI on its function, is `SLOWER`.
-fn is_found(comparison: &Comparison) -> bool {
+fn is_found(comparison: &ProfileComparison) -> bool {
     let mut items = comparison.items.iter();
     let name = |name: &str| ["kernel_0", "function_0"].contains(&name);
     items.any(|item| name(&item.name) && item.verdict == Verdict::Slower)
@@ -32,7 +32,7 @@ fn alarms_and_finds(
         let mut slower = program.runs(&mut rng, 5, 0.05);
         spoil(&mut equal);
         spoil(&mut slower);
-        count.0 += usize::from(!Gate::new(&compared(&equal), &[]).failures.is_empty());
+        count.0 += usize::from(!GateOutcome::new(&compared(&equal), &[]).failures.is_empty());
         count.1 += usize::from(is_found(&compared(&slower)));
     }
     count

@@ -1,6 +1,6 @@
 //! What makes a comparison doubtful is said, and facts are compared.
 
-use crate::compare::{Options, compare};
+use crate::compare::{ComparisonOptions, compare};
 use crate::profile::{Device, MetaPair, Profile, Throttle};
 use crate::settings::Sampling;
 
@@ -26,7 +26,7 @@ fn runs(range: std::ops::Range<usize>) -> Vec<Profile> {
 }
 
 fn warnings(old: &[Profile], new: &[Profile]) -> Vec<String> {
-    compare(old, new, &Options::default()).warnings
+    compare(old, new, &ComparisonOptions::default()).warnings
 }
 
 #[test]
@@ -113,7 +113,7 @@ fn lowered_clocks_are_counted() {
 fn facts_are_listed_with_the_values_of_each_side_once() {
     let mut new = runs(3..6);
     new[2].meta = vec![MetaPair::new("commit", "9a8b7c6")];
-    let facts = compare(&runs(0..3), &new, &Options::default()).facts;
+    let facts = compare(&runs(0..3), &new, &ComparisonOptions::default()).facts;
     let commit = facts.iter().find(|fact| fact.key == "commit").unwrap();
     assert!(commit.differs());
     assert_eq!(

@@ -29,7 +29,7 @@ fn the_peak_share_is_the_larger_one() {
         &devices,
         None,
     );
-    assert_eq!(memory.peak, Some((0.5, Limit::Memory)));
+    assert_eq!(memory.peak, Some((0.5, PeakKind::Memory)));
     let arithmetic = Figures::of_device(
         &ran(0, 1_000_000_000, 500.0, 3_000.0),
         Doubt::default(),
@@ -38,7 +38,7 @@ fn the_peak_share_is_the_larger_one() {
     );
     assert_eq!(
         arithmetic.peak,
-        Some((0.75, Limit::Arithmetic(Precision::F32)))
+        Some((0.75, PeakKind::Arithmetic(Precision::F32)))
     );
 }
 
@@ -51,10 +51,10 @@ fn a_stated_precision_is_compared_with_its_own_peak() {
         let devices = std::slice::from_ref(&fast);
         Figures::of_device(&ran, Doubt::default(), devices, Some(precision)).peak
     };
-    let tensor = Limit::Arithmetic(Precision::F16Tensor);
+    let tensor = PeakKind::Arithmetic(Precision::F16Tensor);
     assert_eq!(peak(Precision::F16Tensor), Some((0.5, tensor)));
     // This device has no such unit: the share of the bandwidth is left.
-    assert_eq!(peak(Precision::F8Tensor), Some((0.1, Limit::Memory)));
+    assert_eq!(peak(Precision::F8Tensor), Some((0.1, PeakKind::Memory)));
 }
 
 #[test]
@@ -71,7 +71,7 @@ fn peaks_of_several_devices_are_weighted_by_the_time_each_ran() {
     };
     let row = Figures::of_gpu(&gpu, &parts, &devices, None);
     // 1 s of 1,000 and 3 s of 3,000 bytes per second.
-    assert_eq!(row.peak, Some((0.5, Limit::Memory)));
+    assert_eq!(row.peak, Some((0.5, PeakKind::Memory)));
     assert_eq!(row.bytes_per_s, Some(1_250.0));
 }
 

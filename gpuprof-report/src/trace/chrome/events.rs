@@ -3,15 +3,15 @@
 use std::io::{self, Write};
 
 use super::super::arrows::{Arrows, launch_arrow, span_arrow};
-use super::super::device_counters::Sample;
-use super::super::rows::{Event, Sink, Slice, Track, at};
+use super::super::device_counters::CounterSample;
+use super::super::rows::{EventIndex, Slice, SliceSink, Track, at};
 use super::super::{Activity, ActivityKind, ApiCall, CpuSpan, Gap, GpuSpan, Trace, labels};
 use super::Text;
 use super::row_numbers::{RowNumber, RowNumbers};
 use crate::profile::CopyKind;
 
 /// Writes events, each after a comma and a line break.
-pub(super) struct Events<'a> {
+pub(super) struct ChromeEvents<'a> {
     trace: &'a Trace,
     out: &'a mut dyn Write,
     text: Text,
@@ -24,7 +24,7 @@ pub(super) struct Events<'a> {
     rows: u64,
 }
 
-impl<'a> Events<'a> {
+impl<'a> ChromeEvents<'a> {
     pub(super) fn new(trace: &'a Trace, out: &'a mut dyn Write) -> Self {
         Self {
             trace,
@@ -270,7 +270,7 @@ impl<'a> Events<'a> {
     }
 
     /// A value of a counter that follows from the events.
-    pub(super) fn device_counter(&mut self, sample: Sample) -> io::Result<()> {
+    pub(super) fn device_counter(&mut self, sample: CounterSample) -> io::Result<()> {
         let pid = self.numbers.device(sample.device);
         self.counter(pid, sample.name, sample.time_ns, f64::from(sample.value))
     }
@@ -307,23 +307,23 @@ impl<'a> Events<'a> {
     }
 }
 
-impl Sink for Events<'_> {
+impl SliceSink for ChromeEvents<'_> {
     fn begin(&mut self, slice: &Slice) -> io::Result<()> {
         let trace = self.trace;
         let written = match slice.event {
-            Event::CpuSpan(index) => {
+            EventIndex::CpuSpan(index) => {
                 at(&trace.cpu_spans, index).map(|span| self.cpu_span(slice, index, span))
             }
-            Event::ApiCall(index) => {
+            EventIndex::ApiCall(index) => {
                 at(&trace.api_calls, index).map(|call| self.api_call(slice, index, call))
             }
-            Event::Activity(index) => {
+            EventIndex::Activity(index) => {
                 at(&trace.activities, index).map(|activity| self.activity(slice, index, activity))
             }
-            Event::GpuSpan(index) => {
+            EventIndex::GpuSpan(index) => {
                 at(&trace.gpu_spans, index).map(|span| self.gpu_span(slice, index, span))
             }
-            Event::Gap(index) => at(&trace.gaps, index).map(|gap| self.gap(slice, index, gap)),
+            EventIndex::Gap(index) => at(&trace.gaps, index).map(|gap| self.gap(slice, index, gap)),
         };
         written.unwrap_or(Ok(()))
     }

@@ -14,7 +14,7 @@ mod text;
 
 use std::io::{self, BufWriter, Write};
 
-use self::events::Events;
+use self::events::ChromeEvents;
 use self::text::Text;
 use super::rows::place;
 use super::{Trace, device_counters};
@@ -29,7 +29,7 @@ use super::{Trace, device_counters};
 pub fn write_json(trace: &Trace, out: &mut dyn Write) -> io::Result<()> {
     let mut out = BufWriter::new(out);
     document::write_head(trace, &mut out)?;
-    let mut events = Events::new(trace, &mut out);
+    let mut events = ChromeEvents::new(trace, &mut out);
     events.processes()?;
     place(trace, &mut events)?;
     device_counters::sample(trace, &mut |sample| events.device_counter(sample))?;

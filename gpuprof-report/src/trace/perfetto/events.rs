@@ -3,8 +3,8 @@
 use std::io::{self, Write};
 
 use super::super::arrows::{Arrows, launch_arrow, span_arrow};
-use super::super::device_counters::Sample;
-use super::super::rows::{Event, Sink, Slice, at};
+use super::super::device_counters::CounterSample;
+use super::super::rows::{EventIndex, Slice, SliceSink, at};
 use super::super::{Activity, ActivityKind, Trace, labels};
 use super::interned::Interned;
 use super::messages::{DebugAnnotation, TrackEvent};
@@ -17,7 +17,7 @@ const SLICE_END: i32 = 2;
 const COUNTER: i32 = 4;
 
 /// Writes events.
-pub(super) struct Events<'a> {
+pub(super) struct PerfettoEvents<'a> {
     trace: &'a Trace,
     packets: Packets<'a>,
     tracks: Tracks<'a>,
@@ -26,7 +26,7 @@ pub(super) struct Events<'a> {
     launches: Arrows,
 }
 
-impl<'a> Events<'a> {
+impl<'a> PerfettoEvents<'a> {
     pub(super) fn new(trace: &'a Trace, out: &'a mut dyn Write) -> Self {
         Self {
             trace,
@@ -216,7 +216,7 @@ impl<'a> Events<'a> {
     }
 
     /// A value of a counter that follows from the events.
-    pub(super) fn device_counter(&mut self, sample: Sample) -> io::Result<()> {
+    pub(super) fn device_counter(&mut self, sample: CounterSample) -> io::Result<()> {
         let track = self.tracks.counter(Some(sample.device), sample.name);
         let event = TrackEvent {
             counter_value: Some(sample.value.into()),
@@ -242,14 +242,14 @@ impl<'a> Events<'a> {
     }
 }
 
-impl Sink for Events<'_> {
+impl SliceSink for PerfettoEvents<'_> {
     fn begin(&mut self, slice: &Slice) -> io::Result<()> {
         let event = match slice.event {
-            Event::CpuSpan(index) => self.cpu_span(index),
-            Event::ApiCall(index) => self.api_call(index),
-            Event::Activity(index) => self.activity(index),
-            Event::GpuSpan(index) => self.gpu_span(index),
-            Event::Gap(index) => self.gap(index),
+            EventIndex::CpuSpan(index) => self.cpu_span(index),
+            EventIndex::ApiCall(index) => self.api_call(index),
+            EventIndex::Activity(index) => self.activity(index),
+            EventIndex::GpuSpan(index) => self.gpu_span(index),
+            EventIndex::Gap(index) => self.gap(index),
         };
         let track = self.tracks.row(slice.track, slice.row);
         self.event(

@@ -17,7 +17,7 @@ mod tracks;
 
 use std::io::{self, BufWriter, Write};
 
-use self::events::Events;
+use self::events::PerfettoEvents;
 use super::rows::place;
 use super::{Trace, device_counters};
 
@@ -30,7 +30,7 @@ use super::{Trace, device_counters};
 /// Those of `out`.
 pub fn write_perfetto(trace: &Trace, out: &mut dyn Write) -> io::Result<()> {
     let mut out = BufWriter::new(out);
-    let mut events = Events::new(trace, &mut out);
+    let mut events = PerfettoEvents::new(trace, &mut out);
     events.process()?;
     place(trace, &mut events)?;
     device_counters::sample(trace, &mut |sample| events.device_counter(sample))?;

@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use super::row_totals::{ApiTotals, duration_stats};
-use crate::cupti::collect::callback_ids::Purpose;
+use crate::cupti::collect::callback_ids::CallPurpose;
 use crate::cupti::collect::collection;
 use crate::cupti::collect::record::ApiFunction;
 use gpuprof_report::profile::{ApiKind, ApiStats};
@@ -14,7 +14,7 @@ pub(super) fn api_rows<'a>(
 ) -> Vec<ApiStats> {
     let mut rows: FxHashMap<String, (ApiKind, ApiTotals)> = FxHashMap::default();
     for (function, totals) in totals {
-        let kind = function.purpose().map_or(ApiKind::Other, Purpose::kind);
+        let kind = function.purpose().map_or(ApiKind::Other, CallPurpose::kind);
         let new = || (kind, ApiTotals::default());
         let (_, row) = rows.entry(name(function)).or_insert_with(new);
         row.merge(totals);

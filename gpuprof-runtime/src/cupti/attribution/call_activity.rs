@@ -2,7 +2,7 @@
 
 use super::interval_union::IntervalUnion;
 use super::row_totals::StreamIds;
-use crate::cupti::collect::record::Activity;
+use crate::cupti::collect::record::ActivityRecord;
 
 /// When and where a kernel, copy or memset ran.
 #[derive(Clone, Copy, Debug)]
@@ -15,13 +15,13 @@ pub(crate) struct ActivityInterval {
     pub(crate) device: u32,
 }
 
-impl From<&Activity> for ActivityInterval {
-    fn from(activity: &Activity) -> Self {
+impl From<&ActivityRecord> for ActivityInterval {
+    fn from(activity: &ActivityRecord) -> Self {
         let span = activity.span();
         Self {
             start: span.start,
             end: span.end,
-            is_kernel: matches!(activity, Activity::Kernel(_)),
+            is_kernel: matches!(activity, ActivityRecord::Kernel(_)),
             stream: (span.context, span.stream),
             device: span.device,
         }

@@ -4,19 +4,19 @@
 use std::collections::VecDeque;
 
 use super::limits::MAX_CAPTURE_MARKS;
-use crate::cupti::collect::callback_ids::Purpose;
+use crate::cupti::collect::callback_ids::CallPurpose;
 use crate::cupti::collect::record::ApiRecord;
 
 #[derive(Debug, Default)]
 pub(crate) struct Captures {
     /// Beginnings and ends in order of time; beginnings first at the same time.
-    marks: VecDeque<Mark>,
+    marks: VecDeque<CaptureBoundary>,
     /// Captures open before the oldest mark.
     initial_depth: i64,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Mark {
+struct CaptureBoundary {
     time: u64,
     is_end: bool,
     /// Captures open after this mark; negative if a beginning was not recorded.
@@ -27,8 +27,8 @@ impl Captures {
     /// Adds a CUDA call, if it begins or ends a capture.
     pub(crate) fn add_call(&mut self, api: &ApiRecord) {
         match api.function.purpose() {
-            Some(Purpose::BeginCapture) if !api.failed => self.add(api.start, false),
-            Some(Purpose::EndCapture) => self.add(api.end, true),
+            Some(CallPurpose::BeginCapture) if !api.failed => self.add(api.start, false),
+            Some(CallPurpose::EndCapture) => self.add(api.end, true),
             _ => {}
         }
     }
@@ -41,7 +41,7 @@ impl Captures {
         }
         let index = self.first_from(time, is_end);
         let depth = self.depth_before(index);
-        let mark = Mark {
+        let mark = CaptureBoundary {
             time,
             is_end,
             depth,

@@ -5,7 +5,7 @@ use std::num::NonZeroU64;
 use super::activity_path::LaunchCall;
 use super::replays::Replay;
 use super::row_keys::KernelKey;
-use crate::cupti::collect::callback_ids::Purpose;
+use crate::cupti::collect::callback_ids::CallPurpose;
 use crate::cupti::collect::record::ApiEvent;
 use crate::cupti::collect::stack_table::StackId;
 use crate::stats::profiled_call::CallPosition;
@@ -53,10 +53,12 @@ impl CorrelatedCall {
         node_updates: u64,
     ) -> Self {
         let purpose = api.function.purpose();
-        let is_graph = purpose == Some(Purpose::Graph);
+        let is_graph = purpose == Some(CallPurpose::Graph);
         let is_work = matches!(
             purpose,
-            Some(Purpose::Launch | Purpose::Graph | Purpose::Copy | Purpose::Memset)
+            Some(
+                CallPurpose::Launch | CallPurpose::Graph | CallPurpose::Copy | CallPurpose::Memset
+            )
         );
         let graph = GraphLaunch {
             node_updates,

@@ -19,11 +19,11 @@ use super::row_keys::KernelKey;
 use super::row_totals::ReplayKey;
 use super::sample_join::{SampledActivity, SampledKernel};
 use super::sampled_devices::SampledDevices;
-use super::symbol_table::SymbolTable;
+use super::symbol_table::SymbolNumbers;
 use super::window_history::{RecordedWindows, WindowHistory, site_of_call};
 use super::window_tables::WindowTables;
 use crate::cupti::collect::pm_sampling::PmSampling;
-use crate::cupti::collect::record::{Activity, ApiEvent, CapturedCall, NodeEvent};
+use crate::cupti::collect::record::{ActivityRecord, ApiEvent, CapturedCall, NodeEvent};
 use crate::recorder::Recorder;
 use crate::stats::by_window::Since;
 use crate::stats::profiled_call::EndedCall;
@@ -35,7 +35,7 @@ pub(crate) struct Correlator {
     pub(crate) windows: WindowHistory,
     captures: Captures,
     graphs: GraphReplays,
-    pub(crate) symbols: SymbolTable,
+    pub(crate) symbols: SymbolNumbers,
     recorded: RecordedWindows,
     samples: SampledDevices,
     pub(super) time_line: ActivityRecorder,
@@ -45,7 +45,7 @@ pub(crate) struct Correlator {
 /// Everything that was attributed so far.
 pub(crate) struct Attributed {
     pub(crate) tables: WindowTables,
-    pub(crate) symbols: SymbolTable,
+    pub(crate) symbols: SymbolNumbers,
 }
 
 impl Correlator {
@@ -111,7 +111,7 @@ impl Correlator {
         self.graphs.add_captured_call(call);
     }
 
-    pub(crate) fn add_activity(&mut self, activity: Activity) {
+    pub(crate) fn add_activity(&mut self, activity: ActivityRecord) {
         let correlation = activity.span().correlation;
         if correlation == 0 {
             // Not caused by a CUDA call of the program.
@@ -126,7 +126,7 @@ impl Correlator {
     }
 
     /// Records an activity of a CUDA call that is known.
-    fn record_caused(&mut self, correlation: u32, activity: &Activity) {
+    fn record_caused(&mut self, correlation: u32, activity: &ActivityRecord) {
         let Some(known) = self.calls.get_mut(correlation) else {
             return;
         };
@@ -158,7 +158,7 @@ impl Correlator {
     }
 
     /// The call that captured an activity of a graph launch.
-    fn node_owner(&mut self, correlation: u32, activity: &Activity) -> Option<NodeOwner> {
+    fn node_owner(&mut self, correlation: u32, activity: &ActivityRecord) -> Option<NodeOwner> {
         let launch = self.calls.get(correlation)?.graph.as_deref()?;
         match activity.span().graph_node {
             0 => None,
@@ -171,7 +171,7 @@ impl Correlator {
     fn replayed_path(
         &mut self,
         correlation: u32,
-        activity: &Activity,
+        activity: &ActivityRecord,
         launched_at: u64,
         owner: Option<NodeOwner>,
     ) -> Option<ActivityPath> {
@@ -224,7 +224,7 @@ impl Correlator {
     /// `site`: of the function that launched it, or captured it.
     fn record_activity(
         &mut self,
-        activity: &Activity,
+        activity: &ActivityRecord,
         launched_at: u64,
         cause: Cause,
         site: Option<u32>,
@@ -272,7 +272,7 @@ impl Correlator {
     }
 
     /// Records activities without a CUDA call, in the window they started in.
-    fn record_unattributed(&mut self, activities: impl IntoIterator<Item = Activity>) {
+    fn record_unattributed(&mut self, activities: impl IntoIterator<Item = ActivityRecord>) {
         for activity in activities {
             let started = activity.span().start;
             self.record_activity(&activity, started, Cause::UNATTRIBUTED, None);

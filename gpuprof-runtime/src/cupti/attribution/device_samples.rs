@@ -3,7 +3,7 @@
 use gpuprof_report::profile::DeviceCounters;
 use rustc_hash::FxHashMap;
 
-use crate::cupti::collect::pm_sampling::metrics::{SOURCES, Sample};
+use crate::cupti::collect::pm_sampling::metrics::{PmSample, SOURCES};
 use gpuprof_report::sorting::sort_by_key;
 
 /// The samples of a device in one window.
@@ -23,7 +23,7 @@ pub(crate) struct DeviceSamples {
 }
 
 impl DeviceSamples {
-    pub(super) fn add(&mut self, sample: &Sample, is_attributed: bool) {
+    pub(super) fn add(&mut self, sample: &PmSample, is_attributed: bool) {
         let dram = SOURCES.iter().zip(sample.integrals);
         let dram = dram.filter(|(source, _)| source.is_dram());
         let bytes: f64 = dram.map(|(_, bytes)| bytes).sum();

@@ -6,7 +6,7 @@ use super::correlated_call::{CorrelatedCall, GraphLaunch};
 use super::limits::{MAX_COUNTED_REPLAYS, MAX_REPLAY_SIZE};
 use super::node_owners::{NodeOwner, NodeOwners};
 use super::window_tables::WindowTables;
-use crate::cupti::collect::record::{Activity, CapturedCall, NodeEvent};
+use crate::cupti::collect::record::{ActivityRecord, CapturedCall, NodeEvent};
 use crate::stats::profiled_call::CallPosition;
 
 #[derive(Debug, Default)]
@@ -38,7 +38,11 @@ impl GraphReplays {
     }
 
     /// The call that captured an activity of a graph launch; `None` if that is unknown.
-    pub(crate) fn owner(&mut self, launch: &GraphLaunch, activity: &Activity) -> Option<NodeOwner> {
+    pub(crate) fn owner(
+        &mut self,
+        launch: &GraphLaunch,
+        activity: &ActivityRecord,
+    ) -> Option<NodeOwner> {
         let node = activity.span().graph_node;
         self.owners.owner(node, launch.node_updates)
     }
@@ -49,7 +53,7 @@ impl GraphReplays {
         &mut self,
         launch: &mut GraphLaunch,
         owner: CallPosition,
-        activity: &Activity,
+        activity: &ActivityRecord,
     ) -> (u32, bool) {
         let chain = self.captured.chain(owner);
         let before = launch.replay.size();

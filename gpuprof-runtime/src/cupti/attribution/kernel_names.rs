@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::symbol_table::SymbolTable;
+use super::symbol_table::SymbolNumbers;
 use super::window_tables::WindowTables;
 use crate::cupti::launch_lines::line_cache::LineCache;
 use crate::cupti::launch_lines::stack_totals::StackTotals;
@@ -15,7 +15,7 @@ pub(super) const OTHER_KERNELS: &str = "(other kernels)";
 /// The names of a profile's kernels, each of which is the same in all of its rows, and the lines of
 /// their launches.
 pub(crate) struct KernelNames<'a> {
-    symbols: &'a SymbolTable,
+    symbols: &'a SymbolNumbers,
     lines: &'a LineCache,
     /// By the number of the symbol.
     short: FxHashMap<u32, String>,
@@ -24,7 +24,7 @@ pub(crate) struct KernelNames<'a> {
 impl<'a> KernelNames<'a> {
     pub(crate) fn new(
         tables: &WindowTables,
-        symbols: &'a SymbolTable,
+        symbols: &'a SymbolNumbers,
         lines: &'a LineCache,
     ) -> Self {
         let mut numbers: Vec<u32> = tables.kernels.keys().filter_map(|key| key.symbol).collect();
@@ -63,7 +63,7 @@ impl<'a> KernelNames<'a> {
 }
 
 /// The full name of the symbol of this number.
-pub(crate) fn full_name(symbols: &SymbolTable, number: Option<u32>) -> &str {
+pub(crate) fn full_name(symbols: &SymbolNumbers, number: Option<u32>) -> &str {
     let symbol = number.and_then(|number| symbols.symbol(number));
     symbol.map_or(OTHER_KERNELS, |symbol| symbol.full_name())
 }

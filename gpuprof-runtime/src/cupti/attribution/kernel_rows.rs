@@ -8,13 +8,13 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::kernel_names::KernelNames;
-use super::row_keys::KernelRow;
+use super::row_keys::KernelRowKey;
 use super::row_totals::{KernelTotals, duration_stats, merge_kernel};
 use super::window_tables::WindowTables;
 use gpuprof_report::profile::KernelStats;
 use gpuprof_report::sorting::sort_by_key;
 
-pub(super) type SharedRow = (KernelRow, Arc<KernelTotals>);
+pub(super) type SharedRow = (KernelRowKey, Arc<KernelTotals>);
 
 /// Merges the totals of the same key.
 pub(super) fn merged<'a, K: Hash + Eq>(
@@ -31,7 +31,7 @@ pub(super) fn in_order(
     mut rows: Vec<SharedRow>,
     names: &KernelNames<'_>,
     tables: &WindowTables,
-) -> (Vec<KernelRow>, Vec<KernelStats>) {
+) -> (Vec<KernelRowKey>, Vec<KernelStats>) {
     sort_by_key(&mut rows, |((symbol, device), totals)| {
         let total_ns = totals.times.durations.total;
         (Reverse(total_ns), names.symbol(*symbol), *device)
@@ -44,7 +44,7 @@ pub(super) fn in_order(
 
 fn kernel_stats(
     names: &KernelNames<'_>,
-    (symbol, device): KernelRow,
+    (symbol, device): KernelRowKey,
     totals: &KernelTotals,
     tables: &WindowTables,
 ) -> KernelStats {

@@ -4,9 +4,9 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::limits::{MAX_ORPHANS, is_long_before};
-use crate::cupti::collect::record::Activity;
+use crate::cupti::collect::record::ActivityRecord;
 
-type ByCorrelation = FxHashMap<u32, SmallVec<[Activity; 1]>>;
+type ByCorrelation = FxHashMap<u32, SmallVec<[ActivityRecord; 1]>>;
 
 #[derive(Debug, Default)]
 pub(crate) struct Orphans {
@@ -19,7 +19,10 @@ pub(crate) struct Orphans {
 
 impl Orphans {
     /// Adds an activity. Returns those that are forgotten for lack of memory.
-    pub(crate) fn add(&mut self, activity: Activity) -> impl Iterator<Item = Activity> + use<> {
+    pub(crate) fn add(
+        &mut self,
+        activity: ActivityRecord,
+    ) -> impl Iterator<Item = ActivityRecord> + use<> {
         let correlation = activity.span().correlation;
         self.newer.entry(correlation).or_default().push(activity);
         self.newer_count += 1;
@@ -28,7 +31,10 @@ impl Orphans {
     }
 
     /// Removes the activities of a CUDA call.
-    pub(crate) fn take(&mut self, correlation: u32) -> impl Iterator<Item = Activity> + use<> {
+    pub(crate) fn take(
+        &mut self,
+        correlation: u32,
+    ) -> impl Iterator<Item = ActivityRecord> + use<> {
         let older = self.older.remove(&correlation).unwrap_or_default();
         let newer = self.newer.remove(&correlation).unwrap_or_default();
         self.newer_count = self.newer_count.saturating_sub(newer.len());
@@ -36,7 +42,10 @@ impl Orphans {
     }
 
     /// Removes the activities whose correlation id a later call than `latest` may have too.
-    pub(crate) fn take_outdated(&mut self, latest: u32) -> impl Iterator<Item = Activity> + use<> {
+    pub(crate) fn take_outdated(
+        &mut self,
+        latest: u32,
+    ) -> impl Iterator<Item = ActivityRecord> + use<> {
         let since = *self.newer_since.get_or_insert(latest);
         is_long_before(since, latest)
             .then(|| self.take_older())
@@ -45,7 +54,7 @@ impl Orphans {
     }
 
     /// Removes the activities that were there at the previous call.
-    fn take_older(&mut self) -> impl Iterator<Item = Activity> + use<> {
+    fn take_older(&mut self) -> impl Iterator<Item = ActivityRecord> + use<> {
         self.newer_count = 0;
         self.newer_since = None;
         let newer = std::mem::take(&mut self.newer);
@@ -53,7 +62,7 @@ impl Orphans {
         older.into_values().flatten()
     }
 
-    pub(crate) fn all(&self) -> impl Iterator<Item = &Activity> {
+    pub(crate) fn all(&self) -> impl Iterator<Item = &ActivityRecord> {
         self.older.values().chain(self.newer.values()).flatten()
     }
 }

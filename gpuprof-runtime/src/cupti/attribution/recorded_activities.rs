@@ -7,10 +7,10 @@ use rustc_hash::FxHashMap;
 use super::activity_path::Cause;
 use super::limits::MAX_RECORDED_SAMPLES;
 use super::live_memory::MemoryChange;
-use crate::cupti::collect::pm_sampling::metrics::Sample;
-use crate::cupti::collect::record::{Activity, ApiEvent, CopyKind, MemorySpace};
+use crate::cupti::collect::pm_sampling::metrics::PmSample;
+use crate::cupti::collect::record::{ActivityRecord, ApiEvent, CopyKind, MemorySpace};
 use crate::cupti::collect::stack_table::StackId;
-use crate::recorder::{Event, Recorder, Writer};
+use crate::recorder::{CallEvent, ChunkWriter, Recorder};
 use gpuprof_report::profile::MemoryKind;
 
 /// Kernels with their launch shapes that are told apart; of others the shape is omitted.
@@ -29,7 +29,7 @@ pub(crate) struct KernelShape {
 
 /// A stream by CUPTI's numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub(crate) struct Queue {
+pub(crate) struct CuptiStream {
     pub(crate) device: u32,
     pub(crate) context: u32,
     pub(crate) stream: u32,
@@ -39,9 +39,9 @@ pub(crate) struct Queue {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RecordedNames {
     pub(crate) shapes: Vec<KernelShape>,
-    pub(crate) queues: Vec<Queue>,
+    pub(crate) queues: Vec<CuptiStream>,
     /// Samples of the hardware counters, by device, in order of time.
-    pub(crate) samples: FxHashMap<u32, Vec<Sample>>,
+    pub(crate) samples: FxHashMap<u32, Vec<PmSample>>,
 }
 
 /// The directions of copies, by number.
@@ -65,9 +65,9 @@ pub(crate) const COPY_KINDS: [CopyKind; 12] = [
 pub(super) struct ActivityRecorder {
     /// `None` in tests of the attribution.
     recorder: Option<Arc<Recorder>>,
-    writer: Writer,
+    writer: ChunkWriter,
     shapes: FxHashMap<KernelShape, u32>,
-    queues: FxHashMap<Queue, u32>,
+    queues: FxHashMap<CuptiStream, u32>,
     names: RecordedNames,
 }
 
@@ -90,7 +90,7 @@ impl ActivityRecorder {
         let Some(recorder) = self.recorder.as_ref().filter(|all| all.takes_gpu_events()) else {
             return;
         };
-        let event = Event::Api {
+        let event = CallEvent::Api {
             thread: (*thread > 0).then(|| recorder.thread_of((*thread).into())),
             start_ns: api.start,
             end_ns: api.end,
@@ -102,7 +102,7 @@ impl ActivityRecorder {
         self.writer.push(recorder, &event);
     }
 
-    pub(super) fn add_sample(&mut self, device: u32, sample: Sample) {
+    pub(super) fn add_sample(&mut self, device: u32, sample: PmSample) {
         let recorder = self.recorder.as_ref();
         if recorder.is_some_and(|recorder| recorder.takes_gpu_events()) {
             let samples = self.names.samples.entry(device).or_default();
@@ -120,7 +120,7 @@ impl ActivityRecorder {
         };
         let MemorySpace { kind, device } = change.space;
         let kinds = MemoryKind::ALL.iter();
-        let event = Event::Memory {
+        let event = CallEvent::Memory {
             kind: kinds.take_while(|other| **other != kind).count() as u32,
             device,
             time_ns,
@@ -130,13 +130,18 @@ impl ActivityRecorder {
     }
 
     /// `symbol`: the number of the kernel's symbol.
-    pub(super) fn add_activity(&mut self, activity: &Activity, cause: &Cause, symbol: Option<u32>) {
+    pub(super) fn add_activity(
+        &mut self,
+        activity: &ActivityRecord,
+        cause: &Cause,
+        symbol: Option<u32>,
+    ) {
         let Some(recorder) = self.recorder.as_ref().filter(|all| all.takes_gpu_events()) else {
             return;
         };
         let span = activity.span();
         let path = cause.path.of_calls();
-        let queue = Queue {
+        let queue = CuptiStream {
             device: span.device,
             context: span.context,
             stream: span.stream,
@@ -145,7 +150,7 @@ impl ActivityRecorder {
         let queue = number(&mut self.queues, &mut self.names.queues, queue);
         let (start_ns, end_ns, correlation) = (span.start, span.end, span.correlation);
         let event = match activity {
-            Activity::Kernel(kernel) => {
+            ActivityRecord::Kernel(kernel) => {
                 let shared_bytes = kernel.static_shared_bytes;
                 let mut shape = KernelShape {
                     symbol,
@@ -160,7 +165,7 @@ impl ActivityRecorder {
                         ..KernelShape::default()
                     };
                 }
-                Event::Kernel {
+                CallEvent::Kernel {
                     path,
                     queue,
                     start_ns,
@@ -170,10 +175,10 @@ impl ActivityRecorder {
                     stack,
                 }
             }
-            Activity::Copy(copy) => {
+            ActivityRecord::Copy(copy) => {
                 let mut kinds = COPY_KINDS.iter();
                 let kind = kinds.position(|kind| *kind == copy.kind).unwrap_or(0);
-                Event::Copy {
+                CallEvent::Copy {
                     path,
                     queue,
                     start_ns,
@@ -190,17 +195,17 @@ impl ActivityRecorder {
 }
 
 /// Each two neighbours as one, unless there is a gap between them.
-fn halved(samples: &[Sample]) -> Vec<Sample> {
+fn halved(samples: &[PmSample]) -> Vec<PmSample> {
     let runs = samples.chunk_by(|before, sample| sample.follows(before));
-    let halved: Vec<Sample> = runs
+    let halved: Vec<PmSample> = runs
         .flat_map(|run| run.chunks(2))
-        .map(Sample::sum)
+        .map(PmSample::sum)
         .collect();
     if halved.len() <= MAX_RECORDED_SAMPLES / 4 * 3 {
         halved
     } else {
         // Almost nothing but gaps.
-        samples.chunks(2).map(Sample::sum).collect()
+        samples.chunks(2).map(PmSample::sum).collect()
     }
 }
 
@@ -223,11 +228,11 @@ fn number<T: Copy + Eq + std::hash::Hash>(
 
 #[cfg(test)]
 mod tests {
-    use super::{MAX_RECORDED_SAMPLES, Sample, halved};
+    use super::{MAX_RECORDED_SAMPLES, PmSample, halved};
     use crate::cupti::collect::pm_sampling::metrics::METRICS;
 
-    fn sample(start: u64, end: u64) -> Sample {
-        Sample {
+    fn sample(start: u64, end: u64) -> PmSample {
+        PmSample {
             start,
             end,
             integrals: [1.0; METRICS],

@@ -25,7 +25,7 @@ pub(crate) enum RowKey {
 }
 
 /// Kernels whose rows differ only in the path: the symbol and the device of [`KernelKey`].
-pub(crate) type KernelRow = (Option<u32>, u32);
+pub(crate) type KernelRowKey = (Option<u32>, u32);
 
 /// Copies whose rows differ only in the path.
-pub(crate) type CopyRow = (CopyKind, u32);
+pub(crate) type CopyRowKey = (CopyKind, u32);

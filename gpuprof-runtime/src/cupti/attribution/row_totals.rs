@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 
 use super::sample_sums::RowSamples;
 use crate::cupti::launch_lines::stack_totals::StackTotals;
-use crate::stats::durations::Durations;
+use crate::stats::durations::DurationSums;
 use crate::stats::profiled_call::EndedCall;
 use gpuprof_report::profile::DurationStats;
 use gpuprof_report::sparse_histogram::SparseHistogram;
@@ -22,7 +22,7 @@ const MAX_STREAMS: usize = 1_024;
 /// Durations and their distribution.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DurationTotals {
-    pub(crate) durations: Durations,
+    pub(crate) durations: DurationSums,
     pub(crate) histogram: SparseHistogram,
 }
 

@@ -7,8 +7,8 @@ use std::collections::VecDeque;
 
 use super::limits::{MAX_PENDING_SAMPLED_ACTIVITIES, MAX_PENDING_SAMPLES};
 use super::row_keys::KernelKey;
-use crate::cupti::collect::pm_sampling::metrics::Sample;
-use crate::cupti::collect::record::{Activity, ActivitySpan};
+use crate::cupti::collect::pm_sampling::metrics::PmSample;
+use crate::cupti::collect::record::{ActivityRecord, ActivitySpan};
 
 /// When a kernel, copy or memset ran, and where it counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,12 +21,12 @@ pub(crate) struct SampledActivity {
 }
 
 impl SampledActivity {
-    pub(crate) fn new(activity: &Activity, row: Option<SampledKernel>) -> Self {
+    pub(crate) fn new(activity: &ActivityRecord, row: Option<SampledKernel>) -> Self {
         let ActivitySpan { start, end, .. } = *activity.span();
         Self {
             start,
             end,
-            is_kernel: matches!(activity, Activity::Kernel(_)),
+            is_kernel: matches!(activity, ActivityRecord::Kernel(_)),
             row,
         }
     }
@@ -45,7 +45,7 @@ pub(crate) struct SampledKernel {
 /// A sample, and what ran during it.
 #[derive(Debug)]
 pub(crate) struct JoinedSample<'a> {
-    pub(crate) sample: &'a Sample,
+    pub(crate) sample: &'a PmSample,
     /// How long at least one activity ran, ns.
     pub(crate) busy_ns: u64,
     /// How long at least one kernel ran, ns.
@@ -58,7 +58,7 @@ pub(crate) struct JoinedSample<'a> {
 pub(crate) struct SampleJoin {
     activities: Vec<SampledActivity>,
     /// In order of time.
-    samples: VecDeque<Sample>,
+    samples: VecDeque<PmSample>,
     /// The end of the latest sample that was joined.
     joined_until: u64,
     /// The end of the latest sample.
@@ -80,7 +80,7 @@ impl SampleJoin {
     }
 
     /// Adds a sample. Returns the time without samples before it, ns.
-    pub(crate) fn add_sample(&mut self, sample: Sample) -> u64 {
+    pub(crate) fn add_sample(&mut self, sample: PmSample) -> u64 {
         let before = self.sampled_until.replace(sample.end);
         self.samples.push_back(sample);
         before.map_or(0, |end| sample.start.saturating_sub(end))
@@ -156,7 +156,7 @@ struct Union {
 }
 
 impl Union {
-    fn new(sample: &Sample) -> Self {
+    fn new(sample: &PmSample) -> Self {
         Self {
             ns: 0,
             until: sample.start,

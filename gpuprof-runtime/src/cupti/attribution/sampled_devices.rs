@@ -9,7 +9,7 @@ use super::sample_join::{JoinedSample, SampleJoin, SampledActivity};
 use super::sample_sums::RowSamples;
 use super::window_history::{RecordedWindows, WindowHistory};
 use crate::cupti::collect::pm_sampling::PmSampling;
-use crate::cupti::collect::pm_sampling::metrics::{Integrals, SOURCES, Sample};
+use crate::cupti::collect::pm_sampling::metrics::{Integrals, PmSample, SOURCES};
 
 /// Samples and activities that are not joined yet, by device.
 #[derive(Clone, Default)]
@@ -38,7 +38,7 @@ impl SampledDevices {
     }
 
     /// Adds a sample. Returns the time without samples before it, ns.
-    pub(crate) fn add_sample(&mut self, device: u32, sample: Sample) -> u64 {
+    pub(crate) fn add_sample(&mut self, device: u32, sample: PmSample) -> u64 {
         self.joins.entry(device).or_default().add_sample(sample)
     }
 

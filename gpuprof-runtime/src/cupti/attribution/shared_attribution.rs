@@ -13,11 +13,13 @@ use parking_lot::{Mutex, MutexGuard};
 use super::correlator::{Attributed, Correlator};
 use super::live_memory::LiveMemorySummary;
 use super::recorded_activities::RecordedNames;
-use super::symbol_table::SymbolTable;
+use super::symbol_table::SymbolNumbers;
 use crate::cupti::collect::pm_sampling::{PmSampling, SamplingEvent};
-use crate::cupti::collect::reader::Sink;
+use crate::cupti::collect::reader::RecordSink;
 use crate::cupti::collect::reader_queue::BoundedQueue;
-use crate::cupti::collect::record::{Activity, ApiEvent, CapturedCall, MemoryRecord, NodeEvent};
+use crate::cupti::collect::record::{
+    ActivityRecord, ApiEvent, CapturedCall, MemoryRecord, NodeEvent,
+};
 use crate::cupti::collect::{graph_nodes, lifecycle};
 use crate::recorder::Recorder;
 use crate::stats::by_window::Since;
@@ -115,7 +117,7 @@ impl Attribution {
 
     /// The kernel symbols of all tables, and what the numbers in events of the time line stand for;
     /// `None` if the lock was held for longer than `limit`.
-    pub(crate) fn recorded_names(&self, limit: Duration) -> Option<(SymbolTable, RecordedNames)> {
+    pub(crate) fn recorded_names(&self, limit: Duration) -> Option<(SymbolNumbers, RecordedNames)> {
         let correlator = self.correlator.try_lock_for(limit)?;
         let names = correlator.recorded_names();
         Some((correlator.symbols.clone(), names.clone()))
@@ -127,8 +129,8 @@ impl Attribution {
     }
 }
 
-impl Sink for &'static Attribution {
-    fn on_activity(&mut self, activity: Activity) {
+impl RecordSink for &'static Attribution {
+    fn on_activity(&mut self, activity: ActivityRecord) {
         self.correlator.lock().add_activity(activity);
     }
 

@@ -4,20 +4,20 @@ use rustc_hash::FxHashMap;
 
 use super::limits::MAX_KERNEL_ROWS;
 use crate::cupti::collect::kernel_symbol::KernelSymbol;
-use crate::cupti::collect::record::Activity;
+use crate::cupti::collect::record::ActivityRecord;
 
 #[derive(Clone, Debug, Default)]
-pub(crate) struct SymbolTable {
+pub(crate) struct SymbolNumbers {
     numbers: FxHashMap<KernelSymbol, u32>,
     symbols: Vec<KernelSymbol>,
 }
 
-impl SymbolTable {
+impl SymbolNumbers {
     /// The number of a kernel's symbol; `None` for a copy, and for symbols that do not fit.
-    pub(crate) fn intern(&mut self, activity: &Activity) -> Option<u32> {
+    pub(crate) fn intern(&mut self, activity: &ActivityRecord) -> Option<u32> {
         match activity {
-            Activity::Kernel(kernel) => self.insert(&kernel.symbol),
-            Activity::Copy(_) => None,
+            ActivityRecord::Kernel(kernel) => self.insert(&kernel.symbol),
+            ActivityRecord::Copy(_) => None,
         }
     }
 
@@ -41,11 +41,11 @@ impl SymbolTable {
 
 #[cfg(test)]
 mod tests {
-    use super::{MAX_KERNEL_ROWS, SymbolTable};
+    use super::{MAX_KERNEL_ROWS, SymbolNumbers};
 
     #[test]
     fn equal_symbols_have_one_number_and_one_text() {
-        let mut table = SymbolTable::default();
+        let mut table = SymbolNumbers::default();
         assert_eq!(table.insert(&"axpy".into()), Some(0));
         assert_eq!(table.insert(&"dot".into()), Some(1));
         assert_eq!(table.insert(&"axpy".into()), Some(0));
@@ -58,7 +58,7 @@ mod tests {
 
     #[test]
     fn the_table_is_bounded() {
-        let mut table = SymbolTable::default();
+        let mut table = SymbolNumbers::default();
         for number in 0..MAX_KERNEL_ROWS as u32 {
             let symbol = format!("k{number}").as_str().into();
             assert_eq!(table.insert(&symbol), Some(number));

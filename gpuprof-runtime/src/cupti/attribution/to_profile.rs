@@ -15,7 +15,7 @@ use super::kernel_rows::{self, SharedRow};
 use super::limits::{MAX_KERNEL_ROWS, MAX_REPLAY_ROWS};
 use super::memory_profile::MemoryBySite;
 use super::replay_rows;
-use super::row_keys::{CopyRow, KernelRow};
+use super::row_keys::{CopyRowKey, KernelRowKey};
 use super::row_totals::{ApiTotals, CallTotals, CopyTotals, DurationTotals, duration_stats};
 use super::tree_rows;
 use super::window_tables::WindowTables;
@@ -85,7 +85,7 @@ fn activity_by_site(
     let kernels = tables.kernels.iter();
     let kernels = kernels.filter(|(key, _)| key.path.is_attributed());
     let kernels = kernels.filter_map(|(key, totals)| {
-        let row: KernelRow = (key.symbol, key.device);
+        let row: KernelRowKey = (key.symbol, key.device);
         Some(((site(key.path)?, row), totals))
     });
     let mut latency: FxHashMap<u32, DurationTotals> = FxHashMap::default();
@@ -101,7 +101,7 @@ fn activity_by_site(
     let copies = tables.copies.iter();
     let copies = copies.filter(|(key, _)| key.path.is_attributed());
     let copies = copies.filter_map(|(key, totals)| {
-        let row: CopyRow = (key.kind, key.device);
+        let row: CopyRowKey = (key.kind, key.device);
         Some(((site(key.path)?, row), totals))
     });
     for ((site, row), totals) in merged(copies, CopyTotals::merge) {
@@ -146,11 +146,11 @@ pub(crate) fn write_to_profile(
     let copies = tables.copies.iter();
     let copies = copies.map(|(key, totals)| ((key.kind, key.device), totals));
     let copies = merged(copies, CopyTotals::merge).into_iter();
-    let mut copies: Vec<(CopyRow, CopyStats)> = copies
+    let mut copies: Vec<(CopyRowKey, CopyStats)> = copies
         .map(|(row, totals)| (row, copy_stats(row, &totals, tables)))
         .collect();
     sort_by(&mut copies, |(_, a), (_, b)| copy_order(a, b));
-    let (copy_rows, copies): (Vec<CopyRow>, _) = copies.into_iter().unzip();
+    let (copy_rows, copies): (Vec<CopyRowKey>, _) = copies.into_iter().unzip();
     (profile.kernels, profile.copies) = (kernels, copies);
     busy_rows::write(profile, tables);
     device_samples::write(&mut profile.counters, &tables.device_samples);
@@ -209,7 +209,7 @@ fn merged<'a, K: Hash + Eq, T: Default + 'a>(
     merged
 }
 
-fn copy_stats((kind, device): CopyRow, totals: &CopyTotals, tables: &WindowTables) -> CopyStats {
+fn copy_stats((kind, device): CopyRowKey, totals: &CopyTotals, tables: &WindowTables) -> CopyStats {
     let mut copies = CopyStats::default();
     copies.kind = kind_of_copy(kind);
     copies.device = device;
@@ -259,13 +259,13 @@ mod tests {
     use super::write_to_profile;
     use crate::cupti::attribution::activity_path::{ActivityPath, Cause};
     use crate::cupti::attribution::kernel_names::KernelNames;
-    use crate::cupti::attribution::symbol_table::SymbolTable;
+    use crate::cupti::attribution::symbol_table::SymbolNumbers;
     use crate::cupti::attribution::window_tables::WindowTables;
-    use crate::cupti::collect::record::{Activity, ActivitySpan, KernelRecord};
+    use crate::cupti::collect::record::{ActivityRecord, ActivitySpan, KernelRecord};
     use crate::cupti::launch_lines::line_cache::LineCache;
     use crate::stats::path_ids::ROOT;
 
-    fn add(tables: &mut WindowTables, symbols: &mut SymbolTable, path: u32, symbol: &str) {
+    fn add(tables: &mut WindowTables, symbols: &mut SymbolNumbers, path: u32, symbol: &str) {
         let kernel = KernelRecord {
             span: ActivitySpan::default(),
             symbol: symbol.into(),
@@ -276,7 +276,7 @@ mod tests {
             dynamic_shared_bytes: 0,
             local_bytes_per_thread: 0,
         };
-        let symbol = symbols.intern(&Activity::Kernel(kernel.clone()));
+        let symbol = symbols.intern(&ActivityRecord::Kernel(kernel.clone()));
         let cause = Cause {
             path: ActivityPath::Called(path),
             ..Cause::UNATTRIBUTED
@@ -284,7 +284,7 @@ mod tests {
         tables.add_kernel(cause, symbol, &kernel);
     }
 
-    fn profile(tables: &WindowTables, symbols: &SymbolTable) -> Profile {
+    fn profile(tables: &WindowTables, symbols: &SymbolNumbers) -> Profile {
         let mut profile = Profile::default();
         profile.cupti = Some(Cupti::default());
         let lines = LineCache::default();
@@ -295,7 +295,7 @@ mod tests {
 
     #[test]
     fn kernel_names_are_readable_or_a_note_names_the_feature() {
-        let (mut tables, mut symbols) = (WindowTables::default(), SymbolTable::default());
+        let (mut tables, mut symbols) = (WindowTables::default(), SymbolNumbers::default());
         add(&mut tables, &mut symbols, ROOT, "_Z4axpyi");
         let profile = profile(&tables, &symbols);
         let names: Vec<&str> = profile.kernels.iter().map(|kernel| &*kernel.name).collect();
@@ -320,7 +320,7 @@ mod tests {
         use crate::stats::path_ids::CallPath;
 
         for order in [[0, 1], [1, 0]] {
-            let (mut tables, mut symbols) = (WindowTables::default(), SymbolTable::default());
+            let (mut tables, mut symbols) = (WindowTables::default(), SymbolNumbers::default());
             for (path, kernel) in (1..).zip(order) {
                 add(&mut tables, &mut symbols, path, SMALL_AND_LARGE[kernel]);
             }

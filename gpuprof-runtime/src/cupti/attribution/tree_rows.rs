@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 
 use super::activity_path::ActivityPath;
 use super::replay_rows::replayed_nodes;
-use super::row_keys::{CopyRow, KernelRow};
+use super::row_keys::{CopyRowKey, KernelRowKey};
 use super::row_totals::DurationTotals;
 use super::window_tables::WindowTables;
 use crate::stats::path_ids::CallPath;
@@ -49,7 +49,7 @@ pub(super) fn write_activities(
     profile: &mut Profile,
     tables: &WindowTables,
     paths: &[CallPath],
-    (kernel_rows, copy_rows): (&[KernelRow], &[CopyRow]),
+    (kernel_rows, copy_rows): (&[KernelRowKey], &[CopyRowKey]),
 ) {
     let kernels = indices(kernel_rows);
     let copies = indices(copy_rows);

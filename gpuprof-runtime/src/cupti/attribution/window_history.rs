@@ -5,10 +5,10 @@ use std::collections::VecDeque;
 use super::activity_path::Cause;
 use super::call_activity::ActivityInterval;
 use super::limits::MAX_WINDOW_CHANGES;
-use super::open_calls::{Added, ClosedCall, OpenCalls};
+use super::open_calls::{Added, ClosedCall, UnclosedCalls};
 use super::row_keys::KernelKey;
 use super::window_tables::WindowTables;
-use crate::cupti::collect::record::Activity;
+use crate::cupti::collect::record::ActivityRecord;
 use crate::stats::by_window::{ByWindow, Since};
 use crate::stats::profiled_call::{EndedCall, site_of};
 
@@ -43,7 +43,7 @@ impl WindowHistory {
 #[derive(Debug, Default)]
 pub(crate) struct RecordedWindows {
     tables: ByWindow<WindowTables>,
-    pub(crate) calls: OpenCalls,
+    pub(crate) calls: UnclosedCalls,
 }
 
 impl RecordedWindows {
@@ -88,13 +88,13 @@ impl RecordedWindows {
         &mut self,
         epoch: u32,
         cause: Cause,
-        activity: &Activity,
+        activity: &ActivityRecord,
         symbol: Option<u32>,
     ) -> Option<KernelKey> {
         let tables = self.tables(epoch)?;
         let key = match activity {
-            Activity::Kernel(kernel) => Some(tables.add_kernel(cause, symbol, kernel)),
-            Activity::Copy(copy) => {
+            ActivityRecord::Kernel(kernel) => Some(tables.add_kernel(cause, symbol, kernel)),
+            ActivityRecord::Copy(copy) => {
                 tables.add_copy(cause, copy);
                 None
             }
@@ -105,7 +105,7 @@ impl RecordedWindows {
         key
     }
 
-    fn add_to_calls(&mut self, epoch: u32, call: u64, activity: &Activity) {
+    fn add_to_calls(&mut self, epoch: u32, call: u64, activity: &ActivityRecord) {
         let interval = ActivityInterval::from(activity);
         let mut closed = Vec::new();
         let added = self

@@ -17,7 +17,7 @@ use std::ffi::{c_int, c_void};
 use super::bindings::{API_ENTER, CallbackData, DOMAIN_RUNTIME};
 use super::callback_clock::Stamp;
 use super::callback_events::{CallbackEvent, ReturnedCall};
-use super::callback_ids::Purpose;
+use super::callback_ids::CallPurpose;
 use super::launch_stacks;
 use super::reader_queue::CALLBACK_EVENTS;
 use super::record::ApiFunction;
@@ -166,7 +166,7 @@ fn leave(open: &mut ApiCallStack, function: ApiFunction, data: &CallbackData) {
     let is_ordered = open.depth > 0
         || matches!(
             function.purpose(),
-            Some(Purpose::Graph | Purpose::BeginCapture | Purpose::EndCapture)
+            Some(CallPurpose::Graph | CallPurpose::BeginCapture | CallPurpose::EndCapture)
         );
     if is_ordered {
         CALLBACK_EVENTS.push(CallbackEvent::Call(call, os::thread_id()))

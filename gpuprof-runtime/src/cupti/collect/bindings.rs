@@ -3,24 +3,24 @@
 use std::ffi::{c_int, c_void};
 
 /// `CUptiResult`: 0 is success.
-pub(crate) type Status = c_int;
+pub(crate) type CuptiResult = c_int;
 
-pub(crate) const SUCCESS: Status = 0;
+pub(crate) const SUCCESS: CuptiResult = 0;
 /// `CUPTI_ERROR_MAX_LIMIT_REACHED`: no record is left in a buffer.
-pub(crate) const MAX_LIMIT_REACHED: Status = 12;
+pub(crate) const MAX_LIMIT_REACHED: CuptiResult = 12;
 /// `CUPTI_ERROR_NOT_COMPATIBLE`.
-pub(crate) const NOT_COMPATIBLE: Status = 14;
+pub(crate) const NOT_COMPATIBLE: CuptiResult = 14;
 /// `CUPTI_ERROR_NOT_INITIALIZED`: returned by CUDA 12's libcupti when no driver is installed.
-pub(crate) const NOT_INITIALIZED: Status = 15;
+pub(crate) const NOT_INITIALIZED: CuptiResult = 15;
 /// `CUPTI_ERROR_INSUFFICIENT_PRIVILEGES`.
-pub(crate) const INSUFFICIENT_PRIVILEGES: Status = 35;
+pub(crate) const INSUFFICIENT_PRIVILEGES: CuptiResult = 35;
 /// `CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED`.
-pub(crate) const MULTIPLE_SUBSCRIBERS: Status = 39;
+pub(crate) const MULTIPLE_SUBSCRIBERS: CuptiResult = 39;
 /// `CUPTI_ERROR_VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES`.
-pub(crate) const VIRTUALIZED_PRIVILEGES: Status = 40;
+pub(crate) const VIRTUALIZED_PRIVILEGES: CuptiResult = 40;
 /// `CUPTI_ERROR_UNKNOWN`: returned by every call of CUDA 13.5's libcupti when no driver is
 /// installed.
-pub(crate) const UNKNOWN: Status = 999;
+pub(crate) const UNKNOWN: CuptiResult = 999;
 
 /// `cuptiGetVersion` of CUDA 12.0. From this version on, the layout of all activity records that
 /// gpuprof reads is unchanged.
@@ -105,7 +105,7 @@ pub(crate) type GraphNode = *mut c_void;
 /// `CUpti_SubscriberHandle`: opaque.
 pub(crate) type Subscriber = *mut c_void;
 /// `CUpti_CallbackFunc`.
-pub(crate) type Callback = unsafe extern "C" fn(*mut c_void, u32, u32, *const c_void);
+pub(crate) type CuptiCallback = unsafe extern "C" fn(*mut c_void, u32, u32, *const c_void);
 /// `CUpti_BuffersCallbackRequestFunc`: buffer, its size, the maximum number of records.
 pub(crate) type BufferRequested = unsafe extern "C" fn(*mut *mut u8, *mut usize, *mut usize);
 /// `CUpti_BuffersCallbackCompleteFunc`: context and stream (both unused), buffer, its size, bytes

@@ -22,7 +22,7 @@ pub(crate) struct Stamp(u64);
 
 /// One moment on both clocks.
 #[derive(Clone, Copy, Debug)]
-struct Anchor {
+struct CuptiClockAnchor {
     ticks: u64,
     /// ns of CUPTI's clock.
     ns: u64,
@@ -33,7 +33,7 @@ pub(crate) struct CallbackClock {
     /// Whether stamps are ticks of the counter. Otherwise they are ns of CUPTI's clock: where the
     /// counter does not run at one rate, or a test drives the clock.
     counts_ticks: bool,
-    anchors: Mutex<Anchors>,
+    anchors: Mutex<CuptiClockAnchors>,
 }
 
 impl Stamp {
@@ -85,7 +85,7 @@ impl CallbackClock {
             let ns = cupti_time(library)?;
             let apart = clock::now().saturating_sub(before);
             let ticks = before + apart / 2;
-            Some((apart, Anchor { ticks, ns }))
+            Some((apart, CuptiClockAnchor { ticks, ns }))
         });
         let (_, anchor) = pairs.min_by_key(|(apart, _)| *apart)?;
         self.anchors.lock().add(anchor);
@@ -117,10 +117,10 @@ fn cupti_time(library: &CuptiLibrary) -> Option<u64> {
 
 /// In order of time.
 #[derive(Debug, Default)]
-struct Anchors(VecDeque<Anchor>);
+struct CuptiClockAnchors(VecDeque<CuptiClockAnchor>);
 
-impl Anchors {
-    fn add(&mut self, anchor: Anchor) {
+impl CuptiClockAnchors {
+    fn add(&mut self, anchor: CuptiClockAnchor) {
         // Two threads may have read the clocks in another order than they come here.
         if self
             .0
@@ -163,12 +163,12 @@ impl Anchors {
 
 #[cfg(test)]
 mod tests {
-    use super::{Anchor, Anchors, MAX_ANCHORS};
+    use super::{CuptiClockAnchor, CuptiClockAnchors, MAX_ANCHORS};
 
-    fn anchors(pairs: impl IntoIterator<Item = (u64, u64)>) -> Anchors {
-        let mut anchors = Anchors::default();
+    fn anchors(pairs: impl IntoIterator<Item = (u64, u64)>) -> CuptiClockAnchors {
+        let mut anchors = CuptiClockAnchors::default();
         for (ticks, ns) in pairs {
-            anchors.add(Anchor { ticks, ns });
+            anchors.add(CuptiClockAnchor { ticks, ns });
         }
         anchors
     }
@@ -194,7 +194,7 @@ mod tests {
         let last = 100 * MAX_ANCHORS as u64;
         // A later read of an earlier moment changes nothing.
         let mut anchors = anchors((0..=last).map(|at| (10 * at, at)));
-        anchors.add(Anchor {
+        anchors.add(CuptiClockAnchor {
             ticks: 10 * last,
             ns: 0,
         });

@@ -17,7 +17,7 @@ pub(crate) const RUNTIME_LAUNCH: u32 = 211;
 
 /// The purpose of a CUDA call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Purpose {
+pub(crate) enum CallPurpose {
     Launch,
     Graph,
     Copy,
@@ -45,7 +45,7 @@ pub(crate) enum CallGroup {
     Lookups,
 }
 
-impl Purpose {
+impl CallPurpose {
     fn group(self) -> CallGroup {
         match self {
             Self::Alloc | Self::Free => CallGroup::Memory,
@@ -71,18 +71,18 @@ impl Purpose {
 }
 
 /// Ids by purpose, including the variants for the per-thread default stream.
-type IdsByPurpose = &'static [(Purpose, &'static [usize])];
+type IdsByPurpose = &'static [(CallPurpose, &'static [usize])];
 
 const DRIVER: IdsByPurpose = &[
     // cuLaunchKernel, cuLaunchKernelEx, cooperative launches, and the old cuLaunch, cuLaunchGrid.
     (
-        Purpose::Launch,
+        CallPurpose::Launch,
         &[115, 116, 117, 307, 442, 477, 478, 480, 652, 653],
     ),
-    (Purpose::Graph, &[514, 515]),
+    (CallPurpose::Graph, &[514, 515]),
     // All names that begin with cuMemcpy.
     (
-        Purpose::Copy,
+        CallPurpose::Copy,
         &[
             43, 45, 47, 49, 51, 53, 54, 55, 56, 57, 58, 60, 62, 64, 66, 67, 68, 69, 248, 276, 277,
             278, 279, 280, 281, 282, 283, 284, 285, 286, 287, 288, 289, 290, 291, 292, 293, 305,
@@ -93,45 +93,48 @@ const DRIVER: IdsByPurpose = &[
     ),
     // All names that begin with cuMemset.
     (
-        Purpose::Memset,
+        CallPurpose::Memset,
         &[
             71, 73, 75, 77, 79, 81, 216, 218, 220, 222, 224, 226, 249, 250, 251, 252, 253, 254,
             411, 412, 413, 414, 415, 416, 428, 429, 430, 431, 432, 433,
         ],
     ),
     // cuCtxSynchronize, cuEventSynchronize, cuStreamSynchronize.
-    (Purpose::Sync, &[17, 121, 126, 440, 800]),
+    (CallPurpose::Sync, &[17, 121, 126, 440, 800]),
     // Device, host, managed and pooled memory, registered host memory, physical memory, arrays.
     (
-        Purpose::Alloc,
+        CallPurpose::Alloc,
         &[
             29, 31, 37, 39, 87, 90, 243, 244, 271, 272, 274, 294, 301, 347, 371, 379, 549, 598,
             599, 611, 612,
         ],
     ),
-    (Purpose::Free, &[33, 38, 89, 245, 302, 349, 550, 600, 601]),
+    (
+        CallPurpose::Free,
+        &[33, 38, 89, 245, 302, 349, 550, 600, 601],
+    ),
     // cuModuleLoad*, cuModuleUnload, cuLibraryLoad*, cuLibraryUnload, cuLinkAdd*, cuLinkComplete.
     (
-        Purpose::Module,
+        CallPurpose::Module,
         &[18, 19, 20, 21, 22, 363, 364, 365, 382, 383, 678, 679, 680],
     ),
     // cuModuleGetFunction, cuLibraryGetModule.
-    (Purpose::Lookup, &[23, 682]),
+    (CallPurpose::Lookup, &[23, 682]),
     // cuStreamBeginCapture, cuStreamBeginCaptureToGraph, cuStreamEndCapture.
-    (Purpose::BeginCapture, &[495, 496, 539, 540, 720, 721]),
-    (Purpose::EndCapture, &[497, 498]),
+    (CallPurpose::BeginCapture, &[495, 496, 539, 540, 720, 721]),
+    (CallPurpose::EndCapture, &[497, 498]),
 ];
 
 const RUNTIME: IdsByPurpose = &[
     // The same of the CUDA runtime; 505 and 506 are __cudaLaunchKernel, which nvcc's `<<<>>>` calls
     // since CUDA 13.
     (
-        Purpose::Launch,
+        CallPurpose::Launch,
         &[13, 211, 213, 214, 269, 270, 272, 430, 431, 505, 506],
     ),
-    (Purpose::Graph, &[311, 312]),
+    (CallPurpose::Graph, &[311, 312]),
     (
-        Purpose::Copy,
+        CallPurpose::Copy,
         &[
             31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 144, 145, 160,
             161, 162, 163, 215, 216, 217, 218, 219, 220, 221, 222, 223, 224, 225, 226, 227, 228,
@@ -140,28 +143,28 @@ const RUNTIME: IdsByPurpose = &[
         ],
     ),
     (
-        Purpose::Memset,
+        CallPurpose::Memset,
         &[49, 50, 51, 52, 142, 143, 233, 234, 235, 236, 243, 244],
     ),
-    (Purpose::Sync, &[126, 131, 137, 165, 239, 534]),
+    (CallPurpose::Sync, &[126, 131, 137, 165, 239, 534]),
     (
-        Purpose::Alloc,
+        CallPurpose::Alloc,
         &[
             20, 21, 23, 25, 27, 140, 141, 152, 192, 206, 373, 374, 391, 392,
         ],
     ),
-    (Purpose::Free, &[22, 24, 26, 153, 194, 375, 376]),
-    (Purpose::Module, &[470, 471, 472, 501]),
-    (Purpose::BeginCapture, &[315, 316, 452, 453]),
-    (Purpose::EndCapture, &[319, 320]),
+    (CallPurpose::Free, &[22, 24, 26, 153, 194, 375, 376]),
+    (CallPurpose::Module, &[470, 471, 472, 501]),
+    (CallPurpose::BeginCapture, &[315, 316, 452, 453]),
+    (CallPurpose::EndCapture, &[319, 320]),
 ];
 
-static DRIVER_PURPOSES: [Option<Purpose>; MAX_IDS] = purpose_by_id(DRIVER);
-static RUNTIME_PURPOSES: [Option<Purpose>; MAX_IDS] = purpose_by_id(RUNTIME);
+static DRIVER_PURPOSES: [Option<CallPurpose>; MAX_IDS] = purpose_by_id(DRIVER);
+static RUNTIME_PURPOSES: [Option<CallPurpose>; MAX_IDS] = purpose_by_id(RUNTIME);
 
 // An id beyond the table, or listed twice, does not compile.
 #[allow(clippy::indexing_slicing, reason = "evaluated by the compiler alone")]
-const fn purpose_by_id(ids: IdsByPurpose) -> [Option<Purpose>; MAX_IDS] {
+const fn purpose_by_id(ids: IdsByPurpose) -> [Option<CallPurpose>; MAX_IDS] {
     let mut purposes = [None; MAX_IDS];
     let mut row = 0;
     while row < ids.len() {
@@ -179,7 +182,7 @@ const fn purpose_by_id(ids: IdsByPurpose) -> [Option<Purpose>; MAX_IDS] {
 
 impl ApiFunction {
     /// `None` if the function is not recorded.
-    pub(crate) fn purpose(self) -> Option<Purpose> {
+    pub(crate) fn purpose(self) -> Option<CallPurpose> {
         let purposes = if self.is_runtime {
             &RUNTIME_PURPOSES
         } else {
@@ -223,7 +226,7 @@ fn without_version(name: &str) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::{
-        ApiFunction, CallGroup, DRIVER_LAUNCH, Purpose, RUNTIME_LAUNCH, of_group, plain_name,
+        ApiFunction, CallGroup, CallPurpose, DRIVER_LAUNCH, RUNTIME_LAUNCH, of_group, plain_name,
     };
 
     const GROUPS: [CallGroup; 3] = [CallGroup::Always, CallGroup::Memory, CallGroup::Lookups];
@@ -246,12 +249,12 @@ mod tests {
 
     #[test]
     fn driver_and_runtime_launches_are_recorded() {
-        assert_eq!(driver(DRIVER_LAUNCH).purpose(), Some(Purpose::Launch));
+        assert_eq!(driver(DRIVER_LAUNCH).purpose(), Some(CallPurpose::Launch));
         let runtime = ApiFunction {
             is_runtime: true,
             cbid: RUNTIME_LAUNCH,
         };
-        assert_eq!(runtime.purpose(), Some(Purpose::Launch));
+        assert_eq!(runtime.purpose(), Some(CallPurpose::Launch));
         // The same id is another function in each of the two.
         assert_eq!(driver(RUNTIME_LAUNCH).purpose(), None);
         for group in GROUPS {

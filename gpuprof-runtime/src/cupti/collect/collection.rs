@@ -18,10 +18,10 @@ use super::library::{CallError, CuptiLibrary};
 use super::lifecycle::{self, Subscription};
 use super::optional_calls::{MemoryRecords, OptionalCalls};
 use super::pm_sampling::PmSampling;
-use super::reader::{Reader, Sink};
+use super::reader::{Reader, RecordSink};
 use super::reader_progress::ReaderProgress;
 use super::record::ApiFunction;
-use super::unavailable_reason::Unavailable;
+use super::unavailable_reason::CuptiUnavailable;
 use super::{buffers, callbacks};
 use crate::os;
 use gpuprof_report::profile::Cupti;
@@ -66,7 +66,11 @@ impl CollectionCounts {
 }
 
 /// Starts CUPTI. If that fails, [`notes`] says why. Returns whether this call has started it.
-pub(crate) fn start(sink: Box<dyn Sink>, pm_sampling: Arc<PmSampling>, poll_clocks: fn()) -> bool {
+pub(crate) fn start(
+    sink: Box<dyn RecordSink>,
+    pm_sampling: Arc<PmSampling>,
+    poll_clocks: fn(),
+) -> bool {
     lifecycle::start(|| subscribe(sink, pm_sampling, poll_clocks))
 }
 
@@ -159,10 +163,10 @@ pub(crate) fn function_name(function: ApiFunction) -> Option<String> {
 }
 
 fn subscribe(
-    sink: Box<dyn Sink>,
+    sink: Box<dyn RecordSink>,
     pm_sampling: Arc<PmSampling>,
     poll_clocks: fn(),
-) -> Result<Subscription, Unavailable> {
+) -> Result<Subscription, CuptiUnavailable> {
     let library: &'static CuptiLibrary = Box::leak(Box::new(CuptiLibrary::open()?));
     let pool = buffers::pool();
     let mut subscriber = std::ptr::null_mut();
@@ -197,7 +201,7 @@ fn subscribe(
         Ok(thread) => thread,
         Err(error) => {
             undo(&KINDS);
-            return Err(Unavailable::NoThread { error });
+            return Err(CuptiUnavailable::NoThread { error });
         }
     };
     let reader = thread.thread().clone();

@@ -24,7 +24,7 @@ use super::reader_queue::{BoundedQueue, CALLBACK_EVENTS};
 use super::record::{CapturedCall, NodeEvent};
 use crate::stats::profiled_call;
 
-type Queue = BoundedQueue<CallbackEvent>;
+type NodeQueue = BoundedQueue<CallbackEvent>;
 
 thread_local! {
     /// The node whose parameters an executable graph is getting, and that graph's handle.
@@ -61,7 +61,7 @@ pub(super) unsafe fn on_node_callback(cbid: u32, data: *const c_void) {
     );
 }
 
-fn on_node(queue: &Queue, cbid: u32, node: u64, original: u64, executable: usize) {
+fn on_node(queue: &NodeQueue, cbid: u32, node: u64, original: u64, executable: usize) {
     match cbid {
         node_callback::CREATED => create(queue, node),
         node_callback::CLONED => {
@@ -86,7 +86,7 @@ fn on_node(queue: &Queue, cbid: u32, node: u64, original: u64, executable: usize
     }
 }
 
-fn create(queue: &Queue, node: u64) {
+fn create(queue: &NodeQueue, node: u64) {
     let by = profiled_call::innermost();
     let _ = LATEST_CREATOR.try_with(|latest| latest.set(latest.get().max(by.id)));
     let stack = api_callbacks::innermost_stack();
@@ -115,11 +115,11 @@ fn number(node: GraphNode) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use super::{CallbackEvent, NodeEvent, Queue, node_callback, on_node};
+    use super::{CallbackEvent, NodeEvent, NodeQueue, node_callback, on_node};
     use crate::cupti::collect::reader_queue::CAPACITY;
     use crate::stats::profiled_call::CallPosition;
 
-    fn events(queue: &Queue) -> Vec<NodeEvent> {
+    fn events(queue: &NodeQueue) -> Vec<NodeEvent> {
         let mut events = Vec::new();
         queue.drain_some(usize::MAX, |event| match event {
             CallbackEvent::Node(event) => events.push(event),
@@ -130,7 +130,7 @@ mod tests {
 
     #[test]
     fn an_update_is_two_callbacks_for_one_executable() {
-        let queue = Queue::new();
+        let queue = NodeQueue::new();
         let (updated, set) = (node_callback::UPDATED, node_callback::SET_PARAMS);
         on_node(&queue, set, 1, 0, 7);
         on_node(&queue, updated, 2, 0, 7);
@@ -144,7 +144,7 @@ mod tests {
     /// A copy without its correction would belong to the function that instantiated the graph.
     #[test]
     fn a_full_queue_drops_new_nodes_but_no_correction_and_counts_them() {
-        let queue = Queue::new();
+        let queue = NodeQueue::new();
         for node in 0..=CAPACITY as u64 {
             on_node(&queue, node_callback::CREATED, node, 0, 0);
         }

@@ -9,7 +9,7 @@ use std::cell::RefCell;
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use super::callback_ids::Purpose;
+use super::callback_ids::CallPurpose;
 use super::record::ApiFunction;
 use super::stack_sampling::{SampledCall, StackSampling};
 use super::stack_table::{MAX_FRAMES, STACKS, StackId};
@@ -38,8 +38,8 @@ pub(super) fn sample(function: ApiFunction, symbol_name: *const c_void) -> Optio
         return None;
     }
     let symbol = match function.purpose()? {
-        Purpose::Launch => symbol_name as usize,
-        Purpose::Graph | Purpose::Copy | Purpose::Memset => 0,
+        CallPurpose::Launch => symbol_name as usize,
+        CallPurpose::Graph | CallPurpose::Copy | CallPurpose::Memset => 0,
         _ => return None,
     };
     let call = SampledCall {

@@ -9,37 +9,37 @@ use std::mem::ManuallyDrop;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use gpuprof_report::libcupti_paths::{self, Candidate};
+use gpuprof_report::libcupti_paths::{self, LibraryCandidate};
 use libloading::os::unix::{Library, RTLD_LAZY, RTLD_LOCAL, Symbol};
 use parking_lot::Mutex;
 
 use super::bindings::{
-    BufferCompleted, BufferRequested, Callback, DOMAIN_DRIVER, DOMAIN_RUNTIME, GraphNode,
-    MAX_LIMIT_REACHED, MIN_VERSION, SUCCESS, Status, Subscriber,
+    BufferCompleted, BufferRequested, CuptiCallback, CuptiResult, DOMAIN_DRIVER, DOMAIN_RUNTIME,
+    GraphNode, MAX_LIMIT_REACHED, MIN_VERSION, SUCCESS, Subscriber,
 };
 use super::callback_ids;
 use super::record::ApiFunction;
-use super::unavailable_reason::Unavailable;
+use super::unavailable_reason::CuptiUnavailable;
 
 /// A failed call and its `CUptiResult`, or [`MISSING`]. If it counts as a failure, the library has
 /// already counted it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CallError {
     pub(crate) call: &'static str,
-    pub(crate) status: Status,
+    pub(crate) status: CuptiResult,
 }
 
 /// Not a `CUptiResult`: the function is missing from libcupti.
-const MISSING: Status = -1;
+const MISSING: CuptiResult = -1;
 
 macro_rules! cupti_functions {
     ($($field:ident = $symbol:literal : fn($($arg:ident: $ty:ty),* $(,)?);)+) => {
         /// One pointer per function; `None` if libcupti lacks it.
-        struct Functions {
-            $($field: Option<unsafe extern "C" fn($($ty),*) -> Status>,)+
+        struct CuptiFunctions {
+            $($field: Option<unsafe extern "C" fn($($ty),*) -> CuptiResult>,)+
         }
 
-        impl Functions {
+        impl CuptiFunctions {
             /// The functions, and the names of the missing ones.
             fn load(library: &Library) -> (Self, Vec<&'static str>) {
                 let mut missing = Vec::new();
@@ -72,7 +72,7 @@ macro_rules! cupti_functions {
 cupti_functions! {
     get_version = "cuptiGetVersion": fn(out: *mut u32);
     subscribe = "cuptiSubscribe": fn(
-        out: *mut Subscriber, callback: Callback, data: *mut c_void,
+        out: *mut Subscriber, callback: CuptiCallback, data: *mut c_void,
     );
     unsubscribe = "cuptiUnsubscribe": fn(subscriber: Subscriber);
     register_callbacks = "cuptiActivityRegisterCallbacks": fn(
@@ -116,7 +116,7 @@ struct FailureCount {
 pub(crate) struct CuptiLibrary {
     /// Never unloaded: CUPTI starts threads and registers exit handlers of its own.
     library: ManuallyDrop<Library>,
-    functions: Functions,
+    functions: CuptiFunctions,
     /// `cuptiGetVersion`.
     pub(crate) version: u32,
     /// The name or path that opened it.
@@ -126,9 +126,9 @@ pub(crate) struct CuptiLibrary {
 
 impl CuptiLibrary {
     /// Finds and opens libcupti. It stays open for the rest of the process.
-    pub(crate) fn open() -> Result<Self, Unavailable> {
+    pub(crate) fn open() -> Result<Self, CuptiUnavailable> {
         let (library, name) = find_library()?;
-        let (functions, missing) = Functions::load(&library);
+        let (functions, missing) = CuptiFunctions::load(&library);
         let mut cupti = Self {
             library: ManuallyDrop::new(library),
             functions,
@@ -138,7 +138,7 @@ impl CuptiLibrary {
         };
         if let Some(symbol) = missing.into_iter().find(|name| !OPTIONAL.contains(name)) {
             let library = cupti.name;
-            return Err(Unavailable::MissingFunction { library, symbol });
+            return Err(CuptiUnavailable::MissingFunction { library, symbol });
         }
         let mut version = 0;
         if let Err(error) = cupti.get_version(&raw mut version) {
@@ -146,7 +146,7 @@ impl CuptiLibrary {
         }
         if version < MIN_VERSION {
             let library = cupti.name;
-            return Err(Unavailable::TooOld { library, version });
+            return Err(CuptiUnavailable::TooOld { library, version });
         }
         cupti.version = version;
         Ok(cupti)
@@ -189,8 +189,8 @@ impl CuptiLibrary {
     }
 
     /// A failed call as the reason why CUPTI is unavailable.
-    pub(crate) fn unavailable(&self, error: CallError) -> Unavailable {
-        Unavailable::CallFailed {
+    pub(crate) fn unavailable(&self, error: CallError) -> CuptiUnavailable {
+        CuptiUnavailable::CallFailed {
             library: self.name.clone(),
             call: error.call,
             status: error.status,
@@ -214,7 +214,7 @@ impl CuptiLibrary {
     }
 
     /// For example `CUPTI_ERROR_UNKNOWN`.
-    pub(crate) fn status_name(&self, status: Status) -> String {
+    pub(crate) fn status_name(&self, status: CuptiResult) -> String {
         let mut name = std::ptr::null();
         let result = self.result_string(status, &raw mut name);
         result
@@ -232,7 +232,7 @@ impl CuptiLibrary {
             .collect()
     }
 
-    fn check(&self, call: &'static str, status: Status) -> Result<(), CallError> {
+    fn check(&self, call: &'static str, status: CuptiResult) -> Result<(), CallError> {
         if status == SUCCESS {
             return Ok(());
         }
@@ -290,11 +290,11 @@ fn static_text(name: *const c_char) -> Option<String> {
 }
 
 /// The first library that can be opened, and its name or path.
-fn find_library() -> Result<(Library, String), Unavailable> {
+fn find_library() -> Result<(Library, String), CuptiUnavailable> {
     if let Some(path) = libcupti_paths::user_choice() {
         return match open(&path, false) {
             Ok(library) => Ok((library, path)),
-            Err(error) => Err(Unavailable::CannotOpen {
+            Err(error) => Err(CuptiUnavailable::CannotOpen {
                 path,
                 // The error itself only says that `dlopen` failed; its source has the reason.
                 error: error
@@ -303,7 +303,7 @@ fn find_library() -> Result<(Library, String), Unavailable> {
             }),
         };
     }
-    for Candidate {
+    for LibraryCandidate {
         name,
         only_if_loaded,
     } in libcupti_paths::candidates()
@@ -312,7 +312,7 @@ fn find_library() -> Result<(Library, String), Unavailable> {
             return Ok((library, name));
         }
     }
-    Err(Unavailable::NotFound)
+    Err(CuptiUnavailable::NotFound)
 }
 
 fn open(name: &str, only_if_loaded: bool) -> Result<Library, libloading::Error> {

@@ -13,14 +13,14 @@ use super::callback_clock::{CallbackClock, Stamp};
 use super::library::CuptiLibrary;
 use super::optional_calls::OptionalCalls;
 use super::reader_progress::ReaderProgress;
-use super::unavailable_reason::Unavailable;
+use super::unavailable_reason::CuptiUnavailable;
 
 /// CUPTI was started, and this is not a forked child.
 static RUNNING: AtomicBool = AtomicBool::new(false);
 /// The last read has begun: libcupti may be shutting down, so only that read still calls it.
 static SHUTTING_DOWN: AtomicBool = AtomicBool::new(false);
 /// Set by the first start, whose outcome is final.
-static SUBSCRIPTION: OnceLock<Result<Subscription, Unavailable>> = OnceLock::new();
+static SUBSCRIPTION: OnceLock<Result<Subscription, CuptiUnavailable>> = OnceLock::new();
 
 /// A subscribed libcupti and the thread that reads its records.
 pub(crate) struct Subscription {
@@ -34,7 +34,7 @@ pub(crate) struct Subscription {
 }
 
 /// Starts CUPTI by `subscribe`, once per process. Returns whether this call has started it.
-pub(crate) fn start(subscribe: impl FnOnce() -> Result<Subscription, Unavailable>) -> bool {
+pub(crate) fn start(subscribe: impl FnOnce() -> Result<Subscription, CuptiUnavailable>) -> bool {
     let mut has_started = false;
     SUBSCRIPTION.get_or_init(|| {
         let subscription = subscribe()?;
@@ -47,7 +47,7 @@ pub(crate) fn start(subscribe: impl FnOnce() -> Result<Subscription, Unavailable
 }
 
 /// Why CUPTI could not be started, if it was to be.
-pub(crate) fn unavailable() -> Option<&'static Unavailable> {
+pub(crate) fn unavailable() -> Option<&'static CuptiUnavailable> {
     SUBSCRIPTION.get()?.as_ref().err()
 }
 

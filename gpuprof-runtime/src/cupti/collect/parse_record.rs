@@ -7,14 +7,14 @@
 use super::bindings::kind;
 use super::kernel_symbol::KernelSymbol;
 use super::record::{
-    Activity, ActivitySpan, CopyKind, CopyRecord, KernelRecord, MemoryOperation, MemoryRecord,
-    MemorySpace,
+    ActivityRecord, ActivitySpan, CopyKind, CopyRecord, KernelRecord, MemoryOperation,
+    MemoryRecord, MemorySpace,
 };
 use gpuprof_report::profile::MemoryKind;
 
 #[derive(Debug, PartialEq)]
 pub(crate) enum Parsed {
-    Activity(Activity),
+    Activity(ActivityRecord),
     Memory(MemoryRecord),
     /// A field has a value that no version of CUPTI so far defines.
     Undefined,
@@ -50,7 +50,7 @@ pub(crate) fn parse(bytes: &[u8], symbol_at: impl FnOnce(usize) -> KernelSymbol)
 }
 
 /// `CUpti_ActivityKernel9` and later.
-fn kernel(bytes: &[u8], symbol_at: impl FnOnce(usize) -> KernelSymbol) -> Option<Activity> {
+fn kernel(bytes: &[u8], symbol_at: impl FnOnce(usize) -> KernelSymbol) -> Option<ActivityRecord> {
     let span = ActivitySpan {
         start: u64_at(bytes, 16)?,
         end: u64_at(bytes, 24)?,
@@ -67,7 +67,7 @@ fn kernel(bytes: &[u8], symbol_at: impl FnOnce(usize) -> KernelSymbol) -> Option
             u32_at(bytes, offset + 8)?,
         ])
     };
-    Some(Activity::Kernel(KernelRecord {
+    Some(ActivityRecord::Kernel(KernelRecord {
         span,
         symbol: symbol_at(usize::try_from(u64_at(bytes, 104)?).ok()?),
         grid: dimensions(52)?,
@@ -81,8 +81,8 @@ fn kernel(bytes: &[u8], symbol_at: impl FnOnce(usize) -> KernelSymbol) -> Option
 
 /// `CUpti_ActivityMemcpy5` and later, and `CUpti_ActivityMemcpyPtoP4`, in which two fields have
 /// other offsets.
-fn copy(bytes: &[u8], correlation: usize, graph_node: usize) -> Option<Activity> {
-    Some(Activity::Copy(CopyRecord {
+fn copy(bytes: &[u8], correlation: usize, graph_node: usize) -> Option<ActivityRecord> {
+    Some(ActivityRecord::Copy(CopyRecord {
         span: copy_span(bytes, correlation, graph_node)?,
         kind: copy_kind(*bytes.get(4)?),
         bytes: u64_at(bytes, 8)?,
@@ -92,8 +92,8 @@ fn copy(bytes: &[u8], correlation: usize, graph_node: usize) -> Option<Activity>
 }
 
 /// `CUpti_ActivityMemset4` and later.
-fn memset(bytes: &[u8]) -> Option<Activity> {
-    Some(Activity::Copy(CopyRecord {
+fn memset(bytes: &[u8]) -> Option<ActivityRecord> {
+    Some(ActivityRecord::Copy(CopyRecord {
         span: copy_span(bytes, 44, 64)?,
         kind: CopyKind::Memset,
         bytes: u64_at(bytes, 8)?,

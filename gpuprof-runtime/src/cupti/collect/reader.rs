@@ -19,7 +19,7 @@ use super::parse_record::{Parsed, parse};
 use super::pm_sampling::{PmSampling, SamplingEvent};
 use super::reader_progress::{ReaderExitGuard, ReaderProgress};
 use super::reader_queue::CALLBACK_EVENTS;
-use super::record::{Activity, ApiEvent, CapturedCall, MemoryRecord, NodeEvent};
+use super::record::{ActivityRecord, ApiEvent, CapturedCall, MemoryRecord, NodeEvent};
 use crate::driver::Driver;
 
 /// How often CUPTI is asked for finished records while no thread waits for them. It returns full
@@ -35,8 +35,8 @@ const MIN_READ_PERIOD: Duration = Duration::from_millis(2);
 const CLOCK_POLL_PERIOD: Duration = Duration::from_secs(1);
 
 /// Receives what was read, on the reader thread.
-pub(crate) trait Sink: Send {
-    fn on_activity(&mut self, activity: Activity);
+pub(crate) trait RecordSink: Send {
+    fn on_activity(&mut self, activity: ActivityRecord);
     fn on_memory(&mut self, record: MemoryRecord);
     fn on_api_event(&mut self, event: ApiEvent);
     fn on_node_event(&mut self, event: NodeEvent);
@@ -51,7 +51,7 @@ pub(crate) struct Reader {
     library: &'static CuptiLibrary,
     clock: &'static CallbackClock,
     progress: &'static ReaderProgress,
-    sink: Box<dyn Sink>,
+    sink: Box<dyn RecordSink>,
     pm_sampling: Arc<PmSampling>,
     symbols: KernelSymbols,
     rings: CallRings,
@@ -67,7 +67,7 @@ impl Reader {
         library: &'static CuptiLibrary,
         clock: &'static CallbackClock,
         progress: &'static ReaderProgress,
-        sink: Box<dyn Sink>,
+        sink: Box<dyn RecordSink>,
         pm_sampling: Arc<PmSampling>,
         poll_clocks: fn(),
     ) -> Self {
@@ -206,7 +206,7 @@ impl Reader {
             ..
         } = self;
         let counters = &progress.counters;
-        let on_call = |sink: &mut dyn Sink, call: ReturnedCall, thread: u32| {
+        let on_call = |sink: &mut dyn RecordSink, call: ReturnedCall, thread: u32| {
             let event = call.event(thread, clock);
             if event.api.is_plausible() {
                 counters.records.fetch_add(1, Relaxed);

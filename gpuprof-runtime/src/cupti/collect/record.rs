@@ -10,12 +10,12 @@ use gpuprof_report::profile::MemoryKind;
 
 /// A kernel, copy or memset that ran on the GPU.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Activity {
+pub(crate) enum ActivityRecord {
     Kernel(KernelRecord),
     Copy(CopyRecord),
 }
 
-impl Activity {
+impl ActivityRecord {
     pub(crate) fn span(&self) -> &ActivitySpan {
         match self {
             Self::Kernel(kernel) => &kernel.span,

@@ -33,7 +33,7 @@ pub(super) struct SampledCall {
 
 /// Why a stack is sampled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Sample {
+pub(super) enum StackSampleReason {
     First,
     /// The budget pays for it.
     Paid,
@@ -66,22 +66,22 @@ impl StackSampling {
     }
 
     /// Whether to sample the stack of a call that begins at `now`, in clock ticks.
-    pub(super) fn wants(&mut self, call: SampledCall, now: u64) -> Option<Sample> {
+    pub(super) fn wants(&mut self, call: SampledCall, now: u64) -> Option<StackSampleReason> {
         let earned = BUDGET * now.saturating_sub(self.last) as f64;
         self.last = now;
         self.credit = (self.credit + earned).min(MAX_CREDIT_MS * self.ticks_per_ms);
         if self.is_first(call) {
-            return Some(Sample::First);
+            return Some(StackSampleReason::First);
         }
         let needed = self.random.f64() * FULL_CREDIT_MS * self.ticks_per_ms;
-        (self.credit > needed).then_some(Sample::Paid)
+        (self.credit > needed).then_some(StackSampleReason::Paid)
     }
 
     /// Pays for a sample, which took so many clock ticks.
-    pub(super) fn pay(&mut self, sample: Sample, ticks: u64) {
+    pub(super) fn pay(&mut self, sample: StackSampleReason, ticks: u64) {
         match sample {
-            Sample::First => {}
-            Sample::Paid => self.credit -= ticks as f64,
+            StackSampleReason::First => {}
+            StackSampleReason::Paid => self.credit -= ticks as f64,
         }
     }
 
@@ -103,7 +103,7 @@ impl StackSampling {
 
 #[cfg(test)]
 mod tests {
-    use super::{FIRST_CALLS, MAX_KEYS, Rng, Sample, SampledCall, StackSampling};
+    use super::{FIRST_CALLS, MAX_KEYS, Rng, SampledCall, StackSampleReason, StackSampling};
 
     fn call(symbol: usize) -> SampledCall {
         SampledCall {
@@ -156,11 +156,14 @@ mod tests {
     #[test]
     fn the_first_calls_of_each_kernel_are_free() {
         let mut sampling = window();
-        sampling.pay(Sample::Paid, 1_000_000_000);
+        sampling.pay(StackSampleReason::Paid, 1_000_000_000);
         for kernel in [1, 2] {
             for _ in 0..FIRST_CALLS {
-                assert_eq!(sampling.wants(call(kernel), 1), Some(Sample::First));
-                sampling.pay(Sample::First, 1_000_000);
+                assert_eq!(
+                    sampling.wants(call(kernel), 1),
+                    Some(StackSampleReason::First)
+                );
+                sampling.pay(StackSampleReason::First, 1_000_000);
             }
             assert_eq!(sampling.wants(call(kernel), 1), None);
         }
@@ -173,7 +176,7 @@ mod tests {
     #[test]
     fn kernels_beyond_the_table_are_paid_for_by_the_budget_alone() {
         let mut sampling = window();
-        sampling.pay(Sample::Paid, u64::MAX / 2);
+        sampling.pay(StackSampleReason::Paid, u64::MAX / 2);
         let wanted = (0..2 * MAX_KEYS).filter(|symbol| sampling.wants(call(*symbol), 1).is_some());
         assert_eq!(wanted.count(), MAX_KEYS);
         assert_eq!(sampling.first_calls.len(), MAX_KEYS);

@@ -38,17 +38,17 @@ impl StackId {
 pub(crate) static STACKS: StackTable = StackTable::new();
 
 #[derive(Debug)]
-pub(crate) struct StackTable(Mutex<Stacks>);
+pub(crate) struct StackTable(Mutex<NumberedStacks>);
 
 #[derive(Debug)]
-struct Stacks {
+struct NumberedStacks {
     ids: FxHashMap<Arc<[usize]>, StackId>,
     list: Vec<Arc<[usize]>>,
 }
 
 impl StackTable {
     const fn new() -> Self {
-        Self(Mutex::new(Stacks {
+        Self(Mutex::new(NumberedStacks {
             ids: FxHashMap::with_hasher(FxBuildHasher),
             list: Vec::new(),
         }))
@@ -56,7 +56,7 @@ impl StackTable {
 
     /// The number of a stack, whose innermost frame comes first.
     pub(super) fn insert(&self, frames: &[usize]) -> StackId {
-        let Stacks { ids, list } = &mut *self.0.lock();
+        let NumberedStacks { ids, list } = &mut *self.0.lock();
         if let Some(&known) = ids.get(frames) {
             return known;
         }

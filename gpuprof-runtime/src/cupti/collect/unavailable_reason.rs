@@ -4,13 +4,13 @@ use std::fmt;
 use std::io;
 
 use super::bindings::{
-    INSUFFICIENT_PRIVILEGES, MULTIPLE_SUBSCRIBERS, NOT_COMPATIBLE, NOT_INITIALIZED, Status,
+    CuptiResult, INSUFFICIENT_PRIVILEGES, MULTIPLE_SUBSCRIBERS, NOT_COMPATIBLE, NOT_INITIALIZED,
     UNKNOWN, VIRTUALIZED_PRIVILEGES,
 };
 use gpuprof_report::profile::CUPTI_UNAVAILABLE;
 
 #[derive(Debug)]
-pub(crate) enum Unavailable {
+pub(crate) enum CuptiUnavailable {
     NotFound,
     /// The library that the user named cannot be opened.
     CannotOpen {
@@ -28,7 +28,7 @@ pub(crate) enum Unavailable {
     CallFailed {
         library: String,
         call: &'static str,
-        status: Status,
+        status: CuptiResult,
         name: String,
     },
     /// The CUPTI reader thread could not be started.
@@ -37,7 +37,7 @@ pub(crate) enum Unavailable {
     },
 }
 
-impl fmt::Display for Unavailable {
+impl fmt::Display for CuptiUnavailable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(CUPTI_UNAVAILABLE)?;
         match self {
@@ -81,7 +81,7 @@ impl fmt::Display for Unavailable {
 }
 
 /// The likely cause of a status, and what to do.
-fn advice(status: Status) -> &'static str {
+fn advice(status: CuptiResult) -> &'static str {
     match status {
         MULTIPLE_SUBSCRIBERS => {
             "another profiler, such as nsys, ncu or cuda-gdb, uses CUPTI, which serves one client \

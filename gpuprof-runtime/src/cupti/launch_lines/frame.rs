@@ -10,7 +10,7 @@ use source_file::shown_file;
 
 /// A function of a stack. A function that was inlined is one of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Frame {
+pub(super) struct CallFrame {
     /// Its path without the hash: `<app::Model as candle_core::Module>::forward`.
     function: String,
     /// As the debug information has it.
@@ -21,7 +21,7 @@ pub(super) struct Frame {
 
 /// The line of a stack, whose innermost frame comes first: of the innermost frame of the program
 /// or, without one, of a dependency.
-pub(super) fn launch_line(frames: &[Frame]) -> Option<LaunchLine> {
+pub(super) fn launch_line(frames: &[CallFrame]) -> Option<LaunchLine> {
     let innermost = |of| frames.iter().find(|frame| frame.origin == of);
     let frame = innermost(Origin::Program).or_else(|| innermost(Origin::Dependency))?;
     let mut line = LaunchLine::default();
@@ -40,18 +40,18 @@ pub(super) fn launch_line(frames: &[Frame]) -> Option<LaunchLine> {
 }
 
 /// Whether these frames, innermost first, are enough for the line of their stack.
-pub(super) fn are_enough(frames: &[Frame]) -> bool {
+pub(super) fn are_enough(frames: &[CallFrame]) -> bool {
     caller(frames).is_some()
 }
 
 /// The function that a frame is a part of.
-fn enclosing<'a>(frames: &'a [Frame], frame: &Frame) -> Option<&'a Frame> {
+fn enclosing<'a>(frames: &'a [CallFrame], frame: &CallFrame) -> Option<&'a CallFrame> {
     frames.iter().find(|outer| outer.encloses(frame))
 }
 
 /// The frame of the program that calls the function of the innermost one, closures of that function
 /// left out.
-fn caller(frames: &[Frame]) -> Option<&Frame> {
+fn caller(frames: &[CallFrame]) -> Option<&CallFrame> {
     let mut of_program = frames
         .iter()
         .filter(|frame| frame.origin == Origin::Program);
@@ -85,7 +85,7 @@ fn is_same_function(one: &str, other: &str) -> bool {
     }
 }
 
-impl Frame {
+impl CallFrame {
     /// `is_main_crate` says whether a crate has the program's `main`.
     pub(super) fn new(
         function: String,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 
-use super::lookup::{self, Functions, LookUps};
+use super::lookup::{self, FunctionsByAddress, LookUps};
 use super::stack_totals::StackTotals;
 use crate::cupti::collect::stack_table::{STACKS, StackId};
 use gpuprof_report::profile::{LaunchLine, NOT_LOOKED_UP, OTHER_STACKS, add_lines};
@@ -16,12 +16,12 @@ use gpuprof_report::profile::{LaunchLine, NOT_LOOKED_UP, OTHER_STACKS, add_lines
 pub(super) const LIMIT: Duration = Duration::from_secs(5);
 
 #[derive(Default)]
-pub(crate) struct LineCache(Mutex<Lines>);
+pub(crate) struct LineCache(Mutex<LinesByStack>);
 
 #[derive(Default)]
-struct Lines {
+struct LinesByStack {
     known: FxHashMap<StackId, Arc<LaunchLine>>,
-    functions: Functions,
+    functions: FunctionsByAddress,
     /// Of the report that is made, from its first stack on.
     look_ups: Option<LookUps>,
 }
@@ -51,7 +51,7 @@ impl LineCache {
         let Some(mut lines) = self.0.try_lock_for(2 * LIMIT) else {
             return missing();
         };
-        let Lines {
+        let LinesByStack {
             known,
             functions,
             look_ups,

@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 
 use gpuprof_report::profile::{LaunchLine, REPLACED_FILE, UNKNOWN_FUNCTION};
 
-use super::frame::{self, Frame};
+use super::frame::{self, CallFrame};
 use super::symbols::Symbols;
 use crate::cupti::collect::lifecycle;
 use crate::driver::Driver;
@@ -17,7 +17,7 @@ use crate::os::modules;
 
 /// The functions at addresses, each looked up once in a process.
 #[derive(Debug, Default)]
-pub(super) struct Functions(FxHashMap<usize, Arc<[Frame]>>);
+pub(super) struct FunctionsByAddress(FxHashMap<usize, Arc<[CallFrame]>>);
 
 /// The look-ups of one report.
 #[derive(Debug)]
@@ -42,14 +42,14 @@ impl LookUps {
     }
 }
 
-impl Functions {
+impl FunctionsByAddress {
     /// The line of a stack, whose innermost frame comes first; `None` if the time is over.
     pub(super) fn launch_line(
         &mut self,
         addresses: &[usize],
         look_ups: &mut LookUps,
     ) -> Option<LaunchLine> {
-        let mut frames: Vec<Frame> = Vec::new();
+        let mut frames: Vec<CallFrame> = Vec::new();
         let mut is_replaced = false;
         for address in look_ups.libraries.without(addresses) {
             if look_ups.replaced.iter().any(|code| code.contains(&address)) {
@@ -79,7 +79,7 @@ impl Functions {
         address: usize,
         symbols: &Symbols,
         left: &mut Duration,
-    ) -> Option<Arc<[Frame]>> {
+    ) -> Option<Arc<[CallFrame]>> {
         if let Some(known) = self.0.get(&address) {
             return Some(Arc::clone(known));
         }
@@ -87,7 +87,7 @@ impl Functions {
             return None;
         }
         let start = Instant::now();
-        let frames: Arc<[Frame]> = functions(address, symbols).into();
+        let frames: Arc<[CallFrame]> = functions(address, symbols).into();
         *left = left.saturating_sub(start.elapsed());
         self.0.insert(address, Arc::clone(&frames));
         Some(frames)
@@ -95,7 +95,7 @@ impl Functions {
 }
 
 /// The functions at an address, the inlined ones first.
-fn functions(address: usize, symbols: &Symbols) -> Vec<Frame> {
+fn functions(address: usize, symbols: &Symbols) -> Vec<CallFrame> {
     let mut found = debug_information(address);
     // The last one is not inlined, so the symbol table has it.
     if let Some((name, ..)) = found.last_mut().filter(|(name, ..)| !name.contains("::")) {
@@ -105,7 +105,7 @@ fn functions(address: usize, symbols: &Symbols) -> Vec<Frame> {
         }
     }
     let frames = found.into_iter().map(|(name, file, line)| {
-        Frame::new(name, file, line, &mut |krate| symbols.has_main(krate))
+        CallFrame::new(name, file, line, &mut |krate| symbols.has_main(krate))
     });
     frames.collect()
 }
@@ -188,7 +188,7 @@ impl Libraries {
 mod tests {
     use std::time::Duration;
 
-    use super::{Functions, Libraries, LookUps, UNKNOWN_FUNCTION};
+    use super::{FunctionsByAddress, Libraries, LookUps, UNKNOWN_FUNCTION};
     use gpuprof_report::profile::REPLACED_FILE;
 
     fn inside(function: *const ()) -> usize {
@@ -201,7 +201,7 @@ mod tests {
 
     /// The function of a stack's line.
     fn function(addresses: &[usize], look_ups: &mut LookUps) -> Option<String> {
-        let line = Functions::default().launch_line(addresses, look_ups)?;
+        let line = FunctionsByAddress::default().launch_line(addresses, look_ups)?;
         Some(line.function)
     }
 
@@ -256,7 +256,7 @@ mod tests {
 
     #[test]
     fn an_address_is_looked_up_once_and_not_when_the_time_is_over() {
-        let mut functions = Functions::default();
+        let mut functions = FunctionsByAddress::default();
         let mut look_ups = LookUps::new(Duration::ZERO);
         assert_eq!(functions.launch_line(&[here()], &mut look_ups), None);
         look_ups.left = Duration::MAX;

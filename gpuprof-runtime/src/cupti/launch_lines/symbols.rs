@@ -8,7 +8,7 @@ mod table;
 #[derive(Debug, Default)]
 pub(super) struct Symbols {
     #[cfg(feature = "cupti")]
-    table: std::cell::OnceCell<Option<table::SymbolTable>>,
+    table: std::cell::OnceCell<Option<table::FunctionSymbols>>,
 }
 
 #[cfg(feature = "cupti")]
@@ -26,8 +26,8 @@ impl Symbols {
         self.table().is_some_and(|table| table.has_main(krate))
     }
 
-    fn table(&self) -> Option<&table::SymbolTable> {
-        let of_own_code = || table::SymbolTable::read(Self::table as *const () as usize);
+    fn table(&self) -> Option<&table::FunctionSymbols> {
+        let of_own_code = || table::FunctionSymbols::read(Self::table as *const () as usize);
         self.table.get_or_init(of_own_code).as_ref()
     }
 }

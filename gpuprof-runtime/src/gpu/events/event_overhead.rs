@@ -14,8 +14,8 @@ use cudarc::driver::CudaContext;
 use crate::clock;
 use crate::driver::current_context::within;
 use crate::driver::handles::Stream;
-use crate::driver::table::{Driver, Failed};
-use crate::gpu::events::pool::{Context, Pair};
+use crate::driver::table::{Driver, FailedCall};
+use crate::gpu::events::pool::{Context, EventPair};
 
 /// Pairs recorded one after the other.
 const PAIRS: usize = 15;
@@ -27,10 +27,10 @@ const LONGEST_WAITS: u64 = 4;
 /// A measurement in progress, on a stream of gpuprof's own, so that no other work lies between the
 /// events.
 #[derive(Debug)]
-pub(in crate::gpu) struct Probe {
+pub(in crate::gpu) struct OverheadProbe {
     context: Arc<Context>,
     stream: Stream,
-    pairs: Vec<Pair>,
+    pairs: Vec<EventPair>,
     #[expect(dead_code, reason = "held, not read")]
     held: Option<Arc<CudaContext>>,
 }
@@ -39,7 +39,7 @@ pub(in crate::gpu) struct Probe {
 #[derive(Debug)]
 pub(in crate::gpu) struct Probes {
     /// Begun on the program's threads, for the resolver.
-    begun: SegQueue<Probe>,
+    begun: SegQueue<OverheadProbe>,
     open: AtomicU32,
 }
 
@@ -74,19 +74,19 @@ impl Probes {
             return;
         }
         // A failure is counted, and the resolver measures later.
-        if let Ok(Some(probe)) = driver.relaxed(|| Probe::start(driver, context)) {
+        if let Ok(Some(probe)) = driver.relaxed(|| OverheadProbe::start(driver, context)) {
             self.open.fetch_add(1, Relaxed);
             self.begun.push(probe);
         }
     }
 
     /// Those that the resolver has not taken.
-    fn take_new(&self) -> impl Iterator<Item = Probe> {
+    fn take_new(&self) -> impl Iterator<Item = OverheadProbe> {
         std::iter::from_fn(|| self.begun.pop())
     }
 }
 
-impl Probe {
+impl OverheadProbe {
     /// Records the pairs; the thread is in RELAXED capture mode. `None` if the driver refuses or
     /// the context is gone.
     fn start(driver: &Driver, context: &Arc<Context>) -> Option<Self> {
@@ -111,7 +111,7 @@ impl Probe {
         started.inspect_err(|failed| context.note(*failed)).ok()?
     }
 
-    fn record(&mut self, driver: &Driver) -> Result<(), Failed> {
+    fn record(&mut self, driver: &Driver) -> Result<(), FailedCall> {
         for _ in 0..PAIRS {
             let Ok(pair) = self.context.take(driver) else {
                 break;
@@ -152,7 +152,7 @@ impl Probe {
     }
 
     fn read(&self, driver: &Driver) {
-        let read = |pair: &Pair| driver.elapsed_ns(pair.start, pair.end).ok();
+        let read = |pair: &EventPair| driver.elapsed_ns(pair.start, pair.end).ok();
         if let Some(least) = self.pairs.iter().filter_map(read).min() {
             self.context.note_event_overhead(least);
         }
@@ -170,11 +170,11 @@ impl Probe {
 /// The resolver's measurements: those in progress, and when each context is measured again.
 #[derive(Default)]
 pub(in crate::gpu) struct EventOverheads {
-    probes: Vec<Probe>,
-    contexts: Vec<Measured>,
+    probes: Vec<OverheadProbe>,
+    contexts: Vec<ContextOverhead>,
 }
 
-struct Measured {
+struct ContextOverhead {
     context: Arc<Context>,
     /// When it was measured last, in ticks of the clock.
     at: u64,
@@ -187,7 +187,7 @@ impl EventOverheads {
     pub(in crate::gpu) fn meet(&mut self, context: &Arc<Context>) {
         let mut known = self.contexts.iter();
         if !known.any(|known| Arc::ptr_eq(&known.context, context)) {
-            self.contexts.push(Measured {
+            self.contexts.push(ContextOverhead {
                 context: Arc::clone(context),
                 at: clock::now(),
                 waits: 0,
@@ -230,14 +230,14 @@ impl EventOverheads {
     }
 
     fn start(&mut self, all: &Probes, driver: &Driver, context: &Arc<Context>) {
-        if let Some(probe) = Probe::start(driver, context) {
+        if let Some(probe) = OverheadProbe::start(driver, context) {
             all.open.fetch_add(1, Relaxed);
             self.probes.push(probe);
         }
     }
 }
 
-impl Measured {
+impl ContextOverhead {
     fn is_due(&self, now: u64, is_idle: bool) -> bool {
         let waited = clock::rough_ns(now.saturating_sub(self.at));
         WAITS_NS.get(self.waits).is_some_and(|wait| {

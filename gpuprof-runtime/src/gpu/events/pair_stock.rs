@@ -11,7 +11,7 @@ use crossbeam_utils::CachePadded;
 use parking_lot::Mutex;
 
 use crate::driver::table::Driver;
-use crate::gpu::events::pool::{Context, NoPair, Pair};
+use crate::gpu::events::pool::{Context, EventPair, NoPair};
 
 /// Pairs that a thread takes from the pool at once.
 const HANDFUL: usize = 8;
@@ -24,7 +24,7 @@ const SPANS_PER_LOOK: u32 = 8;
 
 /// Event pairs for the next spans of a thread on a stream, the next one last.
 #[derive(Debug, Default)]
-pub(in crate::gpu) struct PairStock(Vec<Pair>);
+pub(in crate::gpu) struct PairStock(Vec<EventPair>);
 
 impl PairStock {
     /// A pair for the next span after `started` ones.
@@ -35,7 +35,7 @@ impl PairStock {
         returned: &ReturnedPairs,
         started: u32,
         driver: &Driver,
-    ) -> Result<Pair, NoPair> {
+    ) -> Result<EventPair, NoPair> {
         if started.is_multiple_of(SPANS_PER_LOOK) {
             self.take_returned(context, returned);
         }
@@ -52,7 +52,7 @@ impl PairStock {
         returned: &ReturnedPairs,
         started: u32,
         driver: &Driver,
-    ) -> Result<Pair, NoPair> {
+    ) -> Result<EventPair, NoPair> {
         self.take_returned(context, returned);
         if self.0.is_empty() {
             // Several, so that threads seldom meet at the pool, but none before they are of use,
@@ -76,7 +76,7 @@ impl PairStock {
     }
 
     /// Empties it.
-    pub(in crate::gpu) fn drain(&mut self) -> impl Iterator<Item = Pair> {
+    pub(in crate::gpu) fn drain(&mut self) -> impl Iterator<Item = EventPair> {
         self.0.drain(..)
     }
 }
@@ -84,7 +84,7 @@ impl PairStock {
 /// Pairs on their way back to a thread. On a cache line of its own, because the resolver writes
 /// there for each span.
 #[derive(Debug)]
-pub(in crate::gpu) struct ReturnedPairs(CachePadded<Mutex<Option<Vec<Pair>>>>);
+pub(in crate::gpu) struct ReturnedPairs(CachePadded<Mutex<Option<Vec<EventPair>>>>);
 
 impl ReturnedPairs {
     pub(in crate::gpu) fn new() -> Self {
@@ -95,7 +95,7 @@ impl ReturnedPairs {
     ///
     /// # Errors
     /// The pair, if enough wait, or the thread uses the stream no longer.
-    pub(in crate::gpu) fn push(&self, pair: Pair) -> Result<(), Pair> {
+    pub(in crate::gpu) fn push(&self, pair: EventPair) -> Result<(), EventPair> {
         match &mut *self.0.lock() {
             Some(pairs) if pairs.len() < KEPT => {
                 pairs.push(pair);
@@ -106,7 +106,7 @@ impl ReturnedPairs {
     }
 
     /// On the thread: adds all that wait to `stock`. It never waits for the resolver.
-    pub(in crate::gpu) fn take_all(&self, stock: &mut Vec<Pair>) {
+    pub(in crate::gpu) fn take_all(&self, stock: &mut Vec<EventPair>) {
         if let Some(mut pairs) = self.0.try_lock()
             && let Some(pairs) = &mut *pairs
         {
@@ -115,7 +115,7 @@ impl ReturnedPairs {
     }
 
     /// On the thread, which uses the stream no longer. Returns what waits.
-    pub(in crate::gpu) fn close(&self) -> Vec<Pair> {
+    pub(in crate::gpu) fn close(&self) -> Vec<EventPair> {
         self.0.lock().take().unwrap_or_default()
     }
 }

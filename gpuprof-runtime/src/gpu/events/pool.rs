@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 
 use crate::driver::current_context::within;
 use crate::driver::handles::{self, Event};
-use crate::driver::table::{Driver, Failed};
+use crate::driver::table::{Driver, FailedCall};
 use crate::gpu::events::async_share::AsyncShare;
 use crate::gpu::stream::stream_ref::StreamRef;
 
@@ -31,7 +31,7 @@ const NOT_MEASURED: u64 = u64::MAX;
 
 /// Start and end event of one call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Pair {
+pub(crate) struct EventPair {
     pub(crate) start: Event,
     pub(crate) end: Event,
 }
@@ -48,7 +48,7 @@ pub(crate) struct Life {
 
 impl Life {
     /// That of the stream's context.
-    pub(crate) fn of(driver: &Driver, stream: &StreamRef<'_>) -> Result<Self, Failed> {
+    pub(crate) fn of(driver: &Driver, stream: &StreamRef<'_>) -> Result<Self, FailedCall> {
         let handle = match stream.raw_context() {
             handles::Context::NULL => driver.context_of(stream.handle())?,
             context => context,
@@ -82,7 +82,7 @@ pub(crate) struct Context {
     /// cudarc's owners seen so far; all gone means that the context may be gone.
     owners: Mutex<Vec<Weak<CudaContext>>>,
     pub(crate) device: u32,
-    free: ArrayQueue<Pair>,
+    free: ArrayQueue<EventPair>,
     made: AtomicUsize,
     pub(in crate::gpu) async_share: AsyncShare,
     /// A sticky error was met: every further call here would fail.
@@ -106,7 +106,7 @@ impl Context {
         driver: &Driver,
         life: Life,
         owner: Option<&Arc<CudaContext>>,
-    ) -> Result<Self, Failed> {
+    ) -> Result<Self, FailedCall> {
         let handle = life.handle;
         let device = match owner {
             Some(owner) => u32::try_from(owner.ordinal()).unwrap_or(0),
@@ -149,7 +149,7 @@ impl Context {
 
     /// Whether what was made in it may be touched. `held`: an owner is, and that is all there is to
     /// ask.
-    pub(crate) fn check(&self, driver: &Driver, held: bool) -> Result<(), Failed> {
+    pub(crate) fn check(&self, driver: &Driver, held: bool) -> Result<(), FailedCall> {
         match self.life.id {
             Some(id) if !held => driver.check_life(self.handle, id),
             _ => Ok(()),
@@ -197,7 +197,7 @@ impl Context {
     }
 
     /// Gives the context up if `failed` says that nothing works here any more.
-    pub(crate) fn note(&self, failed: Failed) {
+    pub(crate) fn note(&self, failed: FailedCall) {
         if failed.is_sticky() {
             self.broken.store(true, Relaxed);
         }
@@ -234,7 +234,7 @@ impl Context {
 
     /// A pair for a span. Makes a batch on the spot when the pool is empty but not at its bound.
     #[inline]
-    pub(crate) fn take(&self, driver: &Driver) -> Result<Pair, NoPair> {
+    pub(crate) fn take(&self, driver: &Driver) -> Result<EventPair, NoPair> {
         if let Some(pair) = self.free.pop() {
             return Ok(pair);
         }
@@ -258,7 +258,7 @@ impl Context {
     }
 
     /// Moves up to `count` free pairs to a thread's `stock`.
-    pub(in crate::gpu) fn take_free(&self, stock: &mut Vec<Pair>, count: usize) {
+    pub(in crate::gpu) fn take_free(&self, stock: &mut Vec<EventPair>, count: usize) {
         let free = std::iter::from_fn(|| self.free.pop());
         stock.extend(free.take(count));
     }
@@ -271,13 +271,13 @@ impl Context {
     /// Puts a pair back. Its events may still be pending: recording an event again is allowed at
     /// any time.
     #[inline]
-    pub(crate) fn give(&self, pair: Pair) {
+    pub(crate) fn give(&self, pair: EventPair) {
         // There is room for every pair ever made.
         let _ = self.free.push(pair);
     }
 
     /// Makes up to `count` pairs; the context is current and the thread in RELAXED capture mode.
-    fn make(&self, driver: &Driver, count: usize) -> Result<(), Failed> {
+    fn make(&self, driver: &Driver, count: usize) -> Result<(), FailedCall> {
         for _ in 0..count {
             let Some(pair) = self.make_one(driver)? else {
                 break;
@@ -289,7 +289,7 @@ impl Context {
 
     /// Makes a pair; the context is current and the thread in RELAXED capture mode. `None`: the
     /// pool is at its bound, or the context is broken.
-    fn make_one(&self, driver: &Driver) -> Result<Option<Pair>, Failed> {
+    fn make_one(&self, driver: &Driver) -> Result<Option<EventPair>, FailedCall> {
         if self.made.fetch_add(1, Relaxed) >= PAIRS_CEILING || self.is_broken() {
             self.made.fetch_sub(1, Relaxed);
             return Ok(None);
@@ -325,10 +325,10 @@ impl Context {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Gone;
 
-fn make_pair(driver: &Driver) -> Result<Pair, Failed> {
+fn make_pair(driver: &Driver) -> Result<EventPair, FailedCall> {
     let start = driver.create_event()?;
     match driver.create_event() {
-        Ok(end) => Ok(Pair { start, end }),
+        Ok(end) => Ok(EventPair { start, end }),
         Err(failed) => {
             // If this fails too, it is counted, and one event is lost with the context that refuses
             // it.

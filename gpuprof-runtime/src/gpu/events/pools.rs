@@ -8,7 +8,7 @@ use std::time::Duration;
 use cudarc::driver::CudaContext;
 use parking_lot::Mutex;
 
-use crate::driver::table::{Driver, Failed};
+use crate::driver::table::{Driver, FailedCall};
 use crate::gpu::events::pool::{Context, Life};
 use crate::gpu::stream::stream_ref::StreamRef;
 
@@ -31,7 +31,7 @@ impl Contexts {
         driver: &Driver,
         life: Life,
         stream: &StreamRef<'_>,
-    ) -> Result<Arc<Context>, Failed> {
+    ) -> Result<Arc<Context>, FailedCall> {
         if let Some(found) = self.find(life, stream.context()) {
             return Ok(found);
         }

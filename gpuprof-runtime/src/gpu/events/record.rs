@@ -3,16 +3,16 @@
 
 use crate::driver::current_context::within;
 use crate::driver::handles::Event;
-use crate::driver::table::{Driver, Failed};
+use crate::driver::table::{Driver, FailedCall};
 use crate::gpu::events::pair_stock::PairStock;
-use crate::gpu::events::pool::{NoPair, Pair};
+use crate::gpu::events::pool::{EventPair, NoPair};
 use crate::gpu::events::thread_stream::ThreadStream;
 use crate::stats::ended_call::{GpuOutcome, UntimedReason};
 
 /// Why no event is recorded.
 enum Unrecorded {
     Untimed(GpuOutcome),
-    Failed(Failed),
+    Failed(FailedCall),
 }
 
 const UNAVAILABLE: Unrecorded =
@@ -28,7 +28,7 @@ pub(in crate::gpu) fn check(driver: &Driver, stream: &ThreadStream) -> Result<()
 /// A span whose start event is recorded.
 #[derive(Clone, Copy)]
 pub(in crate::gpu) struct Started {
-    pub(in crate::gpu) pair: Pair,
+    pub(in crate::gpu) pair: EventPair,
     /// The context was handed over for it.
     pub(in crate::gpu) was_handed_over: bool,
 }
@@ -133,7 +133,7 @@ fn outcome(stream: &ThreadStream, unrecorded: Unrecorded) -> GpuOutcome {
 
 /// The stream's context could not be made current.
 #[cold]
-fn not_current(driver: &Driver, stream: &ThreadStream, failed: Failed) -> GpuOutcome {
+fn not_current(driver: &Driver, stream: &ThreadStream, failed: FailedCall) -> GpuOutcome {
     stream.context.note(failed);
     // The driver's end is no error.
     GpuOutcome::Untimed(if driver.has_ended() {

@@ -1,7 +1,7 @@
 //! What a span tells the resolver when it starts and when it ends.
 
 use crate::driver::handles::Event;
-use crate::gpu::events::pool::Pair;
+use crate::gpu::events::pool::EventPair;
 use crate::stats::adaptive_sampling::CallCosts;
 use crate::stats::ended_call::StatedWork;
 use crate::stats::sampling_decisions::SamplingDraw;
@@ -27,7 +27,7 @@ impl SpanKey {
 #[derive(Clone, Copy, Debug)]
 pub(in crate::gpu) struct SpanStart {
     pub(in crate::gpu) key: SpanKey,
-    pub(in crate::gpu) pair: Pair,
+    pub(in crate::gpu) pair: EventPair,
     pub(in crate::gpu) path: u32,
     pub(in crate::gpu) site: u32,
     /// The window that it began in.
@@ -66,7 +66,7 @@ pub(in crate::gpu) struct SpanEnd {
 
 /// What has become of a span, as its thread tells the resolver.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::gpu) enum Step {
+pub(in crate::gpu) enum SpanStep {
     /// Its start event is recorded.
     Start(SpanStart),
     /// Its end event is recorded.

@@ -17,9 +17,9 @@ use parking_lot::Mutex;
 use crate::driver::handles::Stream;
 use crate::gpu::events::handshake::{ContextLease, Progress};
 use crate::gpu::events::pair_stock::ReturnedPairs;
-use crate::gpu::events::pool::{Context, Pair};
-use crate::gpu::events::span::{SpanEnd, SpanKey, Step};
-use crate::gpu::stream::context_guard::Kept;
+use crate::gpu::events::pool::{Context, EventPair};
+use crate::gpu::events::span::{SpanEnd, SpanKey, SpanStep};
+use crate::gpu::stream::context_guard::HeldHandle;
 use crate::stats::thread_counters::ThreadCounters;
 
 /// One stream as used by one thread.
@@ -52,24 +52,24 @@ pub(crate) struct ThreadStream {
     lease: CachePadded<ContextLease>,
     pub(in crate::gpu) returned: ReturnedPairs,
     /// Handed to the resolver.
-    handed_over: Mutex<Option<Kept<CudaContext>>>,
+    handed_over: Mutex<Option<HeldHandle<CudaContext>>>,
     /// From other threads.
     pub(in crate::gpu) elsewhere: SegQueue<StepElsewhere>,
 }
 
 /// What goes through a ring, in the order of the stream.
 #[derive(Debug)]
-pub(in crate::gpu) enum Message {
-    Step(Step),
+pub(in crate::gpu) enum RingMessage {
+    Step(SpanStep),
     /// What follows comes through another ring.
-    LargerRing(rtrb::Consumer<Message>),
+    LargerRing(rtrb::Consumer<RingMessage>),
 }
 
 /// What has become of a span, from another thread than it began on.
 #[derive(Debug)]
 pub(in crate::gpu) enum StepElsewhere {
     /// With what is held until the time is read.
-    End(SpanEnd, Kept<CudaContext>),
+    End(SpanEnd, HeldHandle<CudaContext>),
     Cancel(SpanKey),
 }
 
@@ -156,7 +156,7 @@ impl ThreadStream {
     #[cold]
     fn hand_over(&self, owner: &Weak<CudaContext>) -> bool {
         match owner.upgrade() {
-            Some(owner) => *self.handed_over.lock() = Some(Kept::new(owner)),
+            Some(owner) => *self.handed_over.lock() = Some(HeldHandle::new(owner)),
             None => self.lease.withdraw(),
         }
         true
@@ -175,7 +175,7 @@ impl ThreadStream {
     }
 
     /// What was handed over since. Only for the resolver.
-    pub(in crate::gpu) fn take_handed_over(&self) -> Option<Kept<CudaContext>> {
+    pub(in crate::gpu) fn take_handed_over(&self) -> Option<HeldHandle<CudaContext>> {
         self.handed_over.lock().take()
     }
 
@@ -187,7 +187,7 @@ impl ThreadStream {
 
     /// Gives a pair back whose events are not needed any more: to the thread, unless pairs are
     /// scarce. Only for the resolver.
-    pub(in crate::gpu) fn give_back(&self, pair: Pair) {
+    pub(in crate::gpu) fn give_back(&self, pair: EventPair) {
         let refused = if self.context.is_short_of_pairs() {
             Err(pair)
         } else {
@@ -204,7 +204,7 @@ impl ThreadStream {
         let owner = self.owner.as_ref().and_then(Weak::upgrade);
         self.progress_elsewhere.submit_shared();
         self.elsewhere
-            .push(StepElsewhere::End(end, Kept::new(owner)));
+            .push(StepElsewhere::End(end, HeldHandle::new(owner)));
     }
 
     /// The same for a span that will have no end event.

@@ -11,11 +11,11 @@ use std::time::Duration;
 use crate::clock;
 use crate::driver::current_context::within;
 use crate::driver::handles::Stream;
-use crate::driver::table::{Driver, Failed};
-use crate::gpu::events::pool::{Context, Pair};
+use crate::driver::table::{Driver, FailedCall};
+use crate::gpu::events::pool::{Context, EventPair};
 use crate::gpu::resolver::event_times::HeldPair;
-use crate::gpu::stream::context_guard::Kept;
-use crate::recorder::{Anchor, Recorder};
+use crate::gpu::stream::context_guard::HeldHandle;
+use crate::recorder::{GpuClockAnchor, Recorder};
 
 /// Attempts at one moment, of which the closest counts: the thread may be interrupted.
 const ATTEMPTS: u32 = 4;
@@ -27,7 +27,7 @@ const LONGEST_WAIT: Duration = Duration::from_secs(1);
 
 /// What moments are measured with, by context.
 #[derive(Debug, Default)]
-pub(super) struct Anchors(Vec<ContextAnchors>);
+pub(super) struct AnchorsByContext(Vec<ContextAnchors>);
 
 #[derive(Debug)]
 struct ContextAnchors {
@@ -35,13 +35,13 @@ struct ContextAnchors {
     clock: u32,
     context: Arc<Context>,
     stream: Stream,
-    pair: Pair,
+    pair: EventPair,
     /// When the first moment was measured, and the last one, in ticks.
     first: Option<u64>,
     last: u64,
 }
 
-impl Anchors {
+impl AnchorsByContext {
     /// Measures a moment of each clock for which one is due: its number, and an event of its
     /// context with that event's time.
     pub(super) fn renew<'a>(
@@ -69,7 +69,7 @@ impl Anchors {
                 Ok(Some((offset_ns, ticks, error))) => {
                     // Elapsed times come in single precision.
                     let rounding_ns = offset_ns.unsigned_abs() >> 23;
-                    let anchor = Anchor {
+                    let anchor = GpuClockAnchor {
                         at_ns: origin_ns.saturating_add(offset_ns),
                         ticks,
                         error_ns: clock::rough_ns(error).saturating_add(rounding_ns),
@@ -98,7 +98,7 @@ impl Anchors {
 impl ContextAnchors {
     /// `None` if the driver refuses, which is counted, or the context is gone.
     fn new(driver: &Driver, clock: u32, context: &Arc<Context>) -> Option<Self> {
-        let _held = Kept::new(context.hold().ok()?);
+        let _held = HeldHandle::new(context.hold().ok()?);
         context.check(driver, false).ok()?;
         let made = within(driver, context.handle, || {
             let pair = context.take(driver).ok()?;
@@ -131,11 +131,11 @@ impl ContextAnchors {
         &self,
         driver: &Driver,
         origin: &HeldPair,
-    ) -> Result<Option<(i64, u64, u64)>, Failed> {
+    ) -> Result<Option<(i64, u64, u64)>, FailedCall> {
         let Ok(held) = self.context.hold() else {
             return Ok(None);
         };
-        let _held = Kept::new(held);
+        let _held = HeldHandle::new(held);
         self.context.check(driver, false)?;
         let attempts = || {
             let mut closest: Option<(i64, u64, u64)> = None;
@@ -155,7 +155,7 @@ impl ContextAnchors {
     }
 
     /// The GPU passed the event after the first moment and before the second, in ticks.
-    fn attempt(&self, driver: &Driver) -> Result<Option<(u64, u64)>, Failed> {
+    fn attempt(&self, driver: &Driver) -> Result<Option<(u64, u64)>, FailedCall> {
         let began = clock::now();
         let mut after = began;
         driver.record(self.pair.start, self.stream)?;
@@ -178,7 +178,7 @@ impl ContextAnchors {
             // Its stream and its events have gone with it.
             return;
         }
-        let _held = held.map(Kept::new);
+        let _held = held.map(HeldHandle::new);
         let put_away = within(driver, self.context.handle, || {
             self.context.give(self.pair);
             // A failure is counted; the stream then goes with its context.

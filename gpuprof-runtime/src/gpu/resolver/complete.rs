@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use smallvec::{SmallVec, smallvec};
 
 use crate::clock;
-use crate::driver::table::{Driver, Failed};
+use crate::driver::table::{Driver, FailedCall};
 use crate::gpu::events::pool::Context;
 use crate::gpu::events::span::{SpanEnd, SpanKey, SpanStart};
 use crate::gpu::events::thread_stream::ThreadStream;
@@ -15,7 +15,7 @@ use crate::gpu::resolver::event_times::{EndedPair, elapsed};
 use crate::gpu::resolver::open_spans::Closed;
 use crate::gpu::resolver::places::{ContextClocks, SharedDevices};
 use crate::gpu::resolver::recorded_spans::SpanRecorder;
-use crate::gpu::stream::context_guard::Kept;
+use crate::gpu::stream::context_guard::HeldHandle;
 use crate::gpu::timing::Timing;
 use crate::stats::adaptive_sampling::ObservedCall;
 use crate::stats::busy_union::SpanPlace;
@@ -23,18 +23,18 @@ use crate::stats::gpu_totals::{SummedTime, SummedTimes, TimedCall};
 use crate::stats::path_ids::ROOT;
 
 /// What the resolver lends to each of its streams.
-pub(super) struct Shared<'a> {
+pub(super) struct ResolverShared<'a> {
     pub(super) timing: &'a Timing,
     pub(super) driver: &'a Driver,
-    pub(super) calls: &'a mut OpenCalls,
+    pub(super) calls: &'a mut MultiStreamCalls,
     pub(super) clocks: &'a mut ContextClocks,
     pub(super) devices: &'a SharedDevices,
     pub(super) recorded: &'a mut SpanRecorder,
 }
 
-impl Shared<'_> {
+impl ResolverShared<'_> {
     /// Puts a span on the time line, if there is one. `held`: its context is.
-    fn record(&mut self, span: &Span, pair: &EndedPair, held: bool) {
+    fn record(&mut self, span: &EndedGpuSpan, pair: &EndedPair, held: bool) {
         let recorder = &self.timing.recorder;
         if recorder.takes_gpu_events()
             && let Ok(ns) = span.measured_ns
@@ -47,7 +47,7 @@ impl Shared<'_> {
     }
 
     /// The place of a span. `held`: its context is.
-    fn place(&mut self, span: &Span, pair: &EndedPair, held: bool) -> SpanPlace {
+    fn place(&mut self, span: &EndedGpuSpan, pair: &EndedPair, held: bool) -> SpanPlace {
         let (start, closed) = (&span.start, &span.closed);
         let is_nested = closed.parent_path != ROOT;
         let is_drawn = start.draw.weight > 1;
@@ -72,16 +72,16 @@ impl Shared<'_> {
 
 /// A span of a call on one of its streams, whose end the GPU has passed.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Span {
+pub(super) struct EndedGpuSpan {
     pub(super) start: SpanStart,
     pub(super) end: SpanEnd,
     pub(super) device: u32,
     /// Between its two events.
-    pub(super) measured_ns: Result<u64, Failed>,
+    pub(super) measured_ns: Result<u64, FailedCall>,
     pub(super) closed: Closed,
 }
 
-impl Span {
+impl EndedGpuSpan {
     /// Its exclusive time. Under sampling it can be less than 0: only sums have a meaning then.
     fn own_ns(&self) -> i64 {
         let ns = self.closed.ns.cast_signed();
@@ -134,10 +134,10 @@ impl Span {
 ///
 /// Returns what it adds to the sum of spans.
 pub(super) fn book(
-    shared: &mut Shared<'_>,
+    shared: &mut ResolverShared<'_>,
     pair: &EndedPair,
     held: bool,
-    (span, booked): (&Span, &SummedTimes),
+    (span, booked): (&EndedGpuSpan, &SummedTimes),
 ) -> Option<SummedTime> {
     if span.end.is_crossed {
         return None;
@@ -178,8 +178,8 @@ type Times = SmallVec<[(TimedCall, u64); 1]>;
 fn book_all(
     timing: &Timing,
     driver: &Driver,
-    (span, booked): (&Span, &SummedTimes),
-    times: Result<Times, Failed>,
+    (span, booked): (&EndedGpuSpan, &SummedTimes),
+    times: Result<Times, FailedCall>,
 ) {
     let mut totals = timing.totals().lock();
     // Under the lock, so that a reset between the check and the booking is impossible.
@@ -196,7 +196,13 @@ fn book_all(
 }
 
 /// How long the calls of a function are decides how many are timed.
-fn tell_rates(timing: &Timing, shared: &ThreadStream, span: &Span, gpu_ns: u64, pairs: usize) {
+fn tell_rates(
+    timing: &Timing,
+    shared: &ThreadStream,
+    span: &EndedGpuSpan,
+    gpu_ns: u64,
+    pairs: usize,
+) {
     let Some(event_overhead_ns) = shared.context.event_overhead_ns() else {
         return;
     };
@@ -221,13 +227,13 @@ fn tell_rates(timing: &Timing, shared: &ThreadStream, span: &Span, gpu_ns: u64, 
 
 /// Calls on several streams, of which not all spans have ended.
 #[derive(Debug, Default)]
-pub(super) struct OpenCalls(FxHashMap<SpanKey, Vec<SpanOfCall>>);
+pub(super) struct MultiStreamCalls(FxHashMap<SpanKey, Vec<SpanOfCall>>);
 
 /// A span of a call on several streams.
 #[derive(Debug)]
 pub(super) struct SpanOfCall {
     pub(super) pair: EndedPair,
-    pub(super) span: Span,
+    pub(super) span: EndedGpuSpan,
     /// The booked spans that were nested in it.
     pub(super) booked: SummedTimes,
     /// Held until the call is booked.
@@ -236,18 +242,18 @@ pub(super) struct SpanOfCall {
 }
 
 /// A span whose call is not booked, with what has to be held until then beside what the
-/// [`Source`](super::source::Source) holds.
-pub(super) type PendingSpan = Option<Kept<CudaContext>>;
+/// [`SpanReceiver`](super::source::SpanReceiver) holds.
+pub(super) type PendingSpan = Option<HeldHandle<CudaContext>>;
 
 /// Adds a span of a call on several streams, and books the call if it is the last one.
-pub(super) fn add(shared: &mut Shared<'_>, added: SpanOfCall) {
+pub(super) fn add(shared: &mut ResolverShared<'_>, added: SpanOfCall) {
     let held = false;
     shared.record(&added.span, &added.pair, held);
     let lent = (shared.timing, shared.driver);
     shared.calls.add(lent, shared.clocks, added);
 }
 
-impl OpenCalls {
+impl MultiStreamCalls {
     fn add(
         &mut self,
         (timing, driver): (&Timing, &Driver),
@@ -299,7 +305,7 @@ fn times(
     driver: &Driver,
     clocks: &mut ContextClocks,
     spans: &[SpanOfCall],
-) -> Result<Times, Failed> {
+) -> Result<Times, FailedCall> {
     let mut times = Times::new();
     for device in spans.iter().map(|one| one.span.device) {
         if times.iter().any(|(call, _)| call.device == device) {
@@ -336,7 +342,7 @@ fn times(
             is_outermost: closed().all(|closed| closed.is_outermost),
             ..first.span.closed
         };
-        let span = Span {
+        let span = EndedGpuSpan {
             measured_ns: Ok(ns),
             closed: merged,
             ..first.span

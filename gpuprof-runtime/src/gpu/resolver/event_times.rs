@@ -6,15 +6,15 @@ use std::sync::Arc;
 
 use crate::driver::current_context::within;
 use crate::driver::handles::Event;
-use crate::driver::table::{CONTEXT_IS_DESTROYED, Driver, Failed};
-use crate::gpu::events::pool::Pair;
+use crate::driver::table::{CONTEXT_IS_DESTROYED, Driver, FailedCall};
+use crate::gpu::events::pool::EventPair;
 use crate::gpu::events::thread_stream::ThreadStream;
 
 /// An event pair that is given back when nothing needs its events any more.
 #[derive(Debug)]
 pub(super) struct HeldPair {
     pub(super) shared: Arc<ThreadStream>,
-    pub(super) pair: Pair,
+    pub(super) pair: EventPair,
 }
 
 impl Drop for HeldPair {
@@ -28,12 +28,12 @@ impl Drop for HeldPair {
 #[derive(Debug)]
 pub(super) struct EndedPair {
     pub(super) shared: Arc<ThreadStream>,
-    pub(super) pair: Pair,
+    pub(super) pair: EventPair,
     kept: OnceCell<Rc<HeldPair>>,
 }
 
 impl EndedPair {
-    pub(super) fn new(shared: Arc<ThreadStream>, pair: Pair) -> Self {
+    pub(super) fn new(shared: Arc<ThreadStream>, pair: EventPair) -> Self {
         Self {
             shared,
             pair,
@@ -62,7 +62,11 @@ impl Drop for EndedPair {
 }
 
 /// The time from the start event of one pair to the end event of another one, ns.
-pub(super) fn elapsed(driver: &Driver, from: &EndedPair, to: &EndedPair) -> Result<u64, Failed> {
+pub(super) fn elapsed(
+    driver: &Driver,
+    from: &EndedPair,
+    to: &EndedPair,
+) -> Result<u64, FailedCall> {
     let held = false;
     to.shared.context.check(driver, held)?;
     let offset = offset_ns(driver, &from.shared, held, from.pair.start, to.pair.end);
@@ -75,7 +79,7 @@ pub(super) fn has_passed(
     shared: &ThreadStream,
     held: bool,
     event: Event,
-) -> Result<bool, Failed> {
+) -> Result<bool, FailedCall> {
     let context = &shared.context;
     let query = || driver.is_complete(event);
     let lives = context.check(driver, held);
@@ -90,11 +94,11 @@ pub(super) fn offset_ns(
     held: bool,
     from: Event,
     event: Event,
-) -> Result<i64, Failed> {
+) -> Result<i64, FailedCall> {
     let context = &shared.context;
     let read = || driver.offset_ns(from, event);
     let lives = context.check(driver, held);
-    if lives == Err(Failed(CONTEXT_IS_DESTROYED)) {
+    if lives == Err(FailedCall(CONTEXT_IS_DESTROYED)) {
         driver.count_ended_context();
     }
     let answer = lives.and_then(|()| within(driver, context.handle, read).flatten());

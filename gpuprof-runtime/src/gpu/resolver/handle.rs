@@ -39,7 +39,7 @@ impl Timing {
         self.hurry.store(true, Relaxed);
         loop {
             let waited = began.elapsed();
-            let spans_done = targets.iter().all(Target::is_reached) || waited >= limit;
+            let spans_done = targets.iter().all(ResolveTarget::is_reached) || waited >= limit;
             let floors_done = !self.probing() || waited >= floor_limit;
             if (spans_done && floors_done) || self.cannot_read() {
                 break;
@@ -53,10 +53,10 @@ impl Timing {
 
     /// Every thread's stream, and how many spans have ended there so far. The lock is released
     /// before the caller waits: a thread's first GPU span takes it.
-    fn in_flight(&self, limit: Duration) -> Option<Vec<Target>> {
+    fn in_flight(&self, limit: Duration) -> Option<Vec<ResolveTarget>> {
         let streams = self.streams.try_lock_for(limit)?;
         let streams = streams.iter().filter_map(Weak::upgrade);
-        Some(streams.map(Target::new).collect())
+        Some(streams.map(ResolveTarget::new).collect())
     }
 
     fn cannot_read(&self) -> bool {
@@ -70,12 +70,12 @@ impl Timing {
 }
 
 /// How far the resolver is to come with the spans of one thread's stream.
-struct Target {
+struct ResolveTarget {
     stream: Arc<ThreadStream>,
     submitted: [u64; 2],
 }
 
-impl Target {
+impl ResolveTarget {
     fn new(stream: Arc<ThreadStream>) -> Self {
         let progress = [&stream.progress, &stream.progress_elsewhere];
         let submitted = progress.map(|progress| progress.submitted());

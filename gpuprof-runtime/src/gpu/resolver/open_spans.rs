@@ -20,7 +20,7 @@ use crate::stats::path_ids::ROOT;
 /// The open spans of one stream.
 #[derive(Debug, Default)]
 pub(super) struct OpenSpans {
-    spans: FxHashMap<SpanKey, OpenSpan>,
+    spans: FxHashMap<SpanKey, UnresolvedSpan>,
     /// Spans without an open child.
     innermost: u32,
     /// Spans whose parent has not been opened yet.
@@ -39,7 +39,7 @@ struct SharedTime {
 }
 
 #[derive(Debug)]
-struct OpenSpan {
+struct UnresolvedSpan {
     start: SpanStart,
     /// The span around it, while that is open.
     parent: Option<SpanKey>,
@@ -112,7 +112,7 @@ impl OpenSpans {
             parent_path,
             ..Closed::NOTHING
         };
-        let span = OpenSpan {
+        let span = UnresolvedSpan {
             start,
             parent,
             children: 0,
@@ -323,7 +323,7 @@ fn path_around(span: &SpanStart, around: &SpanStart) -> u32 {
     }
 }
 
-impl OpenSpan {
+impl UnresolvedSpan {
     fn is_innermost(&self) -> bool {
         self.children == 0
     }

@@ -1,10 +1,10 @@
 //! What the GPU has passed of what has come to the resolver from the threads of one stream.
 
 use crate::driver::handles::Event;
-use crate::driver::table::{Driver, Failed, NOT_READY};
-use crate::gpu::events::span::Step;
+use crate::driver::table::{Driver, FailedCall, NOT_READY};
+use crate::gpu::events::span::SpanStep;
 use crate::gpu::resolver::event_times;
-use crate::gpu::resolver::source::{EndElsewhere, Source};
+use crate::gpu::resolver::source::{EndElsewhere, SpanReceiver};
 
 /// After all others.
 const LAST: Option<i64> = Some(i64::MAX);
@@ -14,7 +14,7 @@ const LAST: Option<i64> = Some(i64::MAX);
 pub(super) struct Next {
     /// The place of the thread among those that use the stream.
     pub(super) source: usize,
-    pub(super) step: Step,
+    pub(super) step: SpanStep,
     /// Time since the `Next` before it, ns. `None`: not read yet.
     pub(super) since_ns: Option<u64>,
     /// It is the end of a span, on another thread than it began on.
@@ -24,7 +24,7 @@ pub(super) struct Next {
 }
 
 impl Next {
-    pub(super) fn new(source: usize, step: Step, is_held: bool) -> Self {
+    pub(super) fn new(source: usize, step: SpanStep, is_held: bool) -> Self {
         Self {
             source,
             step,
@@ -38,14 +38,14 @@ impl Next {
 /// How many steps of the only thread of a stream the GPU has passed. Newest first: one query tells
 /// of all before it. Each query delays threads that record in the context, so there are as few as
 /// possible: what was new at the previous poll tells of nearly all.
-pub(super) fn in_order(source: &Source, driver: &Driver) -> usize {
+pub(super) fn in_order(source: &SpanReceiver, driver: &Driver) -> usize {
     let steps = &source.steps;
     // The latest end among so many steps, and whether the GPU has passed it. What fails is
     // resolved, as a failure.
     let passed = |count: usize| {
         let mut before = steps.iter().take(count).rev();
         let end = before.find_map(|step| match step {
-            Step::End(end) => Some(end.event),
+            SpanStep::End(end) => Some(end.event),
             _ => None,
         });
         let query =
@@ -60,7 +60,7 @@ pub(super) fn in_order(source: &Source, driver: &Driver) -> usize {
         return all;
     }
     let older = source.older.min(all);
-    let is_end = |step: &Step| matches!(step, Step::End(_));
+    let is_end = |step: &SpanStep| matches!(step, SpanStep::End(_));
     if older < all && steps.iter().take(older).any(is_end) && passed(older) {
         return older;
     }
@@ -83,14 +83,14 @@ pub(super) fn in_order(source: &Source, driver: &Driver) -> usize {
 
 /// When a step happened, by `time`.
 fn time_of(
-    source: &Source,
-    step: Step,
-    time: &mut impl FnMut(&Source, bool, Event) -> Result<Option<i64>, Failed>,
-) -> Result<Option<i64>, Failed> {
+    source: &SpanReceiver,
+    step: SpanStep,
+    time: &mut impl FnMut(&SpanReceiver, bool, Event) -> Result<Option<i64>, FailedCall>,
+) -> Result<Option<i64>, FailedCall> {
     match step {
-        Step::Start(start) => time(source, source.is_held(), start.pair.start),
-        Step::End(end) => time(source, source.is_held(), end.event),
-        Step::Cancel(_) => Ok(None),
+        SpanStep::Start(start) => time(source, source.is_held(), start.pair.start),
+        SpanStep::End(end) => time(source, source.is_held(), end.event),
+        SpanStep::Cancel(_) => Ok(None),
     }
 }
 
@@ -98,20 +98,20 @@ fn time_of(
 /// stream: each with its time from some event, ns, where it could be read. The last one had come
 /// before this look.
 pub(super) fn by_time(
-    sources: &[Source],
+    sources: &[SpanReceiver],
     elsewhere: &[EndElsewhere],
     driver: &Driver,
 ) -> Vec<(Option<i64>, Next)> {
     let mut base = None;
     // `Ok(None)`: it cannot be read, and is resolved as a failure. `Err`: it is still to come.
-    let mut time = |source: &Source, held: bool, event: Event| {
+    let mut time = |source: &SpanReceiver, held: bool, event: Event| {
         let from = base.unwrap_or(event);
         match event_times::offset_ns(driver, &source.shared, held, from, event) {
             Ok(ns) => {
                 base = Some(from);
                 Ok(Some(ns))
             }
-            Err(failed @ Failed(NOT_READY)) => Err(failed),
+            Err(failed @ FailedCall(NOT_READY)) => Err(failed),
             Err(_) => Ok(None),
         }
     };
@@ -143,7 +143,7 @@ pub(super) fn by_time(
             };
             let next = Next {
                 is_elsewhere: true,
-                ..Next::new(at, Step::End(ended.end), ended.is_held())
+                ..Next::new(at, SpanStep::End(ended.end), ended.is_held())
             };
             passed.push((ns.or(LAST), ended.is_older, next));
             false

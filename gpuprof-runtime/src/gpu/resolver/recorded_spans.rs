@@ -9,7 +9,7 @@ use crate::driver::handles::Stream;
 use crate::gpu::events::pool::Life;
 use crate::gpu::events::span::SpanStart;
 use crate::gpu::events::thread_stream::ThreadStream;
-use crate::recorder::{Event, Recorder, Writer};
+use crate::recorder::{CallEvent, ChunkWriter, Recorder};
 
 /// Streams whose numbers are remembered.
 const MAX_STREAMS: usize = 1 << 16;
@@ -17,7 +17,7 @@ const MAX_STREAMS: usize = 1 << 16;
 /// The resolver's part of the recorder.
 #[derive(Debug, Default)]
 pub(super) struct SpanRecorder {
-    writer: Writer,
+    writer: ChunkWriter,
     /// Numbers of streams, by the life of the context, handle and, where the handle stands for
     /// another stream on each thread, thread.
     streams: FxHashMap<(Life, Stream, Option<ThreadId>), u32>,
@@ -40,7 +40,7 @@ impl SpanRecorder {
         }
         let add = || recorder.add_stream(shared.context.device);
         let stream = *self.streams.entry(key).or_insert_with(add);
-        let event = Event::Gpu {
+        let event = CallEvent::Gpu {
             path: start.path,
             stream,
             clock,

@@ -10,19 +10,19 @@ use std::sync::atomic::{
 
 use cudarc::driver::CudaContext;
 
-use crate::gpu::events::span::{SpanEnd, Step};
-use crate::gpu::events::thread_stream::{Message, ThreadStream};
+use crate::gpu::events::span::{SpanEnd, SpanStep};
+use crate::gpu::events::thread_stream::{RingMessage, ThreadStream};
 use crate::gpu::resolver::complete::PendingSpan;
-use crate::gpu::stream::context_guard::Kept;
+use crate::gpu::stream::context_guard::HeldHandle;
 use crate::gpu::timing::NewStream;
 
 /// The resolver's end of a thread's stream.
 #[derive(Debug)]
-pub(super) struct Source {
+pub(super) struct SpanReceiver {
     pub(super) shared: Arc<ThreadStream>,
-    ring: rtrb::Consumer<Message>,
+    ring: rtrb::Consumer<RingMessage>,
     /// What has come and is not resolved, in the order in which it was recorded.
-    pub(super) steps: VecDeque<Step>,
+    pub(super) steps: VecDeque<SpanStep>,
     /// How many of them were there at the look before: most likely passed since. After a look:
     /// those that the GPU has not passed.
     pub(super) older: usize,
@@ -33,7 +33,7 @@ pub(super) struct Source {
     started: u32,
     open: u32,
     /// Held while spans are open or not resolved.
-    held: Option<Kept<CudaContext>>,
+    held: Option<HeldHandle<CudaContext>>,
     /// Ends resolved since waiters were last told.
     untold: u64,
     pub(super) untold_elsewhere: u64,
@@ -52,7 +52,7 @@ pub(super) struct Source {
 pub(super) struct EndElsewhere {
     pub(super) end: SpanEnd,
     /// Held until its time is read.
-    pub(super) context: Option<Kept<CudaContext>>,
+    pub(super) context: Option<HeldHandle<CudaContext>>,
     /// It had come before this look.
     pub(super) is_older: bool,
 }
@@ -60,17 +60,17 @@ pub(super) struct EndElsewhere {
 impl EndElsewhere {
     /// Whether its context is held.
     pub(super) fn is_held(&self) -> bool {
-        self.context.as_ref().is_some_and(Kept::is_some)
+        self.context.as_ref().is_some_and(HeldHandle::is_some)
     }
 
-    pub(super) fn is(&self, step: Step) -> bool {
-        matches!(step, Step::End(end) if end.key == self.end.key)
+    pub(super) fn is(&self, step: SpanStep) -> bool {
+        matches!(step, SpanStep::End(end) if end.key == self.end.key)
     }
 }
 
 /// Ends a look at a stream, and tells its threads what a long record waits for: each other, or the
 /// GPU, which has not passed what had come at the look before.
-pub(super) fn end_look(sources: &mut [Source], has_several_threads: bool) {
+pub(super) fn end_look(sources: &mut [SpanReceiver], has_several_threads: bool) {
     let is_behind = sources.iter().any(|source| source.older > 0);
     let for_threads = has_several_threads && !is_behind;
     for source in sources {
@@ -83,7 +83,7 @@ pub(super) fn end_look(sources: &mut [Source], has_several_threads: bool) {
     }
 }
 
-impl Source {
+impl SpanReceiver {
     pub(super) fn new(new: NewStream) -> Self {
         let untimed_begun = new.shared.untimed_before;
         Self {
@@ -110,19 +110,19 @@ impl Source {
         let (started, before) = (self.started, self.received);
         while let Ok(message) = self.ring.pop() {
             match message {
-                Message::Step(mut step) => {
+                RingMessage::Step(mut step) => {
                     match &mut step {
-                        Step::Start(start) => {
+                        SpanStep::Start(start) => {
                             start.came_at = look;
                             self.started = self.started.wrapping_add(1);
                             self.open += 1;
                         }
-                        Step::End(_) => self.received += 1,
-                        Step::Cancel(_) => {}
+                        SpanStep::End(_) => self.received += 1,
+                        SpanStep::Cancel(_) => {}
                     }
                     self.steps.push_back(step);
                 }
-                Message::LargerRing(ring) => self.ring = ring,
+                RingMessage::LargerRing(ring) => self.ring = ring,
             }
         }
         if self.started != started && self.held.is_none() {

@@ -18,8 +18,8 @@ use crate::driver::handles::Stream;
 use crate::driver::table::Driver;
 use crate::gpu::events::event_overhead::EventOverheads;
 use crate::gpu::events::pool::Context;
-use crate::gpu::resolver::anchors::Anchors;
-use crate::gpu::resolver::complete::{OpenCalls, Shared};
+use crate::gpu::resolver::anchors::AnchorsByContext;
+use crate::gpu::resolver::complete::{MultiStreamCalls, ResolverShared};
 use crate::gpu::resolver::places::{ContextClocks, SharedDevices};
 use crate::gpu::resolver::recorded_spans::SpanRecorder;
 use crate::gpu::resolver::timeline::Timeline;
@@ -66,10 +66,10 @@ struct Resolver {
     overheads: EventOverheads,
     streams: FxHashMap<StreamKey, Timeline>,
     /// Calls on several streams.
-    calls: OpenCalls,
+    calls: MultiStreamCalls,
     clocks: ContextClocks,
     devices: SharedDevices,
-    anchors: Anchors,
+    anchors: AnchorsByContext,
     recorded: SpanRecorder,
     looks: u64,
     /// At the last look more spans came from a thread than rings are made for, or a pool was nearly
@@ -85,10 +85,10 @@ impl Resolver {
             contexts: Vec::new(),
             overheads: EventOverheads::default(),
             streams: FxHashMap::default(),
-            calls: OpenCalls::default(),
+            calls: MultiStreamCalls::default(),
             clocks: ContextClocks::default(),
             devices: SharedDevices::default(),
-            anchors: Anchors::default(),
+            anchors: AnchorsByContext::default(),
             recorded: SpanRecorder::default(),
             looks: 0,
             crowded: false,
@@ -233,7 +233,7 @@ impl Resolver {
     fn advance(&mut self) -> u64 {
         let devices = self.streams.values().filter_map(Timeline::device);
         self.devices.note(self.looks, devices);
-        let mut shared = Shared {
+        let mut shared = ResolverShared {
             timing: self.timing,
             driver: self.driver,
             calls: &mut self.calls,

@@ -10,15 +10,15 @@ use std::sync::Arc;
 
 use crate::driver::current_context::within;
 use crate::driver::handles::{self, Event};
-use crate::driver::table::{Driver, Failed, NOT_READY};
-use crate::gpu::events::pool::Pair;
-use crate::gpu::events::span::{SpanEnd, SpanKey, SpanStart, Step};
+use crate::driver::table::{Driver, FailedCall, NOT_READY};
+use crate::gpu::events::pool::EventPair;
+use crate::gpu::events::span::{SpanEnd, SpanKey, SpanStart, SpanStep};
 use crate::gpu::events::thread_stream::StepElsewhere;
-use crate::gpu::resolver::complete::{self, PendingSpan, Shared, Span, SpanOfCall};
+use crate::gpu::resolver::complete::{self, EndedGpuSpan, PendingSpan, ResolverShared, SpanOfCall};
 use crate::gpu::resolver::event_times::{self, EndedPair, HeldPair, duration};
 use crate::gpu::resolver::open_spans::OpenSpans;
 use crate::gpu::resolver::passed::{self, Next};
-use crate::gpu::resolver::source::{self, EndElsewhere, Source};
+use crate::gpu::resolver::source::{self, EndElsewhere, SpanReceiver};
 use crate::gpu::timing::NewStream;
 
 /// An event that lies further than this before the latest one is late.
@@ -27,7 +27,7 @@ const LATE_NS: i64 = 1_000;
 /// One stream, as all of its threads use it.
 #[derive(Debug, Default)]
 pub(super) struct Timeline {
-    sources: Vec<Source>,
+    sources: Vec<SpanReceiver>,
     elsewhere: Vec<EndElsewhere>,
     /// Spans that another thread has cancelled.
     cancelled: Vec<SpanKey>,
@@ -38,7 +38,7 @@ pub(super) struct Timeline {
     has_several_threads: bool,
     /// The resolver's latest look; 0 before the first one at this stream.
     look: u64,
-    /// [`Source::untimed_at`] of threads that use the stream no longer: the latest.
+    /// [`SpanReceiver::untimed_at`] of threads that use the stream no longer: the latest.
     untimed_at: u64,
 }
 
@@ -57,7 +57,7 @@ impl Timeline {
     /// One more thread uses the stream.
     pub(super) fn add(&mut self, new: NewStream) {
         self.has_several_threads |= !self.sources.is_empty();
-        self.sources.push(Source::new(new));
+        self.sources.push(SpanReceiver::new(new));
     }
 
     /// Begins a look with each thread's untimed calls, before anything that has come is taken:
@@ -96,7 +96,7 @@ impl Timeline {
     }
 
     pub(super) fn has_news(&self) -> bool {
-        self.sources.iter().any(Source::has_news)
+        self.sources.iter().any(SpanReceiver::has_news)
     }
 
     /// The device of the stream, while threads use it.
@@ -108,11 +108,11 @@ impl Timeline {
 
     /// Whether an end has come that is not resolved.
     pub(super) fn has_pending(&self) -> bool {
-        !self.elsewhere.is_empty() || self.sources.iter().any(Source::has_pending)
+        !self.elsewhere.is_empty() || self.sources.iter().any(SpanReceiver::has_pending)
     }
 
     /// Resolves what the GPU has passed. Returns how many ends.
-    pub(super) fn advance(&mut self, shared: &mut Shared<'_>) -> u64 {
+    pub(super) fn advance(&mut self, shared: &mut ResolverShared<'_>) -> u64 {
         let driver = shared.driver;
         // Made current once, and not for each call of the driver's. Where it cannot be, each call
         // fails and is counted.
@@ -141,7 +141,7 @@ impl Timeline {
         Some(context.handle)
     }
 
-    fn advance_here(&mut self, shared: &mut Shared<'_>) -> u64 {
+    fn advance_here(&mut self, shared: &mut ResolverShared<'_>) -> u64 {
         if !self.has_several_threads {
             self.advance_in_order(shared)
         } else {
@@ -150,7 +150,7 @@ impl Timeline {
     }
 
     /// On a stream of one thread.
-    fn advance_in_order(&mut self, shared: &mut Shared<'_>) -> u64 {
+    fn advance_in_order(&mut self, shared: &mut ResolverShared<'_>) -> u64 {
         let Some(source) = self.sources.first() else {
             return 0;
         };
@@ -161,11 +161,11 @@ impl Timeline {
             .first()
             .and_then(|source| source.steps.front().copied())
         {
-            let is_end = matches!(step, Step::End(_));
+            let is_end = matches!(step, SpanStep::End(_));
             if is_end && passed == 0 {
                 break;
             }
-            let is_held = self.sources.first().is_some_and(Source::is_held);
+            let is_held = self.sources.first().is_some_and(SpanReceiver::is_held);
             let next = Next::new(0, step, is_held);
             if self.apply(shared, next).is_err() {
                 break;
@@ -178,7 +178,7 @@ impl Timeline {
     }
 
     /// On a stream of several threads.
-    fn advance_by_time(&mut self, shared: &mut Shared<'_>) -> u64 {
+    fn advance_by_time(&mut self, shared: &mut ResolverShared<'_>) -> u64 {
         let mut resolved = 0;
         let mut before: Option<i64> = None;
         for (at_ns, mut next) in passed::by_time(&self.sources, &self.elsewhere, shared.driver) {
@@ -190,7 +190,7 @@ impl Timeline {
                 break;
             }
             before = at_ns;
-            resolved += u64::from(matches!(next.step, Step::End(_)));
+            resolved += u64::from(matches!(next.step, SpanStep::End(_)));
             self.take_step(next);
         }
         resolved
@@ -205,16 +205,16 @@ impl Timeline {
         }
     }
 
-    fn apply(&mut self, shared: &mut Shared<'_>, next: Next) -> Result<(), NotYet> {
+    fn apply(&mut self, shared: &mut ResolverShared<'_>, next: Next) -> Result<(), NotYet> {
         match next.step {
-            Step::Start(start) => {
+            SpanStep::Start(start) => {
                 self.pass(shared, next, start.pair.start)?;
                 self.open.open(start);
                 self.note_latest(start.pair.start, None);
                 Ok(())
             }
-            Step::End(end) => self.end(shared, next, end),
-            Step::Cancel(key) => {
+            SpanStep::End(end) => self.end(shared, next, end),
+            SpanStep::Cancel(key) => {
                 self.cancel(next.source, key);
                 Ok(())
             }
@@ -222,7 +222,12 @@ impl Timeline {
     }
 
     /// The time since the latest event is over.
-    fn pass(&mut self, shared: &Shared<'_>, next: Next, event: Event) -> Result<(), NotYet> {
+    fn pass(
+        &mut self,
+        shared: &ResolverShared<'_>,
+        next: Next,
+        event: Event,
+    ) -> Result<(), NotYet> {
         let (true, Some(latest)) = (self.open.is_shared(), &self.latest) else {
             return Ok(());
         };
@@ -231,7 +236,7 @@ impl Timeline {
         } else if let Some(source) = self.sources.get(next.source) {
             let (driver, stream) = (shared.driver, &source.shared);
             match event_times::offset_ns(driver, stream, next.is_held, latest.event, event) {
-                Err(Failed(NOT_READY)) => return Err(NotYet),
+                Err(FailedCall(NOT_READY)) => return Err(NotYet),
                 // Before the latest: it came late.
                 Ok(ns) if ns < -LATE_NS => self.open.pass(None),
                 offset => self.open.pass(offset.ok().map(duration)),
@@ -248,7 +253,12 @@ impl Timeline {
         });
     }
 
-    fn end(&mut self, shared: &mut Shared<'_>, next: Next, end: SpanEnd) -> Result<(), NotYet> {
+    fn end(
+        &mut self,
+        shared: &mut ResolverShared<'_>,
+        next: Next,
+        end: SpanEnd,
+    ) -> Result<(), NotYet> {
         let Some(source) = self.sources.get_mut(next.source) else {
             return Ok(());
         };
@@ -263,7 +273,7 @@ impl Timeline {
             offset.map(duration)
         };
         let ns = since(start.pair.start);
-        if ns == Err(Failed(NOT_READY)) {
+        if ns == Err(FailedCall(NOT_READY)) {
             return Err(NotYet);
         }
         self.pass(shared, next, end.event)?;
@@ -279,7 +289,7 @@ impl Timeline {
             return Ok(());
         };
         closed.is_undivided |= overlaps_untimed;
-        let span = Span {
+        let span = EndedGpuSpan {
             start,
             end,
             device: stream.context.device,
@@ -350,7 +360,7 @@ impl Timeline {
         }
     }
 
-    fn give_back(&mut self, source: usize, pair: Pair) {
+    fn give_back(&mut self, source: usize, pair: EventPair) {
         let Some(source) = self.sources.get(source) else {
             return;
         };
@@ -381,7 +391,7 @@ impl Timeline {
 
     /// Releases what is not needed any more, and tells waiters what is resolved.
     pub(super) fn tell(&mut self) {
-        self.sources.iter_mut().for_each(Source::tell);
+        self.sources.iter_mut().for_each(SpanReceiver::tell);
         self.sources.retain_mut(|source| {
             let is_over = source.is_over();
             if is_over {

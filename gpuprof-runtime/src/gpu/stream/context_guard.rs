@@ -32,9 +32,9 @@ impl InContext for CudaStream {
 
 /// A handle held for a while, or none. Its drop leaves the thread's current context as it is.
 #[derive(Debug)]
-pub(in crate::gpu) struct Kept<T: InContext>(Option<Arc<T>>);
+pub(in crate::gpu) struct HeldHandle<T: InContext>(Option<Arc<T>>);
 
-impl<T: InContext> Kept<T> {
+impl<T: InContext> HeldHandle<T> {
     #[inline]
     pub(in crate::gpu) fn new(handle: impl Into<Option<Arc<T>>>) -> Self {
         Self(handle.into())
@@ -46,13 +46,13 @@ impl<T: InContext> Kept<T> {
     }
 }
 
-impl<T: InContext> Clone for Kept<T> {
+impl<T: InContext> Clone for HeldHandle<T> {
     fn clone(&self) -> Self {
         Self(self.0.clone())
     }
 }
 
-impl<T: InContext> Drop for Kept<T> {
+impl<T: InContext> Drop for HeldHandle<T> {
     #[inline]
     fn drop(&mut self) {
         // If two threads release it at once, exactly one is told that it was the last; the

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use cudarc::driver::CudaStream;
 
-use crate::gpu::stream::context_guard::Kept;
+use crate::gpu::stream::context_guard::HeldHandle;
 use crate::gpu::stream::stream_ref::Keep;
 
 /// What a span has of its stream.
@@ -16,7 +16,7 @@ pub(in crate::gpu) enum Hold {
     /// Nothing either. The stream was given as a reference to an `Arc` that outlasts the call.
     Lent(LentStream),
     /// The stream, and with it the context, until the end event.
-    Owned(#[expect(dead_code, reason = "held, not read")] Kept<CudaStream>),
+    Owned(#[expect(dead_code, reason = "held, not read")] HeldHandle<CudaStream>),
 }
 
 impl Hold {
@@ -47,7 +47,7 @@ impl Hold {
     }
 
     fn own(stream: &Arc<CudaStream>) -> Self {
-        Self::Owned(Kept::new(Arc::clone(stream)))
+        Self::Owned(HeldHandle::new(Arc::clone(stream)))
     }
 }
 

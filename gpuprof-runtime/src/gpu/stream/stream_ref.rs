@@ -20,10 +20,10 @@ use crate::driver::handles;
 /// Made from cudarc's types with `StreamRef::from`, or from raw handles with
 /// [`StreamRef::from_raw`].
 #[derive(Clone)]
-pub struct StreamRef<'a>(Source<'a>);
+pub struct StreamRef<'a>(StreamHandle<'a>);
 
 #[derive(Clone)]
-enum Source<'a> {
+enum StreamHandle<'a> {
     Owned(Arc<CudaStream>),
     Shared {
         stream: &'a Arc<CudaStream>,
@@ -59,7 +59,7 @@ impl StreamRef<'_> {
     /// during the query.)
     #[must_use]
     pub unsafe fn from_raw(stream: *mut c_void, context: *mut c_void) -> Self {
-        Self(Source::Raw {
+        Self(StreamHandle::Raw {
             stream: handles::Stream(stream as usize),
             context: handles::Context(context as usize),
             owner: PhantomData,
@@ -82,9 +82,9 @@ impl StreamRef<'_> {
     /// until the result is no longer used.
     pub(crate) fn detached(&self) -> StreamRef<'static> {
         StreamRef(match &self.0 {
-            Source::Owned(stream) => Source::Owned(Arc::clone(stream)),
-            Source::Shared { stream, .. } => Source::Owned(Arc::clone(stream)),
-            Source::Borrowed { .. } | Source::Raw { .. } => Source::Raw {
+            StreamHandle::Owned(stream) => StreamHandle::Owned(Arc::clone(stream)),
+            StreamHandle::Shared { stream, .. } => StreamHandle::Owned(Arc::clone(stream)),
+            StreamHandle::Borrowed { .. } | StreamHandle::Raw { .. } => StreamHandle::Raw {
                 stream: self.handle(),
                 context: self.raw_context(),
                 owner: PhantomData,
@@ -95,14 +95,16 @@ impl StreamRef<'_> {
     /// The same stream, held for as long as it is needed. `None`: it is borrowed without its `Arc`.
     pub(crate) fn held(&self) -> Option<StreamRef<'static>> {
         match self.0 {
-            Source::Borrowed { .. } => None,
-            Source::Owned(_) | Source::Shared { .. } | Source::Raw { .. } => Some(self.detached()),
+            StreamHandle::Borrowed { .. } => None,
+            StreamHandle::Owned(_) | StreamHandle::Shared { .. } | StreamHandle::Raw { .. } => {
+                Some(self.detached())
+            }
         }
     }
 
     fn set_outlives_call(&mut self, outlives: bool) {
-        if let Source::Shared { outlives_call, .. } | Source::Borrowed { outlives_call, .. } =
-            &mut self.0
+        if let StreamHandle::Shared { outlives_call, .. }
+        | StreamHandle::Borrowed { outlives_call, .. } = &mut self.0
         {
             *outlives_call = outlives;
         }
@@ -110,16 +112,16 @@ impl StreamRef<'_> {
 
     fn cuda_stream(&self) -> Option<&CudaStream> {
         match &self.0 {
-            Source::Owned(stream) => Some(stream),
-            Source::Shared { stream, .. } => Some(stream),
-            Source::Borrowed { stream, .. } => Some(stream),
-            Source::Raw { .. } => None,
+            StreamHandle::Owned(stream) => Some(stream),
+            StreamHandle::Shared { stream, .. } => Some(stream),
+            StreamHandle::Borrowed { stream, .. } => Some(stream),
+            StreamHandle::Raw { .. } => None,
         }
     }
 
     pub(crate) fn handle(&self) -> handles::Stream {
         let stream = match self.0 {
-            Source::Raw { stream, .. } => stream,
+            StreamHandle::Raw { stream, .. } => stream,
             _ => self.cuda_stream().map_or(handles::Stream(0), |stream| {
                 handles::Stream(stream.cu_stream() as usize)
             }),
@@ -130,7 +132,7 @@ impl StreamRef<'_> {
     /// The stream's context; null if only the driver knows it.
     pub(crate) fn raw_context(&self) -> handles::Context {
         match self.0 {
-            Source::Raw { context, .. } => context,
+            StreamHandle::Raw { context, .. } => context,
             _ => self.context().map_or(handles::Context::NULL, |context| {
                 handles::Context(context.cu_ctx() as usize)
             }),
@@ -165,16 +167,18 @@ impl StreamRef<'_> {
     /// If nothing can be owned and the stream may be destroyed before the span ends.
     pub(in crate::gpu) fn keep(&self, later: bool) -> Result<Keep<'_>, NotKept> {
         match &self.0 {
-            Source::Shared {
+            StreamHandle::Shared {
                 stream,
                 outlives_call: true,
             } if !later => Ok(Keep::Lent(stream)),
-            Source::Shared { stream, .. } => Ok(Keep::Owned(stream)),
-            Source::Owned(stream) => Ok(Keep::Owned(stream)),
+            StreamHandle::Shared { stream, .. } => Ok(Keep::Owned(stream)),
+            StreamHandle::Owned(stream) => Ok(Keep::Owned(stream)),
             // The caller of `from_raw` promised that the stream lasts.
-            Source::Raw { .. } => Ok(Keep::Nothing),
-            Source::Borrowed { outlives_call, .. } if *outlives_call && !later => Ok(Keep::Nothing),
-            Source::Borrowed { .. } => Err(NotKept),
+            StreamHandle::Raw { .. } => Ok(Keep::Nothing),
+            StreamHandle::Borrowed { outlives_call, .. } if *outlives_call && !later => {
+                Ok(Keep::Nothing)
+            }
+            StreamHandle::Borrowed { .. } => Err(NotKept),
         }
     }
 }
@@ -204,13 +208,13 @@ impl fmt::Debug for StreamRef<'_> {
 /// An owned stream, for a value that cannot lend its own, such as one behind a lock.
 impl From<Arc<CudaStream>> for StreamRef<'_> {
     fn from(stream: Arc<CudaStream>) -> Self {
-        Self(Source::Owned(stream))
+        Self(StreamHandle::Owned(stream))
     }
 }
 
 impl<'a> From<&'a Arc<CudaStream>> for StreamRef<'a> {
     fn from(stream: &'a Arc<CudaStream>) -> Self {
-        Self(Source::Shared {
+        Self(StreamHandle::Shared {
             stream,
             outlives_call: false,
         })
@@ -221,7 +225,7 @@ impl<'a> From<&'a Arc<CudaStream>> for StreamRef<'a> {
 /// destroy the stream before the call returns is not GPU-timed, and is counted as such.
 impl<'a> From<&'a CudaStream> for StreamRef<'a> {
     fn from(stream: &'a CudaStream) -> Self {
-        Self(Source::Borrowed {
+        Self(StreamHandle::Borrowed {
             stream,
             outlives_call: false,
         })

@@ -1,6 +1,6 @@
 //! The streams of a call that has not begun.
 
-use crate::gpu::thread::frame::OpenSpan;
+use crate::gpu::thread::frame::OpenGpuSpan;
 use crate::stats::ended_call::GpuOutcome;
 
 /// The streams of a call, held so that nothing borrowed is left; in the entry that the call will
@@ -10,9 +10,9 @@ pub(crate) enum CallStreams {
     /// The enclosing span's, when the call begins.
     Inherit,
     /// Its own.
-    Own(Box<OpenSpan>),
+    Own(Box<OpenGpuSpan>),
     /// The default of all threads.
-    Default(Box<OpenSpan>),
+    Default(Box<OpenGpuSpan>),
     /// Its own, which cannot be used.
     Refused(GpuOutcome),
 }

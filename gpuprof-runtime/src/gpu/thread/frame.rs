@@ -15,7 +15,7 @@ use crate::stats::sampling_decisions::Decision;
 
 /// A span that is open on this thread, or a `with_stream`.
 #[derive(Debug)]
-pub(crate) struct OpenSpan {
+pub(crate) struct OpenGpuSpan {
     pub(super) path: u32,
     /// The window it began in.
     pub(super) epoch: u32,
@@ -26,7 +26,7 @@ pub(crate) struct OpenSpan {
     pub(super) lender: Option<FrameToken>,
     /// What sampling decided; spans inside follow. `None`: it had nothing to decide.
     pub(super) decision: Option<Decision>,
-    pub(super) state: State,
+    pub(super) state: FrameState,
     /// Where it began.
     pub(super) thread: Option<ThreadId>,
     /// When it began, in ticks, if it inherits its stream and is timed.
@@ -46,7 +46,7 @@ pub(crate) struct OpenSpan {
 
 /// What became of the call so far.
 #[derive(Debug)]
-pub(super) enum State {
+pub(super) enum FrameState {
     /// No call at all: a default stream, or a future's part between its polls.
     None,
     Untimed(GpuOutcome),
@@ -59,13 +59,13 @@ pub(super) enum State {
 
 /// What is dropped without an end has no end event, as when a thread is taking its thread-locals
 /// down.
-impl Drop for OpenSpan {
+impl Drop for OpenGpuSpan {
     fn drop(&mut self) {
         self.cancel(ThreadStream::cancel_elsewhere);
     }
 }
 
-impl OpenSpan {
+impl OpenGpuSpan {
     #[cold]
     pub(super) fn boxed() -> Box<Self> {
         Box::new(Self {
@@ -74,7 +74,7 @@ impl OpenSpan {
             streams: SmallVec::new(),
             lender: None,
             decision: None,
-            state: State::None,
+            state: FrameState::None,
             thread: None,
             inherited_at: None,
             host_ticks: None,
@@ -88,7 +88,7 @@ impl OpenSpan {
     /// Clears the per-call fields, keeps the streams.
     #[inline]
     pub(super) fn reset(&mut self) {
-        self.state = State::None;
+        self.state = FrameState::None;
         self.decision = None;
         (self.inherited_at, self.host_ticks) = (None, None);
         self.is_crossed = false;
@@ -121,8 +121,8 @@ impl OpenSpan {
     #[inline]
     pub(crate) fn untimed_reason(&self) -> Option<UntimedReason> {
         match self.state {
-            State::Untimed(GpuOutcome::Untimed(reason))
-            | State::Unusable(GpuOutcome::Untimed(reason)) => Some(reason),
+            FrameState::Untimed(GpuOutcome::Untimed(reason))
+            | FrameState::Unusable(GpuOutcome::Untimed(reason)) => Some(reason),
             _ => None,
         }
     }
@@ -143,10 +143,10 @@ impl OpenSpan {
     /// streams.
     #[inline]
     pub(super) fn cancel(&mut self, mut tell: impl FnMut(&ThreadStream, SpanKey)) {
-        if !matches!(self.state, State::Started) {
+        if !matches!(self.state, FrameState::Started) {
             return;
         }
-        self.state = State::None;
+        self.state = FrameState::None;
         self.end_async();
         for stream in &self.streams {
             if let Some(timed) = stream.timed {
@@ -176,8 +176,8 @@ impl OpenSpan {
                 .iter_mut()
                 .for_each(|stream| stream.timed = None);
         }
-        if let State::Unusable(outcome) = future.state {
-            self.state = State::Unusable(outcome);
+        if let FrameState::Unusable(outcome) = future.state {
+            self.state = FrameState::Unusable(outcome);
         }
     }
 

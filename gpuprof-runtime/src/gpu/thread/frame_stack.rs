@@ -11,7 +11,7 @@ pub(crate) struct FrameToken(NonZeroU64);
 
 /// An open span, one poll of a future, or a `with_stream`.
 #[derive(Debug)]
-pub(crate) struct Frame<G> {
+pub(crate) struct SpanFrame<G> {
     /// `None`: it has no stream.
     pub(crate) gpu: Option<G>,
     /// The call that CUPTI's records are attributed to. `None`: CUPTI is off.
@@ -21,7 +21,7 @@ pub(crate) struct Frame<G> {
 /// The frames of one thread, the innermost last.
 #[derive(Debug)]
 pub(crate) struct FrameStack<G> {
-    frames: Vec<(FrameToken, Frame<G>)>,
+    frames: Vec<(FrameToken, SpanFrame<G>)>,
     next: NonZeroU64,
     /// Frames that have a GPU part.
     on_gpu: usize,
@@ -77,7 +77,7 @@ impl<G> FrameStack<G> {
     }
 
     #[inline]
-    pub(super) fn push(&mut self, frame: Frame<G>) -> FrameToken {
+    pub(super) fn push(&mut self, frame: SpanFrame<G>) -> FrameToken {
         let token = FrameToken(self.next);
         self.next = self.next.saturating_add(1);
         self.on_gpu += usize::from(frame.gpu.is_some());
@@ -90,7 +90,7 @@ impl<G> FrameStack<G> {
 
     /// Removes a frame, wherever it is: spans may end out of order.
     #[inline]
-    pub(super) fn take(&mut self, token: FrameToken) -> Option<Frame<G>> {
+    pub(super) fn take(&mut self, token: FrameToken) -> Option<SpanFrame<G>> {
         // Almost always the innermost.
         let frame = match self.frames.pop_if(|(known, _)| *known == token) {
             Some((_, frame)) => frame,
@@ -104,7 +104,7 @@ impl<G> FrameStack<G> {
     }
 
     #[cold]
-    fn take_from_below(&mut self, token: FrameToken) -> Option<Frame<G>> {
+    fn take_from_below(&mut self, token: FrameToken) -> Option<SpanFrame<G>> {
         let position = self.frames.iter().position(|(known, _)| *known == token)?;
         let (_, frame) = self.frames.remove(position);
         if frame.call.is_some() {
@@ -122,11 +122,11 @@ impl<G> FrameStack<G> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Frame, FrameStack};
+    use super::{FrameStack, SpanFrame};
     use crate::stats::profiled_call::{ProfiledCall, innermost};
 
-    fn frame(gpu: Option<u32>) -> Frame<u32> {
-        Frame { gpu, call: None }
+    fn frame(gpu: Option<u32>) -> SpanFrame<u32> {
+        SpanFrame { gpu, call: None }
     }
 
     #[test]
@@ -151,7 +151,7 @@ mod tests {
 
     #[test]
     fn a_call_that_ends_before_the_calls_in_it_closes_them() {
-        let call = |id| Frame {
+        let call = |id| SpanFrame {
             gpu: None,
             call: Some(ProfiledCall::with_id(id)),
         };

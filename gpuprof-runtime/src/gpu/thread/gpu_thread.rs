@@ -7,8 +7,8 @@ use crate::clock;
 use crate::gpu::events::span::SpanKey;
 use crate::gpu::events::thread_stream::ThreadStream;
 use crate::gpu::thread::call_streams::CallStreams;
-use crate::gpu::thread::frame::OpenSpan;
-use crate::gpu::thread::frame_stack::{Frame, FrameStack, FrameToken};
+use crate::gpu::thread::frame::OpenGpuSpan;
+use crate::gpu::thread::frame_stack::{FrameStack, FrameToken, SpanFrame};
 use crate::gpu::thread::local_streams::LocalStreams;
 use crate::gpu::thread::recent_costs::RecentCosts;
 use crate::site::Site;
@@ -22,12 +22,12 @@ const SPARE_KEPT: usize = 64;
 /// One thread's part of GPU timing.
 #[derive(Debug)]
 pub(crate) struct GpuThread {
-    pub(super) frames: FrameStack<Box<OpenSpan>>,
+    pub(super) frames: FrameStack<Box<OpenGpuSpan>>,
     /// For calls that CUPTI's records are attributed to.
     ids: ReservedIds,
     /// Used again, so that a call neither allocates nor is copied about: what is moved is the box.
     #[allow(clippy::vec_box)]
-    spare: Vec<Box<OpenSpan>>,
+    spare: Vec<Box<OpenGpuSpan>>,
     pub(super) streams: LocalStreams,
     /// Something was met for the first time since this was last asked.
     set_up: bool,
@@ -98,16 +98,16 @@ impl GpuThread {
     #[inline]
     pub(crate) fn push(
         &mut self,
-        gpu: Option<Box<OpenSpan>>,
+        gpu: Option<Box<OpenGpuSpan>>,
         call: Option<ProfiledCall>,
     ) -> FrameToken {
-        self.frames.push(Frame { gpu, call })
+        self.frames.push(SpanFrame { gpu, call })
     }
 
     /// Pushes a frame for one poll of a future.
     pub(crate) fn push_poll(
         &mut self,
-        future: Option<&OpenSpan>,
+        future: Option<&OpenGpuSpan>,
         call: Option<ProfiledCall>,
     ) -> FrameToken {
         let gpu = future.map(|future| {
@@ -120,7 +120,7 @@ impl GpuThread {
 
     /// Removes a frame. `None`: it is gone already, because spans ended out of order.
     #[inline]
-    pub(crate) fn take(&mut self, token: FrameToken) -> Option<Frame<Box<OpenSpan>>> {
+    pub(crate) fn take(&mut self, token: FrameToken) -> Option<SpanFrame<Box<OpenGpuSpan>>> {
         self.frames.take(token)
     }
 
@@ -138,8 +138,8 @@ impl GpuThread {
 
     /// An entry with nothing in it.
     #[inline]
-    pub(super) fn blank(&mut self) -> Box<OpenSpan> {
-        self.spare.pop().unwrap_or_else(OpenSpan::boxed)
+    pub(super) fn blank(&mut self) -> Box<OpenGpuSpan> {
+        self.spare.pop().unwrap_or_else(OpenGpuSpan::boxed)
     }
 
     /// Recycles the streams of a call that is not timed.
@@ -150,7 +150,7 @@ impl GpuThread {
     }
 
     /// Takes an entry for another call.
-    pub(super) fn recycle(&mut self, mut open: Box<OpenSpan>) {
+    pub(super) fn recycle(&mut self, mut open: Box<OpenGpuSpan>) {
         open.cancel(|stream, key| match self.streams.get_mut(stream) {
             Some(local) => local.send_cancel(key),
             None => stream.cancel_elsewhere(key),
@@ -160,7 +160,7 @@ impl GpuThread {
 
     /// The same for one that has nothing to give back.
     #[inline]
-    pub(super) fn keep(&mut self, mut open: Box<OpenSpan>) {
+    pub(super) fn keep(&mut self, mut open: Box<OpenGpuSpan>) {
         open.reset();
         let local = match &*open.streams {
             [only] => self.streams.get_mut(&only.shared),

@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use crate::gpu::thread::frame::{OpenSpan, State};
+use crate::gpu::thread::frame::{FrameState, OpenGpuSpan};
 use crate::gpu::thread::frame_stack::FrameToken;
 use crate::gpu::thread::gpu_thread::GpuThread;
 use crate::gpu::thread::span_streams::SpanStream;
@@ -31,7 +31,7 @@ impl GpuThread {
     /// ends.
     pub(in crate::gpu) fn inherit(&self, is_async: bool) -> Result<Option<Inherited>, GpuOutcome> {
         for (position, open) in self.frames.gpu().rev() {
-            if let State::Unusable(outcome) = open.state {
+            if let FrameState::Unusable(outcome) = open.state {
                 return Err(outcome);
             }
             let Some(first) = open.streams.first() else {
@@ -62,7 +62,7 @@ impl GpuThread {
     /// # Errors
     /// If the call around it that lent the stream has ended.
     #[inline]
-    pub(in crate::gpu) fn check_lender(&self, open: &OpenSpan) -> Result<(), GpuOutcome> {
+    pub(in crate::gpu) fn check_lender(&self, open: &OpenGpuSpan) -> Result<(), GpuOutcome> {
         if open.lender.is_none() || self.is_lent(open.lender) {
             Ok(())
         } else {

@@ -5,10 +5,10 @@
 use std::sync::Arc;
 
 use crate::gpu::events::pair_stock::PairStock;
-use crate::gpu::events::span::{SpanEnd, SpanKey, SpanStart, Step};
-use crate::gpu::events::thread_stream::{Message, ThreadStream};
+use crate::gpu::events::span::{SpanEnd, SpanKey, SpanStart, SpanStep};
+use crate::gpu::events::thread_stream::{RingMessage, ThreadStream};
 use crate::gpu::stream::hold::Hold;
-use crate::gpu::thread::frame::OpenSpan;
+use crate::gpu::thread::frame::OpenGpuSpan;
 use crate::gpu::thread::span_streams::SpanStream;
 
 /// Streams that a thread keeps; past these, those without an open span go.
@@ -27,7 +27,7 @@ const LARGEST_UNREAD: usize = 8_192;
 #[derive(Debug)]
 pub(in crate::gpu) struct LocalStream {
     pub(in crate::gpu) shared: Arc<ThreadStream>,
-    ring: rtrb::Producer<Message>,
+    ring: rtrb::Producer<RingMessage>,
     /// Spans so far, and those of them that have ended here.
     started: u32,
     ended: u32,
@@ -35,7 +35,7 @@ pub(in crate::gpu) struct LocalStream {
     /// Entries for calls to come: used again, so that a call neither allocates nor counts a
     /// reference to the stream. What is moved is the box.
     #[allow(clippy::vec_box)]
-    spare: Vec<Box<OpenSpan>>,
+    spare: Vec<Box<OpenGpuSpan>>,
 }
 
 impl Drop for LocalStream {
@@ -47,7 +47,7 @@ impl Drop for LocalStream {
 
 impl LocalStream {
     /// A stream, with the resolver's end of its ring.
-    pub(in crate::gpu) fn new(shared: ThreadStream) -> (Self, rtrb::Consumer<Message>) {
+    pub(in crate::gpu) fn new(shared: ThreadStream) -> (Self, rtrb::Consumer<RingMessage>) {
         let (ring, consumer) = rtrb::RingBuffer::new(FIRST_RING);
         let local = Self {
             shared: Arc::new(shared),
@@ -62,14 +62,14 @@ impl LocalStream {
 
     /// An entry for a call on this stream alone.
     #[inline]
-    pub(in crate::gpu) fn blank(&mut self, hold: Hold) -> Box<OpenSpan> {
+    pub(in crate::gpu) fn blank(&mut self, hold: Hold) -> Box<OpenGpuSpan> {
         if let Some(mut open) = self.spare.pop()
             && let [stream] = &mut *open.streams
         {
             stream.hold = hold;
             return open;
         }
-        let mut open = OpenSpan::boxed();
+        let mut open = OpenGpuSpan::boxed();
         open.streams
             .push(SpanStream::new(Arc::clone(&self.shared), hold));
         open
@@ -77,7 +77,7 @@ impl LocalStream {
 
     /// Takes an entry back that has this stream alone.
     #[inline]
-    pub(in crate::gpu) fn keep(&mut self, mut open: Box<OpenSpan>) {
+    pub(in crate::gpu) fn keep(&mut self, mut open: Box<OpenGpuSpan>) {
         if self.spare.len() < SPARE_KEPT
             && let [stream] = &mut *open.streams
         {
@@ -115,7 +115,7 @@ impl LocalStream {
             return false;
         }
         let (ring, consumer) = rtrb::RingBuffer::new(larger);
-        self.send(Message::LargerRing(consumer));
+        self.send(RingMessage::LargerRing(consumer));
         self.ring = ring;
         true
     }
@@ -133,7 +133,7 @@ impl LocalStream {
     #[inline]
     pub(in crate::gpu) fn send_start(&mut self, start: SpanStart) {
         self.started = self.started.wrapping_add(1);
-        self.send(Message::Step(Step::Start(start)));
+        self.send(RingMessage::Step(SpanStep::Start(start)));
     }
 
     /// Tells the resolver that a span has ended.
@@ -141,17 +141,17 @@ impl LocalStream {
     pub(in crate::gpu) fn send_end(&mut self, end: SpanEnd) {
         self.ended = self.ended.wrapping_add(1);
         self.shared.progress.submit();
-        self.send(Message::Step(Step::End(end)));
+        self.send(RingMessage::Step(SpanStep::End(end)));
     }
 
     /// Tells the resolver that a span will have no end event.
     pub(in crate::gpu) fn send_cancel(&mut self, key: SpanKey) {
         self.ended = self.ended.wrapping_add(1);
-        self.send(Message::Step(Step::Cancel(key)));
+        self.send(RingMessage::Step(SpanStep::Cancel(key)));
     }
 
     #[inline]
-    fn send(&mut self, message: Message) {
+    fn send(&mut self, message: RingMessage) {
         // There is room.
         let _ = self.ring.push(message);
     }

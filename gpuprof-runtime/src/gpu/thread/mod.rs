@@ -15,8 +15,10 @@ pub(in crate::gpu) mod span_timing;
 pub(in crate::gpu) mod start_events;
 
 pub(crate) use call_streams::CallStreams;
-pub(crate) use frame::OpenSpan;
+pub(crate) use frame::OpenGpuSpan;
 pub(crate) use gpu_thread::GpuThread;
-pub use parameter_search::{Carried, CarrierNo, CarrierYes, IsStream, Probe, StreamNo, StreamYes};
+pub use parameter_search::{
+    Carried, CarrierNo, CarrierYes, IsStream, ParameterProbe, StreamNo, StreamYes,
+};
 pub use resolve::Streams;
-pub(crate) use start_events::Place;
+pub(crate) use start_events::SiteAndPath;

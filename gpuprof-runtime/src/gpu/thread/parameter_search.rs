@@ -34,7 +34,7 @@ impl<P: Deref<Target: IsStream>> IsStream for Pin<P> {}
 
 /// A parameter whose type may be a stream, may carry one, or neither.
 #[derive(Debug)]
-pub struct Probe<'a, T: ?Sized>(pub &'a T);
+pub struct ParameterProbe<'a, T: ?Sized>(pub &'a T);
 
 /// Method resolution takes this one for types that are streams, as it needs no reference to the
 /// probe.
@@ -43,7 +43,7 @@ pub trait StreamYes<'a> {
     fn gpuprof_stream(&self) -> Option<StreamRef<'a>>;
 }
 
-impl<'a, T: HasStream + IsStream + ?Sized> StreamYes<'a> for Probe<'a, T> {
+impl<'a, T: HasStream + IsStream + ?Sized> StreamYes<'a> for ParameterProbe<'a, T> {
     #[inline]
     fn gpuprof_stream(&self) -> Option<StreamRef<'a>> {
         self.0.stream_ref()
@@ -56,7 +56,7 @@ pub trait StreamNo<'a> {
     fn gpuprof_stream(&self) -> Option<StreamRef<'a>>;
 }
 
-impl<'a, T: ?Sized> StreamNo<'a> for &Probe<'a, T> {
+impl<'a, T: ?Sized> StreamNo<'a> for &ParameterProbe<'a, T> {
     #[inline]
     fn gpuprof_stream(&self) -> Option<StreamRef<'a>> {
         None
@@ -69,7 +69,7 @@ pub trait CarrierYes<'a> {
     fn gpuprof_carried(&self) -> Option<StreamRef<'a>>;
 }
 
-impl<'a, T: HasStream + ?Sized> CarrierYes<'a> for Probe<'a, T> {
+impl<'a, T: HasStream + ?Sized> CarrierYes<'a> for ParameterProbe<'a, T> {
     #[inline]
     fn gpuprof_carried(&self) -> Option<StreamRef<'a>> {
         self.0.stream_ref()
@@ -82,7 +82,7 @@ pub trait CarrierNo<'a> {
     fn gpuprof_carried(&self) -> Option<StreamRef<'a>>;
 }
 
-impl<'a, T: ?Sized> CarrierNo<'a> for &Probe<'a, T> {
+impl<'a, T: ?Sized> CarrierNo<'a> for &ParameterProbe<'a, T> {
     #[inline]
     fn gpuprof_carried(&self) -> Option<StreamRef<'a>> {
         None

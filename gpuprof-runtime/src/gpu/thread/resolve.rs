@@ -4,13 +4,13 @@
 use std::sync::{Arc, Weak};
 
 use crate::driver::handles;
-use crate::driver::table::{Driver, Failed};
+use crate::driver::table::{Driver, FailedCall};
 use crate::gpu::events::pool::{Context, Life};
 use crate::gpu::events::thread_stream::ThreadStream;
 use crate::gpu::stream::hold::Hold;
 use crate::gpu::stream::stream_ref::StreamRef;
 use crate::gpu::thread::call_streams::CallStreams;
-use crate::gpu::thread::frame::OpenSpan;
+use crate::gpu::thread::frame::OpenGpuSpan;
 use crate::gpu::thread::gpu_thread::GpuThread;
 use crate::gpu::thread::local_streams::LocalStream;
 use crate::gpu::thread::span_streams::SpanStream;
@@ -96,7 +96,7 @@ impl Timing {
         &self,
         thread: &mut GpuThread,
         stream: &StreamRef<'_>,
-    ) -> Option<Box<OpenSpan>> {
+    ) -> Option<Box<OpenGpuSpan>> {
         self.hold_one(thread, stream, false).ok()
     }
 
@@ -107,7 +107,7 @@ impl Timing {
         thread: &mut GpuThread,
         stream: &StreamRef<'_>,
         later: bool,
-    ) -> Result<Box<OpenSpan>, GpuOutcome> {
+    ) -> Result<Box<OpenGpuSpan>, GpuOutcome> {
         let hold = hold(stream, later)?;
         if let Some((handle, owner)) = stream.handle_and_owner() {
             let owner = Arc::as_ptr(owner);
@@ -171,7 +171,7 @@ impl Timing {
             let (context, owner) = (Arc::clone(&known.context), Arc::downgrade(owner));
             return Ok(self.keep_stream(thread, stream.handle(), context, Some(owner)));
         }
-        let unusable = |failed: Failed| {
+        let unusable = |failed: FailedCall| {
             if failed.is_missing() || driver.has_ended() {
                 GpuOutcome::Untimed(UntimedReason::Unavailable)
             } else {

@@ -8,11 +8,11 @@ use crate::driver::table::Driver;
 use crate::gpu::events::record;
 use crate::gpu::events::span::SpanEnd;
 use crate::gpu::thread::call_streams::CallStreams;
-use crate::gpu::thread::frame::{OpenSpan, State};
+use crate::gpu::thread::frame::{FrameState, OpenGpuSpan};
 use crate::gpu::thread::gpu_thread::GpuThread;
 use crate::gpu::thread::recent_costs::Doing;
 use crate::gpu::thread::span_streams::{SpanStream, TimedSpan};
-use crate::gpu::thread::start_events::{Place, UNAVAILABLE, start_on_one, start_on_several};
+use crate::gpu::thread::start_events::{SiteAndPath, UNAVAILABLE, start_on_one, start_on_several};
 use crate::gpu::timing::Timing;
 use crate::stats::adaptive_sampling::{CallCosts, OVERHEADS_PER_PAIR};
 use crate::stats::ended_call::{CallRecord, GpuOutcome, UntimedReason};
@@ -26,27 +26,27 @@ impl Timing {
         &'static self,
         thread: &mut GpuThread,
         (streams, sampling): (CallStreams, CallSampling<'_>),
-        place: Place,
+        place: SiteAndPath,
         is_async: bool,
-    ) -> Option<Box<OpenSpan>> {
+    ) -> Option<Box<OpenGpuSpan>> {
         let inherits = matches!(streams, CallStreams::Inherit | CallStreams::Default(_));
         let mut open = match streams {
             CallStreams::Own(open) | CallStreams::Default(open) => open,
             CallStreams::Inherit => inheriting(thread, is_async),
             CallStreams::Refused(outcome) => {
                 let mut open = thread.blank();
-                open.state = State::Unusable(outcome);
+                open.state = FrameState::Unusable(outcome);
                 open
             }
         };
         open.path = place.path;
         open.epoch = window_epoch::current();
-        if let State::Unusable(outcome) = open.state {
+        if let FrameState::Unusable(outcome) = open.state {
             let decision = sampling.decide();
             open.decision = Some(decision);
-            open.state = State::Unusable(outcome.standing_for(decision.stands_for));
+            open.state = FrameState::Unusable(outcome.standing_for(decision.stands_for));
         }
-        if !matches!(open.state, State::None) {
+        if !matches!(open.state, FrameState::None) {
             return Some(open);
         }
         if is_async || inherits {
@@ -67,8 +67,8 @@ impl Timing {
         open.is_async = is_async;
         let decided = (&decision, sampling.rate.function);
         open.state = match self.start_or_leave_out(thread, &mut open, place, decided) {
-            Ok(()) => State::Started,
-            Err(outcome) => State::Untimed(outcome.standing_for(decision.stands_for)),
+            Ok(()) => FrameState::Started,
+            Err(outcome) => FrameState::Untimed(outcome.standing_for(decision.stands_for)),
         };
         if inherits {
             open.inherited_at = Some(clock::now());
@@ -80,8 +80,8 @@ impl Timing {
     fn start_or_leave_out(
         &'static self,
         thread: &mut GpuThread,
-        open: &mut OpenSpan,
-        place: Place,
+        open: &mut OpenGpuSpan,
+        place: SiteAndPath,
         (decision, rate): (&Decision, FunctionRate),
     ) -> Result<(), GpuOutcome> {
         if decision.is_timed {
@@ -95,8 +95,8 @@ impl Timing {
     fn start(
         &'static self,
         thread: &mut GpuThread,
-        open: &mut OpenSpan,
-        place: Place,
+        open: &mut OpenGpuSpan,
+        place: SiteAndPath,
         decision: &Decision,
     ) -> Result<(), GpuOutcome> {
         let driver = Driver::get();
@@ -130,7 +130,7 @@ impl Timing {
 
     /// Takes what timing a call costs from the thread's allowance, in automatic sampling.
     #[inline]
-    fn spend(&self, thread: &GpuThread, open: &OpenSpan) {
+    fn spend(&self, thread: &GpuThread, open: &OpenGpuSpan) {
         let (Some((share, session)), Some(counters)) = (self.sampling.budget(), thread.counters)
         else {
             return;
@@ -144,7 +144,7 @@ impl Timing {
     }
 
     /// Records the end event: [`submit`](Self::submit) sends the call to the resolver once it is
-    /// recorded in the counters, with [`OpenSpan::outcome`].
+    /// recorded in the counters, with [`OpenGpuSpan::outcome`].
     ///
     /// # Errors
     /// If the call has no time. The entry is used again.
@@ -152,9 +152,9 @@ impl Timing {
     pub(crate) fn end(
         &'static self,
         thread: &mut GpuThread,
-        mut open: Box<OpenSpan>,
+        mut open: Box<OpenGpuSpan>,
         epoch: u32,
-    ) -> Result<Box<OpenSpan>, GpuOutcome> {
+    ) -> Result<Box<OpenGpuSpan>, GpuOutcome> {
         match record_end(thread, &mut open, epoch) {
             Ok(()) => {
                 thread.costs.doing = Doing::Recording;
@@ -162,7 +162,7 @@ impl Timing {
             }
             Err(outcome) => {
                 let weight = open.decision.map_or(1, |made| made.stands_for);
-                let was_started = matches!(open.state, State::Started);
+                let was_started = matches!(open.state, FrameState::Started);
                 thread.recycle(open);
                 Err(if was_started {
                     outcome.standing_for(weight)
@@ -178,7 +178,7 @@ impl Timing {
     pub(crate) fn submit(
         &self,
         thread: &mut GpuThread,
-        mut open: Box<OpenSpan>,
+        mut open: Box<OpenGpuSpan>,
         call: &CallRecord<'_>,
     ) {
         open.end_async();
@@ -199,7 +199,12 @@ impl Timing {
 
 /// What the resolver is told of a call that has ended.
 #[inline(always)]
-fn span_end(timed: TimedSpan, open: &OpenSpan, call: &CallRecord<'_>, costs: CallCosts) -> SpanEnd {
+fn span_end(
+    timed: TimedSpan,
+    open: &OpenGpuSpan,
+    call: &CallRecord<'_>,
+    costs: CallCosts,
+) -> SpanEnd {
     SpanEnd {
         key: timed.key,
         event: timed.end,
@@ -216,12 +221,12 @@ fn span_end(timed: TimedSpan, open: &OpenSpan, call: &CallRecord<'_>, costs: Cal
 #[cold]
 fn submit_several(
     thread: &mut GpuThread,
-    mut open: Box<OpenSpan>,
+    mut open: Box<OpenGpuSpan>,
     call: &CallRecord<'_>,
     costs: CallCosts,
 ) {
     // It is the resolver's from here on.
-    open.state = State::None;
+    open.state = FrameState::None;
     for stream in &open.streams {
         let Some(timed) = stream.timed else { continue };
         let end = span_end(timed, &open, call, costs);
@@ -235,7 +240,7 @@ fn submit_several(
 }
 
 /// An entry for a call that inherits a stream, if there is one.
-fn inheriting(thread: &mut GpuThread, is_async: bool) -> Box<OpenSpan> {
+fn inheriting(thread: &mut GpuThread, is_async: bool) -> Box<OpenGpuSpan> {
     let inherited = thread.inherit(is_async);
     let mut open = thread.blank();
     match inherited {
@@ -244,14 +249,14 @@ fn inheriting(thread: &mut GpuThread, is_async: bool) -> Box<OpenSpan> {
             open.lender = inherited.lender;
         }
         Ok(None) => {}
-        Err(outcome) => open.state = State::Untimed(outcome),
+        Err(outcome) => open.state = FrameState::Untimed(outcome),
     }
     open
 }
 
 /// A call that sampling leaves out. An estimate speaks for calls that could have been timed, so the
 /// driver is asked whether this one could.
-fn leave_out(thread: &mut GpuThread, open: &OpenSpan, rate: FunctionRate) -> GpuOutcome {
+fn leave_out(thread: &mut GpuThread, open: &OpenGpuSpan, rate: FunctionRate) -> GpuOutcome {
     if !rate.asks() {
         return GpuOutcome::Untimed(UntimedReason::LeftOut);
     }
@@ -270,7 +275,7 @@ fn check(streams: &[SpanStream]) -> Result<(), GpuOutcome> {
 }
 
 /// Occupies a pair of the share for async calls of each stream's context, until the call ends.
-fn occupy_async_share(open: &OpenSpan) -> Result<(), GpuOutcome> {
+fn occupy_async_share(open: &OpenGpuSpan) -> Result<(), GpuOutcome> {
     let streams = open.streams.iter();
     let occupied = streams.take_while(|stream| stream.shared.context.async_share.occupy());
     let occupied = occupied.count();
@@ -285,11 +290,11 @@ fn occupy_async_share(open: &OpenSpan) -> Result<(), GpuOutcome> {
 
 /// Records the end events of a call.
 #[inline]
-fn record_end(thread: &GpuThread, open: &mut OpenSpan, epoch: u32) -> Result<(), GpuOutcome> {
+fn record_end(thread: &GpuThread, open: &mut OpenGpuSpan, epoch: u32) -> Result<(), GpuOutcome> {
     match &open.state {
-        State::None => return Err(GpuOutcome::NoStream),
-        State::Untimed(outcome) | State::Unusable(outcome) => return Err(*outcome),
-        State::Started => {}
+        FrameState::None => return Err(GpuOutcome::NoStream),
+        FrameState::Untimed(outcome) | FrameState::Unusable(outcome) => return Err(*outcome),
+        FrameState::Started => {}
     }
     if open.is_on_another_stream(thread.id) {
         return Err(GpuOutcome::Untimed(UntimedReason::StreamUnsafe));
@@ -306,7 +311,7 @@ fn record_end(thread: &GpuThread, open: &mut OpenSpan, epoch: u32) -> Result<(),
     })
 }
 
-fn record_end_events(thread: &GpuThread, open: &mut OpenSpan) -> Result<(), GpuOutcome> {
+fn record_end_events(thread: &GpuThread, open: &mut OpenGpuSpan) -> Result<(), GpuOutcome> {
     thread.check_lender(open)?;
     let inherited_at = open.inherited_at;
     open.host_ticks = inherited_at.map(|began| clock::now().saturating_sub(began));

@@ -3,7 +3,7 @@
 use smallvec::SmallVec;
 
 use crate::driver::table::Driver;
-use crate::gpu::events::pool::Pair;
+use crate::gpu::events::pool::EventPair;
 use crate::gpu::events::record::{self, Started};
 use crate::gpu::events::span::{SpanKey, SpanStart};
 use crate::gpu::thread::gpu_thread::GpuThread;
@@ -16,13 +16,13 @@ pub(super) const UNAVAILABLE: GpuOutcome = GpuOutcome::Untimed(UntimedReason::Un
 
 /// Where in the call tree a span is.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Place {
+pub(crate) struct SiteAndPath {
     pub(crate) site: u32,
     pub(crate) path: u32,
 }
 
 /// A call that starts: where, in which window, and what sampling decided.
-pub(super) type StartedCall<'a> = (Place, u32, &'a Decision);
+pub(super) type StartedCall<'a> = (SiteAndPath, u32, &'a Decision);
 
 /// Records the start event on one stream.
 #[inline(always)]
@@ -47,7 +47,7 @@ fn record_start(
 /// What the resolver is told of a call that has started.
 #[inline(always)]
 fn span_start(
-    (key, pair): (SpanKey, Pair),
+    (key, pair): (SpanKey, EventPair),
     (parent, weight_between): (Option<SpanKey>, u32),
     (place, epoch, decision): StartedCall<'_>,
     (streams, first): (u32, Option<SpanKey>),

@@ -12,7 +12,7 @@ use crate::session::waits::LOCK_LIMIT;
 use crate::session::{current_profile, write_outputs};
 use gpuprof_report::live::{Request, Sent, TraceFormat};
 #[cfg(feature = "trace")]
-use gpuprof_report::trace::{Format, Trace};
+use gpuprof_report::trace::{Trace, TraceFileFormat};
 
 /// When the program began to offer the live view.
 static BEGAN: OnceLock<Instant> = OnceLock::new();
@@ -34,7 +34,7 @@ pub(super) enum Answer {
     Document(Vec<u8>),
     /// A document that is made while it is sent: its text is many times as long.
     #[cfg(feature = "trace")]
-    TimeLine(Box<Trace>, Format),
+    TimeLine(Box<Trace>, TraceFileFormat),
 }
 
 /// Makes the answer. `sent` is what the viewer knows.
@@ -78,8 +78,8 @@ fn snapshot() -> Answer {
 #[cfg(feature = "trace")]
 fn time_line(ms: u64, format: TraceFormat, viewer: &UnixStream) -> Answer {
     let format = match format {
-        TraceFormat::Perfetto => Format::Perfetto,
-        _ => Format::ChromeJson,
+        TraceFormat::Perfetto => TraceFileFormat::Perfetto,
+        _ => TraceFileFormat::ChromeJson,
     };
     match recording::record(ms, viewer) {
         Ok(time_line) => Answer::TimeLine(Box::new(time_line), format),

@@ -26,7 +26,7 @@ const STALL_LIMIT: Duration = Duration::from_secs(2);
 /// How long it may take to read an answer, all of it.
 const ANSWER_LIMIT: Duration = Duration::from_secs(60);
 
-pub(super) struct Connection {
+pub(super) struct ViewerConnection {
     stream: UnixStream,
     /// What the stream is: the program may close it, and open another file under its number.
     identity: Option<(u64, u64)>,
@@ -34,13 +34,13 @@ pub(super) struct Connection {
     sent: Sent,
 }
 
-impl AsRawFd for Connection {
+impl AsRawFd for ViewerConnection {
     fn as_raw_fd(&self) -> RawFd {
         self.stream.as_raw_fd()
     }
 }
 
-impl Connection {
+impl ViewerConnection {
     /// # Errors
     /// The system's.
     pub(super) fn new(stream: UnixStream) -> io::Result<Self> {

@@ -18,9 +18,9 @@ use gpuprof_report::trace::Trace;
 static RECORDING: Mutex<()> = Mutex::new(());
 
 /// The recorder of the time line, on for a viewer until this is dropped.
-struct Lent;
+struct LiveRecording;
 
-impl Drop for Lent {
+impl Drop for LiveRecording {
     fn drop(&mut self) {
         collector().end_lending();
     }
@@ -36,7 +36,7 @@ pub(super) fn record(ms: u64, viewer: &UnixStream) -> Result<Trace, &'static str
     };
     let began = collector().lend_recorder();
     let began = began.ok_or("nothing is measured at present; try again")?;
-    let lent = Lent;
+    let lent = LiveRecording;
     let is_there = wait(Duration::from_millis(ms), viewer);
     drop(lent);
     let ended = clock::now();

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use super::budget::PACE;
-use super::connection::Connection;
+use super::connection::ViewerConnection;
 use super::connections::DESCRIPTORS;
 use super::socket::Socket;
 use crate::os::{thread_signals, user};
@@ -44,7 +44,7 @@ fn admit(stream: UnixStream) {
     if user::peer(&stream).ok() != Some(user::effective()) {
         return;
     }
-    let Ok(mut connection) = Connection::new(stream) else {
+    let Ok(mut connection) = ViewerConnection::new(stream) else {
         return;
     };
     let Some(place) = DESCRIPTORS.take_place() else {

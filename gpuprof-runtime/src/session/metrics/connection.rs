@@ -19,7 +19,7 @@ use tokio::time::timeout;
 
 use super::answers::Answers;
 use super::descriptors::DESCRIPTORS;
-use crate::session::serving::Place;
+use crate::session::serving::ConnectionSlot;
 
 /// Bytes of a request's head, at most; hyper takes no fewer.
 const MAX_HEAD: usize = 8 << 10;
@@ -37,7 +37,7 @@ const MAX_UNREAD: u64 = 64 << 10;
 
 /// Answers one request within the limits, and sets `has_asked` once there is one.
 pub(super) async fn serve(stream: TcpStream, answers: Rc<Answers>, has_asked: Rc<Cell<bool>>) {
-    let Ok(_end) = End::of(&stream) else {
+    let Ok(_end) = ShutdownOnDrop::of(&stream) else {
         return;
     };
     let service = service_fn(|request| {
@@ -75,13 +75,13 @@ async fn close(mut stream: TcpStream) {
 }
 
 /// Shuts the connection down at its end. Closing it is not enough: a forked child may have it too.
-struct End {
+struct ShutdownOnDrop {
     copy: std::net::TcpStream,
     /// Dropped last. `None` if all places are taken, by connections that are being closed.
-    _place: Option<Place<2>>,
+    _place: Option<ConnectionSlot<2>>,
 }
 
-impl End {
+impl ShutdownOnDrop {
     /// # Errors
     /// The system's.
     fn of(stream: &TcpStream) -> io::Result<Self> {
@@ -94,7 +94,7 @@ impl End {
     }
 }
 
-impl Drop for End {
+impl Drop for ShutdownOnDrop {
     fn drop(&mut self) {
         let _ = self.copy.shutdown(Shutdown::Both);
     }

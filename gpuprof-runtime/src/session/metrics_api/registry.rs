@@ -14,7 +14,7 @@ use crate::session::api::start_from_environment;
 use crate::session::metrics::scrape;
 use crate::session::waits::LOCK_LIMIT;
 use gpuprof_report::metrics::{
-    self, BOUNDS, Durations, Families, Family, Kind, Label, Value, seconds,
+    self, BOUNDS, DurationBuckets, Families, Family, MetricKind, SeriesLabel, SeriesValue, seconds,
 };
 
 /// Adds gpuprof's metrics to a registry of the crate prometheus-client 0.25.
@@ -45,9 +45,9 @@ impl collector::Collector for Collector {
         for family in &families.families {
             let unit = family.unit.map(unit);
             let kind = match family.kind {
-                Kind::Counter => MetricType::Counter,
-                Kind::Gauge => MetricType::Gauge,
-                Kind::Histogram => MetricType::Histogram,
+                MetricKind::Counter => MetricType::Counter,
+                MetricKind::Gauge => MetricType::Gauge,
+                MetricKind::Histogram => MetricType::Histogram,
             };
             let metric =
                 encoder.encode_descriptor(family.name, family.help, unit.as_ref(), kind)?;
@@ -57,16 +57,16 @@ impl collector::Collector for Collector {
     }
 }
 
-fn unit(unit: metrics::Unit) -> Unit {
+fn unit(unit: metrics::BaseUnit) -> Unit {
     match unit {
-        metrics::Unit::Seconds => Unit::Seconds,
-        metrics::Unit::Bytes => Unit::Bytes,
+        metrics::BaseUnit::Seconds => Unit::Seconds,
+        metrics::BaseUnit::Bytes => Unit::Bytes,
     }
 }
 
 fn encode(mut metric: MetricEncoder<'_>, family: &Family, families: &Families) -> fmt::Result {
     for sample in &family.samples {
-        let labels: Vec<Label> = sample
+        let labels: Vec<SeriesLabel> = sample
             .labels
             .iter()
             .chain(&families.labels)
@@ -74,14 +74,16 @@ fn encode(mut metric: MetricEncoder<'_>, family: &Family, families: &Families) -
             .collect();
         let mut encoder = metric.encode_family(&labels)?;
         match (&sample.value, family.kind) {
-            (Value::Whole(value), Kind::Counter) => encoder.encode_counter(value, NO_EXEMPLAR)?,
-            (Value::Ns(ns), Kind::Counter) => {
+            (SeriesValue::Whole(value), MetricKind::Counter) => {
+                encoder.encode_counter(value, NO_EXEMPLAR)?
+            }
+            (SeriesValue::Ns(ns), MetricKind::Counter) => {
                 encoder.encode_counter(&seconds(*ns), NO_EXEMPLAR)?;
             }
             // The encoder takes no gauge of 64 bits without a sign.
-            (Value::Whole(value), _) => encoder.encode_gauge(&(*value as f64))?,
-            (Value::Ns(ns), _) => encoder.encode_gauge(&seconds(*ns))?,
-            (Value::Durations(durations), _) => encode_histogram(&mut encoder, durations)?,
+            (SeriesValue::Whole(value), _) => encoder.encode_gauge(&(*value as f64))?,
+            (SeriesValue::Ns(ns), _) => encoder.encode_gauge(&seconds(*ns))?,
+            (SeriesValue::Durations(durations), _) => encode_histogram(&mut encoder, durations)?,
         }
     }
     Ok(())
@@ -90,7 +92,7 @@ fn encode(mut metric: MetricEncoder<'_>, family: &Family, families: &Families) -
 const NO_EXEMPLAR: Option<&Exemplar<NoLabelSet, f64>> = None;
 const NO_EXEMPLARS: Option<&HashMap<usize, Exemplar<NoLabelSet, f64>>> = None;
 
-fn encode_histogram(encoder: &mut MetricEncoder<'_>, durations: &Durations) -> fmt::Result {
+fn encode_histogram(encoder: &mut MetricEncoder<'_>, durations: &DurationBuckets) -> fmt::Result {
     let finite = BOUNDS.into_iter().map(seconds).zip(durations.buckets);
     let longer = durations
         .count

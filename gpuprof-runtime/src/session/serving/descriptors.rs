@@ -29,9 +29,9 @@ impl<const OWN: usize, const PLACES: usize, const EACH: usize> Descriptors<OWN, 
     }
 
     /// A place for one more connection. `None` if all are taken.
-    pub(in crate::session) fn take_place(&'static self) -> Option<Place<EACH>> {
+    pub(in crate::session) fn take_place(&'static self) -> Option<ConnectionSlot<EACH>> {
         let is_free = |place: &&[_; EACH]| place.first().is_some_and(NotedDescriptor::take);
-        self.connections.iter().find(is_free).map(Place)
+        self.connections.iter().find(is_free).map(ConnectionSlot)
     }
 
     /// Closes the child's copies. Takes no lock.
@@ -42,9 +42,9 @@ impl<const OWN: usize, const PLACES: usize, const EACH: usize> Descriptors<OWN, 
 }
 
 /// The place of a connection, which is free again when this is dropped.
-pub(in crate::session) struct Place<const EACH: usize>(&'static [NotedDescriptor; EACH]);
+pub(in crate::session) struct ConnectionSlot<const EACH: usize>(&'static [NotedDescriptor; EACH]);
 
-impl<const EACH: usize> Place<EACH> {
+impl<const EACH: usize> ConnectionSlot<EACH> {
     /// Notes the connection's descriptors.
     pub(in crate::session) fn set(&self, numbers: [RawFd; EACH]) {
         for (descriptor, number) in self.0.iter().zip(numbers) {
@@ -53,7 +53,7 @@ impl<const EACH: usize> Place<EACH> {
     }
 }
 
-impl<const EACH: usize> Drop for Place<EACH> {
+impl<const EACH: usize> Drop for ConnectionSlot<EACH> {
     fn drop(&mut self) {
         // The first says that the place is taken.
         self.0.iter().rev().for_each(NotedDescriptor::clear);

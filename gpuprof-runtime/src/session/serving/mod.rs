@@ -5,7 +5,7 @@ mod descriptors;
 mod process_end;
 
 pub(super) use self::budget::{Budget, cpu_time_of};
-pub(super) use self::descriptors::Descriptors;
 #[cfg(feature = "metrics")]
-pub(super) use self::descriptors::Place;
+pub(super) use self::descriptors::ConnectionSlot;
+pub(super) use self::descriptors::Descriptors;
 pub(super) use self::process_end::{has_ended, stop};

@@ -2,10 +2,10 @@
 
 use crate::clock;
 use crate::collector::collector;
-use crate::gpu::frame_stack::Frame;
+use crate::gpu::frame_stack::SpanFrame;
 use crate::gpu::{self, CallStreams};
 use crate::os::own_work::OwnWork;
-use crate::recorder::Arguments;
+use crate::recorder::CallArguments;
 use crate::site::Site;
 use crate::site::labels::LabelNumber;
 use crate::span::call_in_progress::CallInProgress;
@@ -28,12 +28,12 @@ pub(super) struct MeasuredCall {
     /// CUPTI's records are attributed to it.
     pub(super) correlates: bool,
     /// `None`: the call is not on the time line, or only from a later poll on.
-    pub(super) arguments: Option<Arguments>,
+    pub(super) arguments: Option<CallArguments>,
 }
 
 /// A call between its first poll and its end.
 #[derive(Debug)]
-pub(super) struct OpenCall {
+pub(super) struct PolledCall {
     site: &'static Site,
     label: LabelNumber,
     /// The path of the span in which the first poll ran.
@@ -42,7 +42,7 @@ pub(super) struct OpenCall {
     started: u64,
     pub(super) busy_ticks: u64,
     pub(super) nested_ticks: u64,
-    pub(super) gpu: Option<Box<gpu::OpenSpan>>,
+    pub(super) gpu: Option<Box<gpu::OpenGpuSpan>>,
     work: StatedWork,
     pub(super) profiled: Option<ProfiledCall>,
     /// It began inside a call that sampling left out.
@@ -50,12 +50,12 @@ pub(super) struct OpenCall {
     /// Sampling had decided on no call around it.
     is_outermost: bool,
     /// For the first poll on the time line.
-    arguments: Option<Arguments>,
+    arguments: Option<CallArguments>,
     /// If anybody has asked for it: see [`current_span`](crate::span::thread_state::current_span).
     pub(super) as_value: Option<CallInProgress>,
 }
 
-impl OpenCall {
+impl PolledCall {
     /// A poll begins on this thread.
     pub(super) fn resume(&mut self, thread: &ThreadState) {
         if self.is_left_out || self.gpu.is_some() {
@@ -113,7 +113,7 @@ pub(super) fn open(
     site: &'static Site,
     label: LabelNumber,
     measured: MeasuredCall,
-) -> Option<OpenCall> {
+) -> Option<PolledCall> {
     let _own = OwnWork::begin();
     with_thread(|thread| {
         let parent = thread.path();
@@ -151,7 +151,7 @@ pub(super) fn open(
         };
         let started = clock::now();
         node.begin_async(started);
-        Some(OpenCall {
+        Some(PolledCall {
             site,
             label,
             parent,
@@ -171,7 +171,7 @@ pub(super) fn open(
 }
 
 /// The call ends.
-pub(super) fn close(open: OpenCall) {
+pub(super) fn close(open: PolledCall) {
     let _own = OwnWork::begin();
     let ended = clock::now();
     if let Some(as_value) = &open.as_value {
@@ -190,7 +190,7 @@ pub(super) fn close(open: OpenCall) {
         work: &open.work,
         gpu_call: 0,
     };
-    let frame = Frame {
+    let frame = SpanFrame {
         gpu: open.gpu,
         call: open.profiled,
     };

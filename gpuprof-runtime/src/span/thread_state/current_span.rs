@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use super::{EXIT_GUARD, ThreadState, with_thread};
 use crate::collector::collector;
 use crate::os::fork;
-use crate::span::call_in_progress::{CallInProgress, Mark, NamedPosition};
+use crate::span::call_in_progress::{CallInProgress, CallStart, NamedPosition};
 use crate::span::position::ParentPosition;
 use crate::stats::path_counters::PathCounters;
 use crate::stats::path_ids::{PathKey, ROOT};
@@ -117,10 +117,10 @@ impl ThreadState {
         let key = PathKey::new(of_path.parent, of_path.site, of_path.label);
         let node = self.nodes.get(key).or_else(|| self.known_node(key))?;
         if !node.is_async() {
-            let mark = Mark::Began(node, node.running_since()?);
+            let mark = CallStart::Began(node, node.running_since()?);
             return Some(CallInProgress { path, mark });
         }
-        let mark = Mark::Future(Arc::new(AtomicBool::new(true)));
+        let mark = CallStart::Future(Arc::new(AtomicBool::new(true)));
         let call = CallInProgress { path, mark };
         // The poll finds it when it ends.
         self.set_named(Some(NamedPosition {

@@ -2,7 +2,7 @@
 
 /// The sums of a group. Times are relative to the typical one of their path.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Spread {
+pub(super) struct GroupSums {
     /// Drawn calls.
     pub(super) drawn: u64,
     /// How many calls these represent beside themselves, and the sum of their times.
@@ -26,7 +26,7 @@ pub(super) struct Cluster {
     pub(super) v: f64,
 }
 
-impl Spread {
+impl GroupSums {
     /// As if each time was 0.
     pub(super) fn without_time(&self) -> Self {
         let [_, _, vv] = self.moments.second;

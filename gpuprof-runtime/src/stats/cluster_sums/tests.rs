@@ -1,4 +1,4 @@
-use super::{CallOfCluster, ClusterSums, Group, SamplingDraw, t975};
+use super::{CallOfCluster, ClusterGroup, ClusterSums, SamplingDraw, t975};
 
 #[test]
 fn the_quantiles_are_students() {
@@ -51,7 +51,7 @@ fn draw(cluster: u64, one_in: u32) -> SamplingDraw {
     }
 }
 
-const SITE: Group = Group::Site(1);
+const SITE: ClusterGroup = ClusterGroup::Site(1);
 
 #[test]
 fn calls_of_one_cluster_count_as_one() {
@@ -68,8 +68,9 @@ fn calls_of_one_cluster_count_as_one() {
     ];
     let calls = calls.map(|(cluster, ns)| (cluster, 0, ns));
     // The mean is 25. e: 4 · (−20, 0, 20, 0), of which 2 are as many as spread.
-    let of_path =
-        |calls: &[_], rate, weight| sums(calls, rate, weight).half_width(Group::Path(0), 1.0);
+    let of_path = |calls: &[_], rate, weight| {
+        sums(calls, rate, weight).half_width(ClusterGroup::Path(0), 1.0)
+    };
     assert_eq!(of_path(&calls, 4, 4), None);
     let calls: Vec<_> = (0..8)
         .flat_map(|cluster| [20, 30].map(|ns| (cluster, 0, ns + 10 * (cluster % 2))))
@@ -78,7 +79,9 @@ fn calls_of_one_cluster_count_as_one() {
     let wanted = t975(7.0) * (8.0 * 0.75 * 1_600.0_f64).sqrt();
     let found = of_path(&calls, 4, 4).unwrap();
     assert!((found - wanted).abs() < 1e-6, "{found}, not {wanted}");
-    let more = sums(&calls, 4, 4).half_width(Group::Path(0), 1.5).unwrap();
+    let more = sums(&calls, 4, 4)
+        .half_width(ClusterGroup::Path(0), 1.5)
+        .unwrap();
     assert!((more - 1.5 * wanted).abs() < 1e-6);
 }
 
@@ -88,7 +91,7 @@ fn draws_within_a_cluster_add_their_own_spread() {
     let calls: Vec<_> = (0..8)
         .flat_map(|cluster| [10, 30].map(|ns| (cluster, 0, ns)))
         .collect();
-    let path = Group::Path(0);
+    let path = ClusterGroup::Path(0);
     assert_eq!(sums(&calls, 2, 2).half_width(path, 1.0), Some(0.0));
     let half = sums(&calls, 2, 4).half_width(path, 1.0).unwrap();
     // Σ p₁ (1 − p₂) (4 · 10)² of 16 calls.
@@ -102,8 +105,8 @@ fn paths_of_one_cluster_are_not_taken_as_independent() {
         .flat_map(|cluster| [0, 1].map(|path| (cluster, path, 10 + cluster % 2)))
         .collect();
     let sums = sums(&calls, 8, 8);
-    let of_path = sums.half_width(Group::Path(0), 1.0).unwrap();
-    for group in [SITE, Group::Device(0)] {
+    let of_path = sums.half_width(ClusterGroup::Path(0), 1.0).unwrap();
+    for group in [SITE, ClusterGroup::Device(0)] {
         let found = sums.half_width(group, 1.0).unwrap();
         assert!((found / of_path - 2.0).abs() < 0.01, "{found}, {of_path}");
     }
@@ -112,13 +115,19 @@ fn paths_of_one_cluster_are_not_taken_as_independent() {
 #[test]
 fn few_calls_give_no_interval() {
     let calls = [(1, 0, 10), (2, 0, 11), (3, 0, 12)];
-    assert_eq!(sums(&calls, 2, 2).half_width(Group::Path(0), 1.0), None);
+    assert_eq!(
+        sums(&calls, 2, 2).half_width(ClusterGroup::Path(0), 1.0),
+        None
+    );
     // All but one are alike.
     let calls: Vec<_> = (0..20).map(|at| (at, 0, 10 + at / 19 * 5)).collect();
-    assert_eq!(sums(&calls, 2, 2).half_width(Group::Path(0), 1.0), None);
+    assert_eq!(
+        sums(&calls, 2, 2).half_width(ClusterGroup::Path(0), 1.0),
+        None
+    );
     let calls: Vec<_> = (0..4).map(|at| (at, 0, 70)).collect();
     assert_eq!(
-        sums(&calls, 2, 2).half_width(Group::Path(0), 1.0),
+        sums(&calls, 2, 2).half_width(ClusterGroup::Path(0), 1.0),
         Some(0.0)
     );
 }
@@ -133,7 +142,7 @@ fn long_runs_keep_the_precision_of_a_small_spread() {
         let typical = || (1_000_000_000, 100);
         sums.add(&call(path, 0, ns), draw(cluster, 1_000), typical);
     }
-    let found = sums.half_width(Group::Path(0), 1.0).unwrap();
+    let found = sums.half_width(ClusterGroup::Path(0), 1.0).unwrap();
     // e: 1,000 · ±½ of each.
     let wanted = 1.96 * (100_000.0 * 0.999 * 250_000.0_f64).sqrt();
     assert!((found / wanted - 1.0).abs() < 1e-3, "{found}, not {wanted}");
@@ -172,8 +181,10 @@ fn the_halves_of_a_run_are_merged_to_the_whole() {
     };
     let mut merged = half(0..500);
     merged.merge(&half(500..1_000));
-    let whole = half(0..1_000).half_width(Group::Path(0), 2.0).unwrap();
-    let found = merged.half_width(Group::Path(0), 2.0).unwrap();
+    let whole = half(0..1_000)
+        .half_width(ClusterGroup::Path(0), 2.0)
+        .unwrap();
+    let found = merged.half_width(ClusterGroup::Path(0), 2.0).unwrap();
     assert!((found / whole - 1.0).abs() < 1e-9, "{found}, not {whole}");
 }
 
@@ -191,7 +202,7 @@ fn on_two_devices(range: std::ops::Range<u64>) -> ClusterSums {
 #[test]
 fn how_calls_fall_to_devices_is_part_of_what_each_one_has_by_chance() {
     let sums = on_two_devices(0..1_000);
-    assert_eq!(sums.half_width(Group::Path(0), 1.0), Some(0.0));
+    assert_eq!(sums.half_width(ClusterGroup::Path(0), 1.0), Some(0.0));
     assert_eq!(sums.half_width(sums.of_site(1, None), 1.0), Some(0.0));
     for device in [0, 1] {
         let half = sums.half_width(sums.of_site(1, Some(device)), 1.0).unwrap();
@@ -201,7 +212,7 @@ fn how_calls_fall_to_devices_is_part_of_what_each_one_has_by_chance() {
     }
     // Of windows, of which one knows a single device.
     let mut merged = on_two_devices(0..100);
-    assert_eq!(merged.of_site(1, Some(0)), Group::Site(1));
+    assert_eq!(merged.of_site(1, Some(0)), ClusterGroup::Site(1));
     merged.merge(&on_two_devices(100..1_000));
     let on = merged.of_site(1, Some(1));
     let found = merged.half_width(on, 1.0).unwrap();

@@ -6,7 +6,7 @@ use crate::site::labels::LabelNumber;
 use crate::stats::build_profile::profile;
 use crate::stats::busy_union::SpanPlace;
 use crate::stats::ended_call::{StatedWork, UntimedReason};
-use crate::stats::gpu_totals::{GpuTotals, TimedCall};
+use crate::stats::gpu_totals::{GpuTimeTotals, TimedCall};
 use crate::stats::host_path_totals::HostPathTotals;
 use crate::stats::host_totals::Totals;
 use crate::stats::path_ids::{CallPath, ROOT};
@@ -31,7 +31,7 @@ fn with_inputs(paths: &[Path<'_>], then: impl FnOnce(&mut ProfileInputs<'_>)) {
         label: LabelNumber::NONE,
         recursive: false,
     }];
-    let (mut totals, mut gpu) = (Totals::default(), GpuTotals::default());
+    let (mut totals, mut gpu) = (Totals::default(), GpuTimeTotals::default());
     let mut cluster = 0;
     for (number, path) in (1..).zip(paths) {
         let above = tree

@@ -2,17 +2,17 @@
 
 /// A call with the calls nested in it.
 #[derive(Debug, Default)]
-pub(super) struct Call {
+pub(super) struct LoadCall {
     /// Its row, or `None` for the call that all rows of a program are nested in.
     pub(super) row: usize,
     /// Its time without nested ones, ns.
     pub(super) own_ns: u64,
-    pub(super) nested: Vec<Call>,
+    pub(super) nested: Vec<LoadCall>,
 }
 
 /// A row of a program: a call path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Row {
+pub(super) struct LoadRow {
     pub(super) site: u32,
     /// The row that it is nested in.
     pub(super) parent: Option<usize>,
@@ -20,31 +20,31 @@ pub(super) struct Row {
 
 pub(super) struct Load {
     pub(super) name: &'static str,
-    pub(super) rows: &'static [Row],
+    pub(super) rows: &'static [LoadRow],
     /// Threads that take turns.
     pub(super) threads: u64,
     /// Whether an interval is wanted of 100 calls: not where a few calls are most of the time.
     pub(super) has_intervals: bool,
     /// The outermost call of this number, of so many, of `ns` on average.
-    pub(super) call: fn(number: u64, of: u64, ns: u64, random: &mut fastrand::Rng) -> Call,
+    pub(super) call: fn(number: u64, of: u64, ns: u64, random: &mut fastrand::Rng) -> LoadCall,
 }
 
-const fn outermost(site: u32) -> Row {
-    Row { site, parent: None }
+const fn outermost(site: u32) -> LoadRow {
+    LoadRow { site, parent: None }
 }
 
-const fn nested(site: u32, parent: usize) -> Row {
-    Row {
+const fn nested(site: u32, parent: usize) -> LoadRow {
+    LoadRow {
         site,
         parent: Some(parent),
     }
 }
 
-const ONE: &[Row] = &[outermost(0)];
+const ONE: &[LoadRow] = &[outermost(0)];
 
 const fn of_one_row(
     name: &'static str,
-    call: fn(u64, u64, u64, &mut fastrand::Rng) -> Call,
+    call: fn(u64, u64, u64, &mut fastrand::Rng) -> LoadCall,
 ) -> Load {
     Load {
         name,
@@ -92,13 +92,13 @@ pub(super) const LOADS: &[Load] = &[
         rows: &[outermost(0), nested(1, 0), nested(2, 0), nested(3, 2)],
         threads: 1,
         has_intervals: true,
-        call: |at, _, ns, random| Call {
+        call: |at, _, ns, random| LoadCall {
             row: 0,
             own_ns: about(ns / 4, random),
             nested: vec![
                 leaf(1, about(ns / 4, random)),
                 leaf(1, about(ns / 4, random)),
-                Call {
+                LoadCall {
                     row: 2,
                     own_ns: about(ns / 8, random),
                     nested: (0..at % 3)
@@ -117,7 +117,7 @@ pub(super) const LOADS: &[Load] = &[
             let mut call = leaf((at % 3) as usize, about(ns / 2, random));
             for row in (0..call.row).rev() {
                 let own_ns = about(ns / 2, random);
-                call = Call {
+                call = LoadCall {
                     row,
                     own_ns,
                     nested: vec![call],
@@ -164,7 +164,7 @@ pub(super) const LOADS: &[Load] = &[
         ],
         threads: 1,
         has_intervals: true,
-        call: |_, _, ns, random| Call {
+        call: |_, _, ns, random| LoadCall {
             row: 0,
             own_ns: 0,
             nested: (1..=8).map(|row| leaf(row, about(ns, random))).collect(),
@@ -172,8 +172,8 @@ pub(super) const LOADS: &[Load] = &[
     },
 ];
 
-fn leaf(row: usize, own_ns: u64) -> Call {
-    Call {
+fn leaf(row: usize, own_ns: u64) -> LoadCall {
+    LoadCall {
         row,
         own_ns,
         nested: Vec::new(),

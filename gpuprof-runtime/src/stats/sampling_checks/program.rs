@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 
 use rustc_hash::FxHashMap;
 
-use super::loads::{Call, Load};
+use super::loads::{Load, LoadCall};
 use crate::clock::Scale;
 use crate::settings::Sampling;
 use crate::site::labels::LabelNumber;
@@ -13,7 +13,7 @@ use crate::stats::adaptive_sampling::{CallCosts, OVERHEADS_PER_PAIR, ObservedCal
 use crate::stats::build_profile::profile;
 use crate::stats::busy_union::SpanPlace;
 use crate::stats::ended_call::{CallRecord, GpuOutcome, StatedWork, UntimedReason};
-use crate::stats::gpu_totals::{GpuTotals, TimedCall};
+use crate::stats::gpu_totals::{GpuTimeTotals, TimedCall};
 use crate::stats::host_totals::Totals;
 use crate::stats::path_counters::PathCounters;
 use crate::stats::path_ids::{CallPath, ROOT};
@@ -60,7 +60,7 @@ pub(in crate::stats) const SITES: [&Site; 4] = {
 };
 
 /// One figure of the profile, and the truth.
-pub(super) struct Figure {
+pub(super) struct EstimatedFigure {
     pub(super) name: String,
     pub(super) truth_ns: u64,
     pub(super) estimate_ns: u64,
@@ -92,7 +92,7 @@ struct Program<'a> {
     load: &'a Load,
     now: u64,
     rates: SamplingRates,
-    gpu: GpuTotals,
+    gpu: GpuTimeTotals,
     threads: Vec<Thread>,
     open: Vec<Open>,
     /// By row.
@@ -101,7 +101,7 @@ struct Program<'a> {
 }
 
 /// The figures of `calls` calls, whose outermost take `ns` on average.
-pub(super) fn run(load: &Load, ns: u64, calls: u64, seed: u64) -> Vec<Figure> {
+pub(super) fn run(load: &Load, ns: u64, calls: u64, seed: u64) -> Vec<EstimatedFigure> {
     let mut random = fastrand::Rng::with_seed(seed ^ 0x5eed);
     let mut program = Program::new(load, seed);
     // As many calls of each outermost row.
@@ -133,7 +133,7 @@ impl<'a> Program<'a> {
             load,
             now: BEGAN_NS,
             rates,
-            gpu: GpuTotals::default(),
+            gpu: GpuTimeTotals::default(),
             threads: threads.collect(),
             open: Vec::new(),
             truth_ns: vec![0; load.rows.len()],
@@ -142,7 +142,7 @@ impl<'a> Program<'a> {
     }
 
     /// Makes a call. Returns its duration without what timing cost.
-    fn call(&mut self, thread: usize, call: &Call) -> u64 {
+    fn call(&mut self, thread: usize, call: &LoadCall) -> u64 {
         let (site, began) = (self.load.rows[call.row].site, self.now);
         let decision = self.decide(thread, call.row, site);
         self.open.push(Open {
@@ -255,7 +255,7 @@ impl<'a> Program<'a> {
         self.rates.note(&observed, self.now);
     }
 
-    fn figures(mut self) -> Vec<Figure> {
+    fn figures(mut self) -> Vec<EstimatedFigure> {
         let mut totals = Totals::default();
         for node in self.threads.iter().flat_map(|thread| &thread.nodes) {
             totals.add_node(node.path, &node.read(window_epoch::current()));
@@ -297,7 +297,7 @@ impl<'a> Program<'a> {
         self.compare(&profile(&mut inputs))
     }
 
-    fn compare(&self, profile: &Profile) -> Vec<Figure> {
+    fn compare(&self, profile: &Profile) -> Vec<EstimatedFigure> {
         let mut figures = Vec::new();
         let half_width = |estimate: &Option<Estimate>| match estimate {
             Some(estimate) => estimate.total_ci95_ns,
@@ -305,7 +305,7 @@ impl<'a> Program<'a> {
         };
         for row in &profile.tree {
             let at = row.id as usize - 1;
-            figures.push(Figure {
+            figures.push(EstimatedFigure {
                 name: format!("row {at}"),
                 truth_ns: self.truth_ns[at],
                 estimate_ns: row.gpu_total_ns.unwrap_or(0),
@@ -322,7 +322,7 @@ impl<'a> Program<'a> {
             let own = rows().filter(|(_, row)| is_of(row.site));
             let outermost = own.clone().filter(|(_, row)| is_outermost(row.parent));
             let gpu = function.gpu.as_ref().unwrap();
-            figures.push(Figure {
+            figures.push(EstimatedFigure {
                 name: format!("function {}", function.name),
                 truth_ns: outermost.map(|(at, _)| self.truth_ns[at]).sum(),
                 estimate_ns: gpu.times.total_ns,
@@ -332,7 +332,7 @@ impl<'a> Program<'a> {
         }
         let outermost = rows().filter(|(_, row)| row.parent.is_none());
         let busy = &profile.gpu_busy[0];
-        figures.push(Figure {
+        figures.push(EstimatedFigure {
             name: "header".to_owned(),
             truth_ns: outermost.clone().map(|(at, _)| self.truth_ns[at]).sum(),
             estimate_ns: busy.busy_ns,

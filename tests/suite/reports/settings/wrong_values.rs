@@ -86,7 +86,7 @@ fn a_wrong_value_is_one_line_and_the_default() {
         (
             "GPUPROF_FOO",
             "4".as_ref(),
-            "unknown setting GPUPROF_FOO; the settings are GPUPROF, and GPUPROF_ with REPORT, SORT, ",
+            "unknown setting GPUPROF_FOO; the settings are GPUPROF, and GPUPROF_ with REPORT",
         ),
     ];
     for (variable, value, accepted) in wrong {

@@ -5,7 +5,7 @@ use crate::cupti::attribution::sample_join::SampledActivity;
 use crate::cupti::attribution::sampled_devices::{SampledDevices, add_joined};
 use crate::cupti::attribution::window_history::RecordedWindows;
 use crate::cupti::collect::pm_sampling::SamplingEvent;
-use crate::cupti::collect::pm_sampling::metrics::Sample;
+use crate::cupti::collect::pm_sampling::metrics::PmSample;
 
 impl Correlator {
     /// Adds what happened on a device whose hardware counters are sampled.
@@ -22,7 +22,7 @@ impl Correlator {
         }
     }
 
-    fn add_sample(&mut self, device: u32, sample: Sample) {
+    fn add_sample(&mut self, device: u32, sample: PmSample) {
         self.time_line.add_sample(device, sample);
         let gap_ns = self.samples.add_sample(device, sample);
         if let Some(tables) = self.tables_at(sample.start) {

@@ -4,7 +4,7 @@ use crate::cupti::attribution::limits::{
 };
 use crate::cupti::collect::callback_ids::DRIVER_LAUNCH;
 use crate::cupti::collect::record::{
-    Activity, ActivitySpan, ApiFunction, ApiRecord, CopyKind, CopyRecord, MemoryOperation,
+    ActivityRecord, ActivitySpan, ApiFunction, ApiRecord, CopyKind, CopyRecord, MemoryOperation,
     MemoryRecord, MemorySpace,
 };
 use crate::stats::by_window::Since;
@@ -33,14 +33,14 @@ fn launch(correlation: u32) -> ApiEvent {
     }
 }
 
-fn copy(correlation: u32) -> Activity {
+fn copy(correlation: u32) -> ActivityRecord {
     let span = ActivitySpan {
         start: 20,
         end: 21,
         correlation,
         ..ActivitySpan::default()
     };
-    Activity::Copy(CopyRecord {
+    ActivityRecord::Copy(CopyRecord {
         span,
         kind: CopyKind::HtoD,
         bytes: 1,

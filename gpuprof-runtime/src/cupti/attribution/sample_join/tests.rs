@@ -3,7 +3,7 @@ use super::{
 };
 use crate::cupti::attribution::activity_path::ActivityPath;
 use crate::cupti::attribution::row_keys::KernelKey;
-use crate::cupti::collect::pm_sampling::metrics::{METRICS, Sample};
+use crate::cupti::collect::pm_sampling::metrics::{METRICS, PmSample};
 
 fn activity(path: u32, start: u64, end: u64) -> SampledActivity {
     let key = KernelKey {
@@ -23,8 +23,8 @@ fn activity(path: u32, start: u64, end: u64) -> SampledActivity {
     }
 }
 
-fn sample(start: u64, end: u64) -> Sample {
-    Sample {
+fn sample(start: u64, end: u64) -> PmSample {
+    PmSample {
         start,
         end,
         integrals: [0.0; METRICS],

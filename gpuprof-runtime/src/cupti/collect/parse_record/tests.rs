@@ -4,8 +4,8 @@
 use super::{Parsed, parse};
 use crate::cupti::collect::kernel_symbol::KernelSymbol;
 use crate::cupti::collect::record::{
-    Activity, ActivitySpan, CopyKind, CopyRecord, KernelRecord, MemoryOperation, MemoryRecord,
-    MemorySpace,
+    ActivityRecord, ActivitySpan, CopyKind, CopyRecord, KernelRecord, MemoryOperation,
+    MemoryRecord, MemorySpace,
 };
 use gpuprof_report::profile::MemoryKind;
 
@@ -123,7 +123,7 @@ fn sides(bytes: Bytes, [kind, from, to, flags]: [u8; 4]) -> Bytes {
 
 fn parsed_copy(bytes: &Bytes) -> CopyRecord {
     match bytes.parsed() {
-        Parsed::Activity(Activity::Copy(copy)) => copy,
+        Parsed::Activity(ActivityRecord::Copy(copy)) => copy,
         other => panic!("{other:?}"),
     }
 }
@@ -142,7 +142,10 @@ fn kernels_of_every_version_are_decoded() {
             dynamic_shared_bytes: 2_048,
             local_bytes_per_thread: 96,
         };
-        assert_eq!(bytes.parsed(), Parsed::Activity(Activity::Kernel(expected)));
+        assert_eq!(
+            bytes.parsed(),
+            Parsed::Activity(ActivityRecord::Kernel(expected))
+        );
     }
 }
 

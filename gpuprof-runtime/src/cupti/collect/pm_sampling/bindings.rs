@@ -4,10 +4,10 @@
 use std::ffi::{c_char, c_int, c_void};
 use std::mem::offset_of;
 
-use crate::cupti::collect::bindings::Status;
+use crate::cupti::collect::bindings::CuptiResult;
 
 /// `CUpti_Profiler_Host_Object` and `CUpti_PmSampling_Object`: opaque.
-pub(super) type Object = *mut c_void;
+pub(super) type OpaqueObject = *mut c_void;
 
 /// `CUPTI_PROFILER_TYPE_PM_SAMPLING`.
 pub(super) const PM_SAMPLING: c_int = 1;
@@ -18,11 +18,11 @@ pub(super) const APPEND_VERSION: u32 = 26;
 
 /// `CUPTI_ERROR_OUT_OF_MEMORY`: returned by `cuptiPmSamplingDecodeData` if samples came faster than
 /// they were decoded (H200, CUDA 13.0).
-pub(super) const OUT_OF_MEMORY: Status = 8;
+pub(super) const OUT_OF_MEMORY: CuptiResult = 8;
 /// `CUPTI_PM_SAMPLING_DECODE_STOP_REASON_COUNTER_DATA_FULL`.
 pub(super) const COUNTER_DATA_FULL: c_int = 1;
 /// `CUPTI_ERROR_INVALID_CHIP_NAME`.
-pub(super) const INVALID_CHIP_NAME: Status = 46;
+pub(super) const INVALID_CHIP_NAME: CuptiResult = 46;
 
 /// `CUpti_PmSampling_TriggerMode`.
 pub(super) mod trigger {
@@ -88,26 +88,26 @@ parameters! {
         profiler: c_int,
         chip: *const c_char,
         availability: *const u8,
-        host: Object,
+        host: OpaqueObject,
     }
 
     HostDeinitialize {
-        host: Object,
+        host: OpaqueObject,
     }
 
     HostAddMetrics {
-        host: Object,
+        host: OpaqueObject,
         names: *const *const c_char,
         count: usize,
     }
 
     HostConfigSize {
-        host: Object,
+        host: OpaqueObject,
         size: usize,
     }
 
     HostConfigImage {
-        host: Object,
+        host: OpaqueObject,
         size: usize,
         image: *mut u8,
     }
@@ -119,7 +119,7 @@ parameters! {
     }
 
     HostEvaluate {
-        host: Object,
+        host: OpaqueObject,
         image: *const u8,
         size: usize,
         index: usize,
@@ -130,15 +130,15 @@ parameters! {
 
     Enable {
         device: usize,
-        object: Object,
+        object: OpaqueObject,
     }
 
     Disable {
-        object: Object,
+        object: OpaqueObject,
     }
 
     SetConfig {
-        object: Object,
+        object: OpaqueObject,
         size: usize,
         image: *const u8,
         hardware_buffer_bytes: usize,
@@ -148,15 +148,15 @@ parameters! {
     }
 
     Start {
-        object: Object,
+        object: OpaqueObject,
     }
 
     Stop {
-        object: Object,
+        object: OpaqueObject,
     }
 
     DataSize {
-        object: Object,
+        object: OpaqueObject,
         names: *const *const c_char,
         count: usize,
         max_samples: u32,
@@ -164,13 +164,13 @@ parameters! {
     }
 
     DataInitialize {
-        object: Object,
+        object: OpaqueObject,
         size: usize,
         image: *mut u8,
     }
 
     Decode {
-        object: Object,
+        object: OpaqueObject,
         image: *mut u8,
         size: usize,
         stop_reason: c_int,
@@ -186,7 +186,7 @@ parameters! {
     }
 
     SampleInfo {
-        object: Object,
+        object: OpaqueObject,
         image: *const u8,
         size: usize,
         index: usize,

@@ -6,12 +6,13 @@ use gpuprof_report::profile::Metric;
 
 use super::bindings::{
     APPEND_VERSION, Availability, COUNTER_DATA_FULL, ChipName, DataInfo, DataInitialize, DataSize,
-    Decode, Disable, Enable, OUT_OF_MEMORY, Object, SampleInfo, SetConfig, Start, Stop, trigger,
+    Decode, Disable, Enable, OUT_OF_MEMORY, OpaqueObject, SampleInfo, SetConfig, Start, Stop,
+    trigger,
 };
-use super::host::{Chip, Host};
+use super::host::{AvailableCounters, Host};
 use super::library::SamplingLibrary;
-use super::metrics::Sample;
-use super::unavailable::Unavailable;
+use super::metrics::PmSample;
+use super::unavailable::PmSamplingUnavailable;
 use crate::cupti::collect::library::CallError;
 
 /// The first interval, ns. At 30 µs sampling cost an H200 nothing that could be measured, but
@@ -37,7 +38,7 @@ pub(super) struct DeviceSampler {
     _availability: Vec<u8>,
     device: u32,
     /// `None` if there is none to disable.
-    object: Option<Object>,
+    object: Option<OpaqueObject>,
     /// The counter data image.
     data: Vec<u8>,
     pub(super) chip: String,
@@ -55,7 +56,7 @@ impl DeviceSampler {
     pub(super) fn start(
         library: &'static SamplingLibrary,
         device: u32,
-    ) -> Result<Self, Unavailable> {
+    ) -> Result<Self, PmSamplingUnavailable> {
         let mut chip = ChipName {
             device: device as usize,
             ..ChipName::default()
@@ -66,7 +67,7 @@ impl DeviceSampler {
         let availability = availability(library, device)?;
         let host = Host::choose(
             library,
-            &Chip {
+            &AvailableCounters {
                 name: chip,
                 availability: &availability,
             },
@@ -99,7 +100,7 @@ impl DeviceSampler {
     }
 
     /// Null if it was disabled, which CUPTI refuses.
-    fn object(&self) -> Object {
+    fn object(&self) -> OpaqueObject {
         self.object.unwrap_or(std::ptr::null_mut())
     }
 
@@ -172,7 +173,7 @@ impl DeviceSampler {
 
     /// Gives what the device has stored to `each`, in order of time. To be called before it has
     /// stored [`MAX_SAMPLES`]: returns whether it had more, so that some are lost.
-    pub(super) fn decode(&mut self, each: &mut dyn FnMut(Sample)) -> Result<bool, CallError> {
+    pub(super) fn decode(&mut self, each: &mut dyn FnMut(PmSample)) -> Result<bool, CallError> {
         let mut parameters = Decode {
             object: self.object(),
             image: self.data.as_mut_ptr(),
@@ -190,7 +191,7 @@ impl DeviceSampler {
     }
 
     /// Gives the decoded samples to `each`. Returns whether there was room for no more.
-    fn read(&mut self, each: &mut dyn FnMut(Sample)) -> Result<bool, CallError> {
+    fn read(&mut self, each: &mut dyn FnMut(PmSample)) -> Result<bool, CallError> {
         let mut info = DataInfo {
             image: self.data.as_ptr(),
             size: self.data.len(),
@@ -211,7 +212,7 @@ impl DeviceSampler {
                 continue;
             }
             let integrals = self.host.evaluate(&self.data, index, end - start)?;
-            each(Sample {
+            each(PmSample {
                 start,
                 end,
                 integrals,
@@ -225,9 +226,9 @@ impl DeviceSampler {
     ///
     /// With a new object: after an overflow the old one decodes nothing any more, and cannot be
     /// started a second time (H200, CUDA 13.0).
-    pub(super) fn widen(&mut self) -> Result<(), Unavailable> {
+    pub(super) fn widen(&mut self) -> Result<(), PmSamplingUnavailable> {
         if self.interval_ns >= MAX_INTERVAL_NS {
-            return Err(Unavailable::TooSlow {
+            return Err(PmSamplingUnavailable::TooSlow {
                 interval_ns: self.interval_ns,
             });
         }
@@ -264,7 +265,7 @@ impl Drop for DeviceSampler {
 }
 
 /// The object that stands for sampling on the device; there can be one at a time.
-fn enable(library: &SamplingLibrary, device: u32) -> Result<Object, CallError> {
+fn enable(library: &SamplingLibrary, device: u32) -> Result<OpaqueObject, CallError> {
     let mut parameters = Enable {
         device: device as usize,
         ..Enable::default()

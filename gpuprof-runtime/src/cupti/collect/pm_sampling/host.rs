@@ -7,17 +7,17 @@ use gpuprof_report::profile::Metric;
 
 use super::bindings::{
     HostAddMetrics, HostConfigImage, HostConfigSize, HostDeinitialize, HostEvaluate,
-    HostInitialize, HostPasses, Object, PM_SAMPLING,
+    HostInitialize, HostPasses, OpaqueObject, PM_SAMPLING,
 };
 use super::library::SamplingLibrary;
-use super::metrics::{Integrals, METRICS, SOURCES, Source};
-use super::unavailable::Unavailable;
+use super::metrics::{Integrals, METRICS, MetricNames, SOURCES};
+use super::unavailable::PmSamplingUnavailable;
 use crate::cupti::collect::library::CallError;
 
 /// The metrics of a chip that are sampled together.
 pub(super) struct Host {
     library: &'static SamplingLibrary,
-    object: Object,
+    object: OpaqueObject,
     /// The configuration for the device.
     pub(super) config: Vec<u8>,
     /// The sampled ones of [`SOURCES`] by index, and the addresses of their names.
@@ -30,7 +30,7 @@ pub(super) struct Host {
 unsafe impl Send for Host {}
 
 /// The chip, and which of its counters can be used.
-pub(super) struct Chip<'a> {
+pub(super) struct AvailableCounters<'a> {
     pub(super) name: &'a CStr,
     pub(super) availability: &'a [u8],
 }
@@ -39,10 +39,10 @@ impl Host {
     /// Chooses as many of [`SOURCES`] as fit into one pass, in their order.
     pub(super) fn choose(
         library: &'static SamplingLibrary,
-        chip: &Chip<'_>,
-    ) -> Result<Self, Unavailable> {
+        chip: &AvailableCounters<'_>,
+    ) -> Result<Self, PmSamplingUnavailable> {
         let mut chosen: Option<Self> = None;
-        for (index, Source { names, .. }) in SOURCES.iter().enumerate() {
+        for (index, MetricNames { names, .. }) in SOURCES.iter().enumerate() {
             let before = chosen.as_ref();
             // A host object that has refused a metric refuses all that follow (H200, CUDA 13.0).
             let with = |name: &&CStr| {
@@ -72,12 +72,12 @@ impl Host {
             chosen = fits.or(chosen);
         }
         let chip = || chip.name.to_string_lossy().into_owned();
-        chosen.ok_or_else(|| Unavailable::NoMetrics { chip: chip() })
+        chosen.ok_or_else(|| PmSamplingUnavailable::NoMetrics { chip: chip() })
     }
 
     fn initialize(
         library: &'static SamplingLibrary,
-        chip: &Chip<'_>,
+        chip: &AvailableCounters<'_>,
     ) -> Result<Self, InitializeError> {
         let mut parameters = HostInitialize {
             profiler: PM_SAMPLING,
@@ -140,7 +140,7 @@ impl Host {
         let all = SOURCES.iter().enumerate();
         let (sampled, omitted): (Vec<_>, Vec<_>) =
             all.partition(|(index, _)| self.sources.contains(index));
-        let metrics = |of: Vec<(usize, &Source)>| of.iter().map(|(_, of)| of.metric).collect();
+        let metrics = |of: Vec<(usize, &MetricNames)>| of.iter().map(|(_, of)| of.metric).collect();
         (metrics(sampled), metrics(omitted))
     }
 

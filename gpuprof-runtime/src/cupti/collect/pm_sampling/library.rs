@@ -10,8 +10,8 @@ use super::bindings::{
     HostInitialize, HostPasses, MIN_VERSION, ProfilerInitialize, SampleInfo, SetConfig, Start,
     Stop,
 };
-use super::unavailable::Unavailable;
-use crate::cupti::collect::bindings::{SUCCESS, Status};
+use super::unavailable::PmSamplingUnavailable;
+use crate::cupti::collect::bindings::{CuptiResult, SUCCESS};
 use crate::cupti::collect::library::{CallError, CuptiLibrary};
 
 macro_rules! functions {
@@ -19,7 +19,7 @@ macro_rules! functions {
         pub(super) struct SamplingLibrary {
             /// `cuptiGetVersion`.
             pub(super) version: u32,
-            $($field: unsafe extern "C" fn(*mut $type) -> Status,)*
+            $($field: unsafe extern "C" fn(*mut $type) -> CuptiResult,)*
         }
 
         impl SamplingLibrary {
@@ -76,9 +76,9 @@ const NEEDED: [&str; 2] = ["libnvperf_host.so", "libnvperf_target.so"];
 
 impl SamplingLibrary {
     /// The functions of `cupti`, which has subscribed.
-    pub(super) fn open(cupti: &CuptiLibrary) -> Result<Self, Unavailable> {
+    pub(super) fn open(cupti: &CuptiLibrary) -> Result<Self, PmSamplingUnavailable> {
         let library = Self::load(cupti).filter(|library| library.version >= MIN_VERSION);
-        let library = library.ok_or_else(|| Unavailable::TooOld {
+        let library = library.ok_or_else(|| PmSamplingUnavailable::TooOld {
             library: cupti.name.clone(),
             version: cupti.version,
         })?;

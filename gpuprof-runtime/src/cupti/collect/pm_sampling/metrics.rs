@@ -8,7 +8,7 @@ use gpuprof_report::profile::Metric;
 pub(crate) const METRICS: usize = SOURCES.len();
 
 /// A metric and what CUPTI calls it.
-pub(crate) struct Source {
+pub(crate) struct MetricNames {
     pub(crate) metric: Metric,
     /// The first one that the chip has, in one pass.
     pub(super) names: &'static [&'static CStr],
@@ -17,7 +17,7 @@ pub(crate) struct Source {
     pub(crate) scale: f64,
 }
 
-impl Source {
+impl MetricNames {
     /// Whether it counts bytes of device memory.
     pub(crate) fn is_dram(&self) -> bool {
         matches!(self.metric, Metric::DramRead | Metric::DramWrite)
@@ -27,23 +27,23 @@ impl Source {
 /// In the order in which they are added: what has no room beside those before it is omitted. The
 /// names were looked up in the libcupti of CUDA 13.5 for each chip from TU102 to GR100: all of them
 /// fit into one pass, where the chip has them. Of tensor cores, TU102 to TU106 need two passes.
-pub(crate) const SOURCES: [Source; 9] = [
-    Source {
+pub(crate) const SOURCES: [MetricNames; 9] = [
+    MetricNames {
         metric: Metric::DramRead,
         names: &[c"dram__bytes_read.sum", c"dram__bytes_op_read.sum"],
         scale: 1.0,
     },
-    Source {
+    MetricNames {
         metric: Metric::DramWrite,
         names: &[c"dram__bytes_write.sum", c"dram__bytes_op_write.sum"],
         scale: 1.0,
     },
-    Source {
+    MetricNames {
         metric: Metric::SmActive,
         names: &[c"sm__cycles_active.avg.pct_of_peak_sustained_elapsed"],
         scale: 0.01,
     },
-    Source {
+    MetricNames {
         metric: Metric::TensorActive,
         names: &[
             c"sm__pipe_tensor_cycles_active_realtime.avg.pct_of_peak_sustained_elapsed",
@@ -51,27 +51,27 @@ pub(crate) const SOURCES: [Source; 9] = [
         ],
         scale: 0.01,
     },
-    Source {
+    MetricNames {
         metric: Metric::IssueRate,
         names: &[c"sm__inst_executed_realtime.avg.pct_of_peak_sustained_elapsed"],
         scale: 0.01,
     },
-    Source {
+    MetricNames {
         metric: Metric::PcieRead,
         names: &[c"pcie__read_bytes.sum"],
         scale: 1.0,
     },
-    Source {
+    MetricNames {
         metric: Metric::PcieWrite,
         names: &[c"pcie__write_bytes.sum"],
         scale: 1.0,
     },
-    Source {
+    MetricNames {
         metric: Metric::NvlinkReceived,
         names: &[c"nvlrx__bytes.sum"],
         scale: 1.0,
     },
-    Source {
+    MetricNames {
         metric: Metric::NvlinkSent,
         names: &[c"nvltx__bytes.sum"],
         scale: 1.0,
@@ -84,14 +84,14 @@ pub(crate) type Integrals = [f64; METRICS];
 
 /// The values of one device's counters over a short time.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Sample {
+pub(crate) struct PmSample {
     /// ns of CUPTI's clock.
     pub(crate) start: u64,
     pub(crate) end: u64,
     pub(crate) integrals: Integrals,
 }
 
-impl Sample {
+impl PmSample {
     /// Neighbouring samples as one.
     pub(crate) fn sum(of: &[Self]) -> Self {
         let mut integrals = [0.0; METRICS];
@@ -143,7 +143,7 @@ impl SampledMetric {
     }
 
     /// Its mean in a sample, in the unit of the track; `None` if it was not sampled.
-    pub(crate) fn mean(self, sample: &Sample) -> Option<f64> {
+    pub(crate) fn mean(self, sample: &PmSample) -> Option<f64> {
         let source = SOURCES.get(self.0)?;
         let mean = sample.integrals.get(self.0)? / sample.ns() as f64;
         let unit = if source.metric.is_bytes_per_s() {

@@ -24,9 +24,9 @@ use parking_lot::Mutex;
 use self::device_sampler::DeviceSampler;
 use self::library::SamplingLibrary;
 pub(crate) use self::results::SamplingEvent;
-use self::results::{Results, bit};
+use self::results::{PmSamplingResults, bit};
 use self::samplers::Samplers;
-use self::unavailable::Unavailable;
+use self::unavailable::PmSamplingUnavailable;
 use super::library::CuptiLibrary;
 use super::lifecycle;
 use crate::driver::Driver;
@@ -46,10 +46,10 @@ pub(crate) struct PmSampling {
     is_requested: AtomicBool,
     /// The devices on which sampling was started, or was to be: one bit each.
     met: AtomicU64,
-    library: OnceLock<Result<&'static SamplingLibrary, Unavailable>>,
+    library: OnceLock<Result<&'static SamplingLibrary, PmSamplingUnavailable>>,
     /// Held during calls of CUPTI, which take up to half a second.
     samplers: Mutex<Samplers>,
-    results: Results,
+    results: PmSamplingResults,
 }
 
 impl PmSampling {
@@ -114,7 +114,11 @@ impl PmSampling {
         }
     }
 
-    fn sampler(&self, cupti: &CuptiLibrary, ordinal: u32) -> Result<DeviceSampler, Unavailable> {
+    fn sampler(
+        &self,
+        cupti: &CuptiLibrary,
+        ordinal: u32,
+    ) -> Result<DeviceSampler, PmSamplingUnavailable> {
         let open = || SamplingLibrary::open(cupti).map(|library| &*Box::leak(Box::new(library)));
         let library = self.library.get_or_init(open).clone()?;
         DeviceSampler::start(library, ordinal)

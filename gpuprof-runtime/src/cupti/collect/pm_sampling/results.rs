@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use gpuprof_report::profile::DeviceCounters;
 use parking_lot::Mutex;
 
-use super::metrics::Sample;
-use super::unavailable::Unavailable;
+use super::metrics::PmSample;
+use super::unavailable::PmSamplingUnavailable;
 
 /// The bit of a device. `None` beyond 64, which are more than CUDA shows to a process.
 pub(super) fn bit(device: u32) -> Option<u64> {
@@ -23,7 +23,7 @@ pub(crate) enum SamplingEvent {
         time: u64,
         ns: u64,
     },
-    Sample(Sample),
+    Sample(PmSample),
     /// The interval was doubled at `time`: samples came too fast.
     Widened {
         time: u64,
@@ -31,7 +31,7 @@ pub(crate) enum SamplingEvent {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Results {
+pub(super) struct PmSamplingResults {
     devices: Mutex<Vec<DeviceResults>>,
     /// The devices of which samples come, one bit each.
     sampled: AtomicU64,
@@ -44,17 +44,21 @@ struct DeviceResults {
     since: Instant,
     /// Not read yet, in order of time.
     events: Vec<SamplingEvent>,
-    unavailable: Option<(Unavailable, Option<Duration>)>,
+    unavailable: Option<(PmSamplingUnavailable, Option<Duration>)>,
 }
 
-impl Results {
+impl PmSamplingResults {
     /// Whether samples come of a device.
     pub(super) fn is_sampled(&self, device: u32) -> bool {
         bit(device).is_some_and(|bit| self.sampled.load(Relaxed) & bit != 0)
     }
 
     /// A device on which sampling was started, or could not be.
-    pub(super) fn start(&self, facts: DeviceCounters, started: Result<SamplingEvent, Unavailable>) {
+    pub(super) fn start(
+        &self,
+        facts: DeviceCounters,
+        started: Result<SamplingEvent, PmSamplingUnavailable>,
+    ) {
         let (events, unavailable) = match started {
             Ok(event) => {
                 self.sampled
@@ -87,7 +91,7 @@ impl Results {
     }
 
     /// The device is sampled no more.
-    pub(super) fn fail(&self, device: u32, unavailable: Unavailable) {
+    pub(super) fn fail(&self, device: u32, unavailable: PmSamplingUnavailable) {
         self.sampled.fetch_and(!bit(device).unwrap_or(0), Relaxed);
         self.with(device, |of| {
             of.unavailable = Some((unavailable, Some(of.since.elapsed())));
@@ -113,7 +117,10 @@ impl Results {
 
     /// Why devices are not sampled, or no longer: after how long. Empty if the lock was not free
     /// within `limit`.
-    pub(super) fn unavailable(&self, limit: Duration) -> Vec<(Unavailable, Option<Duration>)> {
+    pub(super) fn unavailable(
+        &self,
+        limit: Duration,
+    ) -> Vec<(PmSamplingUnavailable, Option<Duration>)> {
         let Some(devices) = self.devices.try_lock_for(limit) else {
             return Vec::new();
         };

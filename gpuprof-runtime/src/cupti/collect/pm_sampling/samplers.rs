@@ -4,8 +4,8 @@
 use std::time::{Duration, Instant};
 
 use super::device_sampler::DeviceSampler;
-use super::results::{Results, SamplingEvent};
-use super::unavailable::Unavailable;
+use super::results::{PmSamplingResults, SamplingEvent};
+use super::unavailable::PmSamplingUnavailable;
 use crate::cupti::collect::lifecycle;
 
 /// Decoded samples of a device that wait for the reader. Beyond that the device stores them.
@@ -28,7 +28,7 @@ impl Samplers {
     }
 
     /// Decodes what the devices have stored. Returns whether any is sampled.
-    pub(super) fn decode(&mut self, results: &Results) -> bool {
+    pub(super) fn decode(&mut self, results: &PmSamplingResults) -> bool {
         let now = Instant::now();
         let has_waited = std::mem::take(&mut self.has_waited);
         let mut decoding = Duration::ZERO;
@@ -55,7 +55,7 @@ impl Samplers {
     }
 
     /// Widens the interval of the device with the most samples.
-    fn widen_narrowest(&mut self, results: &Results) {
+    fn widen_narrowest(&mut self, results: &PmSamplingResults) {
         let devices = self.devices.iter().enumerate();
         let narrowest = devices.min_by_key(|(_, (_, sampler))| sampler.interval_ns);
         if let Some(index) = narrowest.map(|(index, _)| index)
@@ -76,7 +76,7 @@ impl Samplers {
 }
 
 /// Returns whether the device is sampled still.
-fn widen(device: u32, sampler: &mut DeviceSampler, results: &Results) -> bool {
+fn widen(device: u32, sampler: &mut DeviceSampler, results: &PmSamplingResults) -> bool {
     let now = lifecycle::now();
     match sampler.widen() {
         Ok(()) => {
@@ -89,7 +89,7 @@ fn widen(device: u32, sampler: &mut DeviceSampler, results: &Results) -> bool {
 }
 
 /// The device is sampled no more.
-fn fail(device: u32, unavailable: Unavailable, results: &Results) -> bool {
+fn fail(device: u32, unavailable: PmSamplingUnavailable, results: &PmSamplingResults) -> bool {
     results.fail(device, unavailable);
     false
 }

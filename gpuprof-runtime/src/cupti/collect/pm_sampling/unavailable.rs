@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use super::bindings::INVALID_CHIP_NAME;
 use crate::cupti::collect::bindings::{
-    INSUFFICIENT_PRIVILEGES, NOT_INITIALIZED, Status, VIRTUALIZED_PRIVILEGES,
+    CuptiResult, INSUFFICIENT_PRIVILEGES, NOT_INITIALIZED, VIRTUALIZED_PRIVILEGES,
 };
 use crate::cupti::collect::library::CallError;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Unavailable {
+pub(crate) enum PmSamplingUnavailable {
     TooOld {
         library: String,
         version: u32,
@@ -26,19 +26,19 @@ pub(crate) enum Unavailable {
     },
 }
 
-impl From<CallError> for Unavailable {
+impl From<CallError> for PmSamplingUnavailable {
     fn from(error: CallError) -> Self {
         Self::CallFailed(error)
     }
 }
 
-impl Unavailable {
+impl PmSamplingUnavailable {
     /// One line for the report, of a device that was sampled for some time or not at all.
     /// `status_name` names a status of CUPTI.
     pub(super) fn line(
         &self,
         sampled_for: Option<Duration>,
-        status_name: impl Fn(Status) -> String,
+        status_name: impl Fn(CuptiResult) -> String,
     ) -> String {
         let reason = Reason(self, status_name);
         match sampled_for {
@@ -51,28 +51,28 @@ impl Unavailable {
     }
 }
 
-struct Reason<'a, F>(&'a Unavailable, F);
+struct Reason<'a, F>(&'a PmSamplingUnavailable, F);
 
-impl<F: Fn(Status) -> String> fmt::Display for Reason<'_, F> {
+impl<F: Fn(CuptiResult) -> String> fmt::Display for Reason<'_, F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self(unavailable, status_name) = self;
         match unavailable {
-            Unavailable::TooOld { library, version } => write!(
+            PmSamplingUnavailable::TooOld { library, version } => write!(
                 f,
                 "{library} has version {version}, and sampling needs that of CUDA 12.6 (24) or \
                  newer; set GPUPROF_CUPTI_LIBRARY=PATH to a newer one"
             ),
-            Unavailable::CallFailed(CallError { call, status }) => {
+            PmSamplingUnavailable::CallFailed(CallError { call, status }) => {
                 f.write_str(advice(*status))?;
                 write!(f, " ({call} returned {status}, {})", status_name(*status))
             }
-            Unavailable::NoMetrics { chip } => {
+            PmSamplingUnavailable::NoMetrics { chip } => {
                 write!(
                     f,
                     "the chip {chip} has none of the metrics in a single pass"
                 )
             }
-            Unavailable::TooSlow { interval_ns } => write!(
+            PmSamplingUnavailable::TooSlow { interval_ns } => write!(
                 f,
                 "samples come faster than they can be decoded even at {} ms; leave a processor to \
                  gpuprof's threads",
@@ -83,7 +83,7 @@ impl<F: Fn(Status) -> String> fmt::Display for Reason<'_, F> {
 }
 
 /// The likely cause of a status, and what to do.
-fn advice(status: Status) -> &'static str {
+fn advice(status: CuptiResult) -> &'static str {
     match status {
         INSUFFICIENT_PRIVILEGES | VIRTUALIZED_PRIVILEGES => {
             "this user may not read them; run as root, or let the administrator set the driver's \
@@ -106,25 +106,26 @@ fn advice(status: Status) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use super::{CallError, Duration, Unavailable};
+    use super::{CallError, Duration, PmSamplingUnavailable};
 
     #[test]
     fn each_reason_says_what_to_do() {
         let failed = |status| {
             let call = "cuptiPmSamplingEnable";
-            Unavailable::CallFailed(CallError { call, status }).line(None, |_| "NAME".to_owned())
+            PmSamplingUnavailable::CallFailed(CallError { call, status })
+                .line(None, |_| "NAME".to_owned())
         };
         assert!(failed(35).contains("https://developer.nvidia.com/ERR_NVGPUCTRPERM"));
         assert!(failed(15).contains("libnvperf_host.so"));
         assert!(failed(46).contains("newer one"));
         assert!(failed(999).ends_with("(cuptiPmSamplingEnable returned 999, NAME)"));
-        let too_old = Unavailable::TooOld {
+        let too_old = PmSamplingUnavailable::TooOld {
             library: "libcupti.so.12".to_owned(),
             version: 23,
         };
         let line = too_old.line(None, |_| String::new());
         assert!(line.contains("version 23"));
-        let too_slow = Unavailable::TooSlow {
+        let too_slow = PmSamplingUnavailable::TooSlow {
             interval_ns: 5_000_000,
         };
         let line = too_slow.line(Some(Duration::from_millis(1_240)), |_| String::new());

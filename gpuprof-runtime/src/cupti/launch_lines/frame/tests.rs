@@ -1,15 +1,15 @@
-use super::{Frame, are_enough, is_path_of, launch_line, shown_function};
+use super::{CallFrame, are_enough, is_path_of, launch_line, shown_function};
 
 const REGISTRY: &str = "/home/me/.cargo/registry/src/index.crates.io-1949cf8c6b5b557f";
 
-fn frame(function: &str, file: Option<&str>) -> Frame {
+fn frame(function: &str, file: Option<&str>) -> CallFrame {
     let is_app = &mut |krate: &str| krate == "app";
     let line = file.map(|_| 42);
-    Frame::new(function.to_owned(), file.map(str::to_owned), line, is_app)
+    CallFrame::new(function.to_owned(), file.map(str::to_owned), line, is_app)
 }
 
 /// The line of a stack as text, and whether it is that of a framework.
-fn line(frames: &[Frame]) -> Option<(String, bool)> {
+fn line(frames: &[CallFrame]) -> Option<(String, bool)> {
     let line = launch_line(frames)?;
     Some((line.to_string(), line.in_framework))
 }
@@ -79,7 +79,7 @@ fn line_tables_alone_name_a_closure_by_the_next_function_of_its_file() {
 #[test]
 fn an_async_function_without_a_path_has_its_own_place() {
     let (file, other) = (Some("/app/src/model.rs"), Some("/app/src/main.rs"));
-    let at = |line, frame| Frame {
+    let at = |line, frame| CallFrame {
         line: Some(line),
         ..frame
     };

@@ -14,13 +14,13 @@ use crate::os::modules::{self, LoadedCode};
 
 /// The functions of the file that has gpuprof's code.
 #[derive(Debug)]
-pub(super) struct SymbolTable {
+pub(super) struct FunctionSymbols {
     /// The code in memory.
     code: Range<usize>,
     /// The table's address of what is at `code.start`.
     start: u64,
     /// By where they begin.
-    functions: Vec<Function>,
+    functions: Vec<SymbolRange>,
     /// All names, each with a zero after it.
     names: Vec<u8>,
     /// The crates with a function `main`: the program's, unless it was renamed.
@@ -28,13 +28,13 @@ pub(super) struct SymbolTable {
 }
 
 #[derive(Debug)]
-struct Function {
+struct SymbolRange {
     addresses: Range<u64>,
     /// Where it begins in `names`.
     name: usize,
 }
 
-impl SymbolTable {
+impl FunctionSymbols {
     /// Reads the table of the file whose code is at `address`. `None` if it has none.
     pub(super) fn read(address: usize) -> Option<Self> {
         let code = modules::code_at(address)?;
@@ -60,7 +60,7 @@ impl SymbolTable {
         let functions = symbols.iter().filter(|symbol| symbol.st_type() == STT_FUNC);
         let functions = functions.filter_map(|symbol| {
             let start = symbol.st_value(endian);
-            Some(Function {
+            Some(SymbolRange {
                 addresses: start..start.checked_add(symbol.st_size(endian))?,
                 name: symbol.st_name(endian) as usize,
             })
@@ -83,7 +83,7 @@ impl SymbolTable {
         }
         let inside = address.saturating_sub(self.code.start) as u64;
         let address = self.start.wrapping_add(inside);
-        let starts_before = |function: &Function| function.addresses.start <= address;
+        let starts_before = |function: &SymbolRange| function.addresses.start <= address;
         let end = self.functions.partition_point(starts_before);
         let before = self.functions.get(..end).unwrap_or_default();
         let start = before.last().map(|function| function.addresses.start);
@@ -113,13 +113,13 @@ impl SymbolTable {
         crates.collect()
     }
 
-    fn name(&self, function: &Function) -> Option<&[u8]> {
+    fn name(&self, function: &SymbolRange) -> Option<&[u8]> {
         let rest = self.names.get(function.name..)?;
         rest.split(|byte| *byte == 0).next()
     }
 
     /// Without the hash.
-    fn path(&self, function: &Function) -> Option<String> {
+    fn path(&self, function: &SymbolRange) -> Option<String> {
         let name = self.name(function)?;
         Some(format!("{:#}", SymbolName::new(name)))
     }
@@ -127,7 +127,7 @@ impl SymbolTable {
 
 #[cfg(test)]
 mod tests {
-    use super::SymbolTable;
+    use super::FunctionSymbols;
 
     #[inline(never)]
     fn here() -> usize {
@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn functions_have_the_paths_of_their_crates() {
-        let table = SymbolTable::read(here()).expect("a symbol table");
+        let table = FunctionSymbols::read(here()).expect("a symbol table");
         let paths = table.paths(here());
         let path = concat!(module_path!(), "::here").to_owned();
         assert!(paths.contains(&path), "{paths:?}");
@@ -147,6 +147,6 @@ mod tests {
 
     #[test]
     fn what_is_from_no_file_has_no_table() {
-        assert!(SymbolTable::read(1).is_none());
+        assert!(FunctionSymbols::read(1).is_none());
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{Closed, OpenSpans};
 use crate::driver::handles::Event;
-use crate::gpu::events::pool::Pair;
+use crate::gpu::events::pool::EventPair;
 use crate::gpu::events::span::{SpanKey, SpanStart};
 use crate::stats::path_ids::ROOT;
 use crate::stats::sampling_decisions::SamplingDraw;
@@ -18,7 +18,7 @@ fn key(number: u32) -> SpanKey {
 fn start(number: u32, site: u32, parent: Option<u32>) -> SpanStart {
     SpanStart {
         key: key(number),
-        pair: Pair {
+        pair: EventPair {
             start: Event::NULL,
             end: Event::NULL,
         },
