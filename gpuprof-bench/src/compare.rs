@@ -236,8 +236,10 @@ impl Comparison {
         if let Some(above) = speedup {
             let least = |one: &Speedup| one.ci95.map_or(f64::NAN, |(least, _)| least);
             let all = self.speedups.iter().filter(|one| one.ci95.is_some());
-            let found = all.map(|one| format!("{:.3} {}", least(one), one.mode));
-            let found = found.collect::<Vec<_>>().join(", ");
+            let found = all
+                .map(|one| format!("{:.3} {}", least(one), one.mode))
+                .collect::<Vec<_>>()
+                .join(", ");
             let is_measured = self.speedups.len() == modes && modes > 0;
             self.requirements.push(Requirement {
                 text: if found.is_empty() {

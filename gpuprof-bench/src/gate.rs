@@ -92,8 +92,8 @@ impl StreamGate {
             is_over: AtomicBool::new(false),
         });
         let watched = Arc::clone(&shared);
-        let watcher = thread::Builder::new().name("gpuprof bench gate".to_owned());
-        let watcher = watcher
+        let watcher = thread::Builder::new()
+            .name("gpuprof bench gate".to_owned())
             .spawn(move || watch(&watched))
             .map_err(|error| BenchError::Setting(format!("cannot start a thread: {error}")))?;
         Ok(Self {

@@ -261,8 +261,11 @@ fn facts(all: &ResultRows<'_>) -> Vec<String> {
             "; an empty event pair, a part of each sample: {}",
             range(overheads, &duration)
         );
-        let clocks = measured.iter().filter_map(|one| one.sm_clock_mhz);
-        let clocks: Vec<f64> = clocks.map(f64::from).collect();
+        let clocks: Vec<f64> = measured
+            .iter()
+            .filter_map(|one| one.sm_clock_mhz)
+            .map(f64::from)
+            .collect();
         if !clocks.is_empty() {
             let shown = range(clocks, &|mhz| format!("{mhz:.0}"));
             let _ = write!(line, "; SM clock {shown} MHz");

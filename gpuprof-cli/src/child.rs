@@ -32,8 +32,9 @@ impl Child {
         // A signal that this process was started to ignore, as by nohup, stays ignored: a handler
         // would make it deadly for the program.
         let ignored = ignored_signals();
-        let passed_on = PASSED_ON.into_iter();
-        let passed_on = passed_on.filter(|signal| ignored >> (signal - 1) & 1 == 0);
+        let passed_on = PASSED_ON
+            .into_iter()
+            .filter(|signal| ignored >> (signal - 1) & 1 == 0);
         let signals = SignalsInfo::new(passed_on.chain([SIGCHLD])).map_err(StartError)?;
         let process = command.spawn().map_err(StartError)?;
         Ok(Self { process, signals })

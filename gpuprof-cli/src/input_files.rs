@@ -50,8 +50,9 @@ fn has_wildcard(path: &Path) -> bool {
 
 fn pattern(path: &Path) -> Result<Vec<PathBuf>, String> {
     let wrong = |error: &dyn std::fmt::Display| format!("{}: {error}", shown(path));
-    let paths = glob::glob(&path.to_string_lossy()).map_err(|error| wrong(&error))?;
-    let paths = paths.map(|path| path.map_err(|error| wrong(&error)));
+    let paths = glob::glob(&path.to_string_lossy())
+        .map_err(|error| wrong(&error))?
+        .map(|path| path.map_err(|error| wrong(&error)));
     let files = paths.filter(|path| path.as_ref().map_or(true, |path| path.is_file()));
     files.collect()
 }

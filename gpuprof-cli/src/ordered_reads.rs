@@ -46,8 +46,9 @@ pub(crate) fn for_each<T, B: Send>(
             };
             let result = read(number, file);
             let state = state.lock().unwrap_or_else(PoisonError::into_inner);
-            let state = turn.wait_while(state, |state| !state.is_broken && state.done != number);
-            let mut state = state.unwrap_or_else(PoisonError::into_inner);
+            let mut state = turn
+                .wait_while(state, |state| !state.is_broken && state.done != number)
+                .unwrap_or_else(PoisonError::into_inner);
             if state.is_broken {
                 break;
             }

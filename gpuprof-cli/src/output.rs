@@ -87,14 +87,16 @@ pub(crate) fn replace<E>(
         let mut opened = File::create(&target).map_err(OutputError::Output)?;
         return write(&mut opened).map_err(OutputError::Content);
     }
-    let folder = target.parent().filter(|folder| *folder != Path::new(""));
-    let folder = folder.unwrap_or(Path::new("."));
+    let folder = target
+        .parent()
+        .filter(|folder| *folder != Path::new(""))
+        .unwrap_or(Path::new("."));
     // As the user's umask has it, and not for them alone.
     let mode = fs::Permissions::from_mode(0o666);
-    let written = tempfile::Builder::new()
+    let mut written = tempfile::Builder::new()
         .permissions(mode)
-        .tempfile_in(folder);
-    let mut written = written.map_err(OutputError::Output)?;
+        .tempfile_in(folder)
+        .map_err(OutputError::Output)?;
     write(&mut written).map_err(OutputError::Content)?;
     let written = written.persist(&target);
     written

@@ -72,8 +72,10 @@ impl WrittenProfiles {
         if !expected.records || self.0.iter().any(|profile| profile.cupti.is_some()) {
             return Vec::new();
         }
-        let notes = self.0.iter().flat_map(|profile| &profile.diagnostics.notes);
-        let mut notes: Vec<String> = notes
+        let mut notes: Vec<String> = self
+            .0
+            .iter()
+            .flat_map(|profile| &profile.diagnostics.notes)
             .filter(|note| note.contains("CUPTI"))
             .map(|note| sanitize::short(note, MAX_NOTE).into_owned())
             .collect();

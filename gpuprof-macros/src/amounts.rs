@@ -104,8 +104,10 @@ mod tests {
             ("4 * n / 2", "a(4 * n / 2)"),
             ("m as u64 * n.pow(2)", "(a(m as u64) * a(n.pow(2)))"),
         ] {
-            let found = in_f64(&quote!(p), &syn::parse_str(written).unwrap()).to_string();
-            let found = found.replace(' ', "").replace("p::Amount::amount", "a");
+            let found = in_f64(&quote!(p), &syn::parse_str(written).unwrap())
+                .to_string()
+                .replace(' ', "")
+                .replace("p::Amount::amount", "a");
             assert_eq!(found, wanted.replace(' ', ""));
         }
     }

@@ -25,8 +25,11 @@ pub(crate) struct Wrapper {
 
 /// The future in the tail of a body, if the tail is one.
 pub(crate) fn tail(body: &TokenStream, output: &ReturnType) -> Option<FutureTail> {
-    let tokens = body.clone().into_iter().map(invisible_groups::replace);
-    let tokens: Vec<TokenTree> = tokens.collect();
+    let tokens: Vec<TokenTree> = body
+        .clone()
+        .into_iter()
+        .map(invisible_groups::replace)
+        .collect();
     match tokens.last()? {
         TokenTree::Group(parens) if parens.delimiter() == Delimiter::Parenthesis => {
             boxed_block(&tokens, parens)

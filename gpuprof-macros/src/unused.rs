@@ -54,8 +54,7 @@ pub(crate) fn is_argument(args: &Args, name: &Ident) -> bool {
         recorded,
         ..
     } = args;
-    let numbers = [bytes, flops, items, label, payload];
-    let numbers = numbers.into_iter().flatten();
+    let numbers = [bytes, flops, items, label, payload].into_iter().flatten();
     let recorded = recorded.iter().map(|recorded| &recorded.value);
     let mut expressions = numbers.chain(stream.iter().flatten()).chain(recorded);
     expressions.any(|expression| mentions(&expression.to_token_stream(), name))

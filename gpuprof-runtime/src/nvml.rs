@@ -221,8 +221,7 @@ mod query {
         /// Adds a sample that counts for `time`.
         fn add(&mut self, time: Duration, sample: Throttle) {
             let known = |device: &SampledDevice| device.throttle.device == sample.device;
-            let index = self.devices.iter().position(known);
-            let index = index.unwrap_or_else(|| {
+            let index = self.devices.iter().position(known).unwrap_or_else(|| {
                 self.devices.push(SampledDevice::new(sample.device));
                 self.devices.len() - 1
             });

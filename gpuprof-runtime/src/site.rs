@@ -301,8 +301,9 @@ impl Site {
         label: LabelNumber,
         payload: impl FnOnce() -> Payload,
     ) -> OpenRange {
-        let range = self.range(label);
-        let range = range.push(|| self.range_attributes(label), payload);
+        let range = self
+            .range(label)
+            .push(|| self.range_attributes(label), payload);
         if range.is_none() {
             self.disable_nvtx();
         }

@@ -11,8 +11,9 @@ pub(super) fn folder() -> Result<PathBuf, String> {
     let target = stem.rsplit_once('-').map_or(&*stem, |(target, _)| target);
     let is_profile = |folder: &&Path| folder.join("deps").is_dir();
     let folder = program.ancestors().skip(1).find(is_profile);
-    let folder = folder.and_then(|folder| folder.parent());
-    let folder = folder.map_or_else(|| PathBuf::from("target"), PathBuf::from);
+    let folder = folder
+        .and_then(|folder| folder.parent())
+        .map_or_else(|| PathBuf::from("target"), PathBuf::from);
     Ok(folder.join("gpuprof-bench").join(target))
 }
 

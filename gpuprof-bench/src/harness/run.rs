@@ -110,8 +110,8 @@ impl Outcomes {
 /// Calls a benchmark. One that is only tried must have outputs that agree.
 fn call(case: &Case, bench: Bench, tries: bool) -> Result<BenchmarkOutcome, String> {
     let called = || (case.entry.run)(bench, case.at_type, &case.at);
-    let found = panic::catch_unwind(AssertUnwindSafe(called));
-    let found = found.unwrap_or_else(|_| Err("it panicked".to_owned()))?;
+    let found = panic::catch_unwind(AssertUnwindSafe(called))
+        .unwrap_or_else(|_| Err("it panicked".to_owned()))?;
     if let BenchmarkOutcome::Comparison(comparison) = &found
         && tries
     {

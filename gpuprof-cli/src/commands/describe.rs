@@ -53,8 +53,11 @@ pub(crate) fn man(arguments: &ManArguments, mut command: Command) -> Exit {
         Some(name) => match command.find_subcommand(name) {
             Some(found) => found.clone(),
             None => {
-                let names = command.get_subcommands().map(Command::get_name);
-                let names = names.collect::<Vec<_>>().join(", ");
+                let names = command
+                    .get_subcommands()
+                    .map(Command::get_name)
+                    .collect::<Vec<_>>()
+                    .join(", ");
                 complain(format_args!("man: accepted are {names}"));
                 return Exit::BadInput;
             }

@@ -102,11 +102,12 @@ fn limit(text: &str) -> Result<FailLimit, String> {
 fn percent(text: &str) -> Result<f64, String> {
     let number = text.trim().trim_end_matches('%').trim_end();
     let percent: Option<f64> = number.parse().ok();
-    let percent = percent.filter(|percent| (0.0..=1e6).contains(percent));
-    let percent = percent.ok_or_else(|| {
-        let text = sanitize::quoted(text, 30);
-        format!("{text} is not a percentage from 0, such as 5")
-    })?;
+    let percent = percent
+        .filter(|percent| (0.0..=1e6).contains(percent))
+        .ok_or_else(|| {
+            let text = sanitize::quoted(text, 30);
+            format!("{text} is not a percentage from 0, such as 5")
+        })?;
     Ok(percent / 100.0)
 }
 

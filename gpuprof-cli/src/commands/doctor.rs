@@ -298,8 +298,11 @@ fn shell_word(path: &str) -> String {
 
 /// A line for each check, and below it those of its fix.
 fn text(checks: &[Check]) -> String {
-    let width = checks.iter().map(|check| check.name.len()).max();
-    let width = width.unwrap_or(0);
+    let width = checks
+        .iter()
+        .map(|check| check.name.len())
+        .max()
+        .unwrap_or(0);
     let mut text = String::new();
     for check in checks {
         let state = if check.is_ok { "ok" } else { "missing" };

@@ -270,8 +270,7 @@ fn batches(input: &Input) -> Result<Vec<RecordBatch>, String> {
         path: &path,
         profile: &profile,
     };
-    let batches = TABLES.iter().map(|table| (table.batch)(process));
-    let batches: Result<_, _> = batches.collect();
+    let batches: Result<_, _> = TABLES.iter().map(|table| (table.batch)(process)).collect();
     batches.map_err(|error| format!("{}: cannot be exported: {error}", shown(&input.path)))
 }
 

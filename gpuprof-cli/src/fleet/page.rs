@@ -19,8 +19,11 @@ fn sections() -> String {
         let columns = (table.columns)();
         // Writing to a String cannot fail.
         let _ = writeln!(text, "\n### `{}`\n\n{}", table.name, table.about);
-        let as_above = columns.iter().filter(|column| known.contains(*column));
-        let as_above: Vec<String> = as_above.map(|(name, ..)| format!("`{name}`")).collect();
+        let as_above: Vec<String> = columns
+            .iter()
+            .filter(|column| known.contains(*column))
+            .map(|(name, ..)| format!("`{name}`"))
+            .collect();
         if !as_above.is_empty() {
             let _ = writeln!(text, "\nAs above: {}.", as_above.join(", "));
         }

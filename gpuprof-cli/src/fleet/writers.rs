@@ -79,8 +79,8 @@ fn properties() -> WriterProperties {
     let facts = [
         ("gpuprof.schema", SCHEMA),
         ("gpuprof.version", env!("CARGO_PKG_VERSION")),
-    ];
-    let facts = facts.map(|(key, value)| KeyValue::new(key.to_owned(), value.to_owned()));
+    ]
+    .map(|(key, value)| KeyValue::new(key.to_owned(), value.to_owned()));
     WriterProperties::builder()
         .set_compression(Compression::SNAPPY)
         .set_max_row_group_row_count(Some(MAX_ROW_GROUP_ROWS))

@@ -13,8 +13,11 @@ const WHEELS: [&str; 2] = ["cu13/lib", "cuda_cupti/lib"];
 /// Files that exist there, in the order in which to try them.
 pub(crate) fn files() -> Vec<PathBuf> {
     let home = env::var_os("HOME").map(|home| Path::new(&home).join(".local"));
-    let environments = ["VIRTUAL_ENV", "CONDA_PREFIX"].map(env::var_os);
-    let environments = environments.into_iter().flatten().map(PathBuf::from);
+    let environments = ["VIRTUAL_ENV", "CONDA_PREFIX"]
+        .map(env::var_os)
+        .into_iter()
+        .flatten()
+        .map(PathBuf::from);
     let system = ["/usr/local", "/usr"].map(PathBuf::from);
     let prefixes: Vec<PathBuf> = environments.chain(home).chain(system).collect();
     files_in(&prefixes, &[Path::new("/usr/local"), Path::new("/opt")])

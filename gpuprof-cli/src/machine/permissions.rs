@@ -29,8 +29,7 @@ pub(crate) fn counters() -> CounterAccess {
 
 fn counters_of(parameters: &str, status: &str) -> CounterAccess {
     let restricted = field(parameters, "RmProfilingAdminOnly").is_some_and(|value| value != "0");
-    let capabilities = field(status, "CapEff");
-    let capabilities = capabilities.and_then(|mask| u64::from_str_radix(mask, 16).ok());
+    let capabilities = field(status, "CapEff").and_then(|mask| u64::from_str_radix(mask, 16).ok());
     let may = capabilities.is_some_and(|mask| mask >> SYS_ADMIN & 1 == 1);
     match (restricted, may) {
         (false, _) => CounterAccess::Everyone,

@@ -55,8 +55,10 @@ pub(super) fn deviations(items: &[&LogValues]) -> Vec<Vec<f64>> {
 /// `without` is an item that is left out.
 fn run_factors(deviations: &[Vec<f64>], runs: usize, without: Option<usize>) -> Vec<f64> {
     let factors = (0..runs).map(|run| {
-        let items = deviations.iter().enumerate();
-        let items = items.filter(|(item, _)| Some(*item) != without);
+        let items = deviations
+            .iter()
+            .enumerate()
+            .filter(|(item, _)| Some(*item) != without);
         let of_run = items.filter_map(|(_, item)| item.get(run).copied());
         median(of_run.collect()).unwrap_or(0.0)
     });

@@ -90,8 +90,9 @@ impl Namesakes {
 
 /// The demangled name, which does not change with a compiler's hashes.
 fn kernel_name(kernel: &KernelStats) -> &str {
-    let names = [&kernel.full_name, &kernel.name, &kernel.symbol];
-    let mut names = names.into_iter().filter(|name| !name.is_empty());
+    let mut names = [&kernel.full_name, &kernel.name, &kernel.symbol]
+        .into_iter()
+        .filter(|name| !name.is_empty());
     names.next().map_or("", String::as_str)
 }
 
@@ -109,8 +110,9 @@ fn function_item(row: &[Option<&Function>]) -> Option<RunsOfItem> {
             .all(|(function, run)| function.is_some() == run.is_some())
     };
     let mut measures = Measure::OF_FUNCTIONS.into_iter();
-    let measure = measures.find(|measure| is_everywhere(&runs(*measure)));
-    let measure = measure.unwrap_or(Measure::Cpu);
+    let measure = measures
+        .find(|measure| is_everywhere(&runs(*measure)))
+        .unwrap_or(Measure::Cpu);
     let runs = runs(measure);
     let first = row.iter().flatten().next()?;
     runs.iter().any(Option::is_some).then(|| RunsOfItem {

@@ -64,8 +64,10 @@ fn common_factors(
     total_runs: usize,
 ) -> Option<(Vec<usize>, CommonFactors)> {
     let from = |wanted: &dyn Fn(&RunsOfItem) -> bool| {
-        let items = runs.iter().enumerate();
-        let items = items.filter(|(_, item)| item.runs.iter().all(Option::is_some) && wanted(item));
+        let items = runs
+            .iter()
+            .enumerate()
+            .filter(|(_, item)| item.runs.iter().all(Option::is_some) && wanted(item));
         let basis: Vec<usize> = items.map(|(at, _)| at).collect();
         let values: Vec<&LogValues> = basis.iter().filter_map(|at| values.get(*at)).collect();
         Some((basis, CommonFactors::new(&values, total_runs)?))
@@ -119,8 +121,10 @@ fn all_work(
 }
 
 fn correct_for_number(estimates: &mut [Option<ItemEstimate>]) {
-    let doubts = estimates.iter_mut().flatten();
-    let doubts = doubts.filter_map(|found| found.doubt.as_mut());
+    let doubts = estimates
+        .iter_mut()
+        .flatten()
+        .filter_map(|found| found.doubt.as_mut());
     let mut probabilities: Vec<&mut f64> = doubts.map(|(_, p)| p).collect();
     holm(&mut probabilities);
 }

@@ -5,11 +5,13 @@ use super::text;
 
 /// `3 SLOWER, 1 UNSURE, 12 SAME`.
 pub(super) fn verdicts(comparison: &ProfileComparison) -> String {
-    let counts = Verdict::ALL.iter().filter_map(|verdict| {
-        let count = comparison.count(*verdict);
-        (count > 0).then(|| format!("{count} {}", verdict.as_str()))
-    });
-    let counts: Vec<String> = counts.collect();
+    let counts: Vec<String> = Verdict::ALL
+        .iter()
+        .filter_map(|verdict| {
+            let count = comparison.count(*verdict);
+            (count > 0).then(|| format!("{count} {}", verdict.as_str()))
+        })
+        .collect();
     if counts.is_empty() {
         "no function that ran".to_owned()
     } else {

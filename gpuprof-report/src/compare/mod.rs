@@ -28,8 +28,8 @@
 //!    correction for many functions.
 //! 5. Probabilities are corrected for the number of items (Holm, "A simple sequentially rejective
 //!    multiple test procedure", 1979), so that a comparison without any change has a verdict
-//!    `FASTER` or `SLOWER` with a probability of at most [`ComparisonOptions::alpha`], as far as the
-//!    runs are independent and their logarithms normal; docs/comparing.md has the rates by
+//!    `FASTER` or `SLOWER` with a probability of at most [`ComparisonOptions::alpha`], as far as
+//!    the runs are independent and their logarithms normal; docs/comparing.md has the rates by
 //!    simulation.
 //! 6. One odd run does not decide: the ranks of the runs must differ too, by the test of Mann and
 //!    Whitney (1947) at 2 %, or every run of one side lies below every run of the other.

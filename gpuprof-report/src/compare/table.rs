@@ -44,11 +44,14 @@ pub fn to_text(comparison: &ProfileComparison, limit: usize, color: bool) -> Str
         return out;
     }
     let mut same = 0;
-    let rows = comparison.items.iter().filter(|item| {
-        same += usize::from(item.verdict == Verdict::Same);
-        item.verdict != Verdict::Same || same <= limit
-    });
-    let rows: Vec<&ComparedItem> = rows.collect();
+    let rows: Vec<&ComparedItem> = comparison
+        .items
+        .iter()
+        .filter(|item| {
+            same += usize::from(item.verdict == Verdict::Same);
+            item.verdict != Verdict::Same || same <= limit
+        })
+        .collect();
     write_rows(&rows, color, &mut out);
     if let hidden @ 1.. = comparison.items.len() - rows.len() {
         let _ = writeln!(out, "… {} more that are SAME", hidden);

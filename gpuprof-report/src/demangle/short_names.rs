@@ -51,8 +51,10 @@ pub fn short_names(full: &[&str]) -> Vec<String> {
 
 /// Adds a number to all but the first of equal names, in order of the full names.
 fn number(names: &mut [String], full: &[&str]) {
-    let equal = groups(names.iter().map(String::as_str)).into_values();
-    let equal: Vec<Vec<usize>> = equal.filter(|same| same.len() > 1).collect();
+    let equal: Vec<Vec<usize>> = groups(names.iter().map(String::as_str))
+        .into_values()
+        .filter(|same| same.len() > 1)
+        .collect();
     for mut same in equal {
         sort_by_key(&mut same, |at| full.get(*at));
         for (number, at) in (1..).zip(same).skip(1) {
@@ -201,13 +203,15 @@ fn with_lists(parts: &[&str], write: impl Fn(usize, &mut String)) -> String {
 
 /// Shows texts of one outline with the arguments in which they differ, as long as there is room.
 fn tell_apart(outline: &str, texts: &[&Outline<'_>], room: Room) -> Vec<Told> {
-    let members = texts.iter().map(|text| Member {
-        lists: text.lists.iter().map(|list| arguments(list)).collect(),
-        kept: Vec::new(),
-        told: Told::plain(outline),
-        class: 0,
-    });
-    let mut members: Vec<Member<'_>> = members.collect();
+    let mut members: Vec<Member<'_>> = texts
+        .iter()
+        .map(|text| Member {
+            lists: text.lists.iter().map(|list| arguments(list)).collect(),
+            kept: Vec::new(),
+            told: Told::plain(outline),
+            class: 0,
+        })
+        .collect();
     let parts: Vec<&str> = outline.split(LIST).collect();
     let mut classes = 1;
     for list in 0..parts.len() - 1 {
@@ -277,8 +281,10 @@ fn tell_arguments(texts: &[&str], room: Room) -> Vec<Told> {
             })
         })
         .collect();
-    let bare = distinct.iter().map(|full| without_namespaces(&full.text));
-    let bare: Vec<String> = bare.collect();
+    let bare: Vec<String> = distinct
+        .iter()
+        .map(|full| without_namespaces(&full.text))
+        .collect();
     let mut in_namespaces: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for (bare, full) in bare.iter().zip(&distinct) {
         in_namespaces.entry(bare).or_default().insert(&full.text);

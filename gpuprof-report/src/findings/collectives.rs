@@ -16,15 +16,16 @@ pub(super) static EXPOSED_COLLECTIVES: FindingCheck = FindingCheck {
 
 fn exposed_collectives(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandidate> {
     let kernels = facts.profile.kernels.iter().enumerate();
-    let collectives = kernels.filter_map(|(index, kernel)| {
-        let collective = Collective::of_kernel(&kernel.symbol)?;
-        Some((index, kernel, collective.operation))
-    });
-    let collectives: Vec<(usize, &KernelStats, &str)> = collectives.collect();
-    let mut alone = collectives
+    let collectives: Vec<(usize, &KernelStats, &str)> = kernels
+        .filter_map(|(index, kernel)| {
+            let collective = Collective::of_kernel(&kernel.symbol)?;
+            Some((index, kernel, collective.operation))
+        })
+        .collect();
+    let alone = collectives
         .iter()
-        .map(|(_, kernel, _)| facts.alone_ns(kernel));
-    let alone = alone.try_fold(0_u64, |sum, ns| Some(sum.saturating_add(ns?)));
+        .map(|(_, kernel, _)| facts.alone_ns(kernel))
+        .try_fold(0_u64, |sum, ns| Some(sum.saturating_add(ns?)));
     let Some(alone_ns) = alone else {
         return Vec::new();
     };
@@ -53,15 +54,18 @@ fn exposed_collectives(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<Fin
 /// Index of the function whose own collectives ran alone for the longest; `None` if those that were
 /// launched outside of every function did. `alone_ns`: of all collectives.
 fn most_exposed(facts: &ProfileFacts<'_>, alone_ns: u64) -> Option<usize> {
-    let alone = facts.functions().map(|(at, function)| {
-        let kernels = function.activity.kernels.iter();
-        let collectives = kernels.filter(|kernel| Collective::of_kernel(&kernel.symbol).is_some());
-        (
-            at,
-            sum(collectives, |kernel| facts.alone_ns(kernel).unwrap_or(0)),
-        )
-    });
-    let alone: Vec<(usize, u64)> = alone.collect();
+    let alone: Vec<(usize, u64)> = facts
+        .functions()
+        .map(|(at, function)| {
+            let kernels = function.activity.kernels.iter();
+            let collectives =
+                kernels.filter(|kernel| Collective::of_kernel(&kernel.symbol).is_some());
+            (
+                at,
+                sum(collectives, |kernel| facts.alone_ns(kernel).unwrap_or(0)),
+            )
+        })
+        .collect();
     let outside_ns = alone_ns.saturating_sub(sum(&alone, |(_, ns)| *ns));
     let (at, ns) = alone.into_iter().max_by_key(|(_, ns)| *ns)?;
     (ns > outside_ns).then_some(at)

@@ -51,12 +51,15 @@ fn evidence(idle: &RunIdle, wall_ns: u64) -> String {
         (idle.ends_ns(), "before and after its work"),
     ];
     sort_by_key(&mut parts, |(ns, _)| std::cmp::Reverse(*ns));
-    let copies = Some((records.copy_only_ns, "only copies"));
-    let copies = copies.filter(|(ns, _)| MIN_COPY_ONLY.reached_by(*ns, wall_ns));
-    let parts = parts.into_iter().take(2).chain(copies);
-    let parts = parts.filter(|(ns, _)| *ns > 0);
-    let parts = parts.map(|(ns, what)| format!("{} {what}", wording::percent(ns, wall_ns)));
-    let parts: Vec<String> = parts.collect();
+    let copies = Some((records.copy_only_ns, "only copies"))
+        .filter(|(ns, _)| MIN_COPY_ONLY.reached_by(*ns, wall_ns));
+    let parts: Vec<String> = parts
+        .into_iter()
+        .take(2)
+        .chain(copies)
+        .filter(|(ns, _)| *ns > 0)
+        .map(|(ns, what)| format!("{} {what}", wording::percent(ns, wall_ns)))
+        .collect();
     format!(
         "GPU idle {}: {}",
         wording::percent(idle.total_ns, wall_ns),
@@ -89,7 +92,8 @@ fn advice(facts: &ProfileFacts<'_>, idle: &RunIdle) -> String {
             records.idle_queued_ns,
             "remove CudaStream::wait between streams where nothing depends, or fuse short kernels",
         ),
-    ];
-    let longest = longest.into_iter().max_by_key(|(ns, _)| *ns);
+    ]
+    .into_iter()
+    .max_by_key(|(ns, _)| *ns);
     longest.map_or("", |(_, advice)| advice).to_owned()
 }

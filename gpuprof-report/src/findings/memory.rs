@@ -73,8 +73,11 @@ fn memsets(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandidat
                 wording::counted(calls, "memset", "memsets"),
                 wording::counted(kernels, "kernel", "kernels"),
             );
-            let calls = function.activity.api.iter();
-            let calls = calls.filter(|call| call.kind == ApiKind::Memset);
+            let calls = function
+                .activity
+                .api
+                .iter()
+                .filter(|call| call.kind == ApiKind::Memset);
             let idle_ns = facts.idle.map_or(0, |idle| idle.between_ns);
             let queued_ns = sum(calls, |call| call.times.total_ns).min(idle_ns);
             let gain = sum(memsets, exposed_ns).max(queued_ns);

@@ -53,8 +53,9 @@ pub fn findings(profile: &Profile) -> Vec<Finding> {
     }
     let facts = ProfileFacts::new(profile);
     let is_of_ranks = |rule: &FindingCheck| rule.id == FindingRule::LateRank;
-    let rules = RULES.iter();
-    let rules = rules.filter(|rule| is_of_ranks(rule) == profile.ranks.is_some());
+    let rules = RULES
+        .iter()
+        .filter(|rule| is_of_ranks(rule) == profile.ranks.is_some());
     let found = rules.flat_map(|rule| (rule.find)(rule, &facts));
     precedence::choose(&facts, found.collect())
 }

@@ -37,8 +37,9 @@ pub fn commands(profile: &Profile, has_ranges: bool) -> Vec<ToolCommand> {
     } else {
         ""
     };
-    let home = ProfileIndex::new(profile).main_function(kernel);
-    let home = home.and_then(|at| profile.functions.get(at));
+    let home = ProfileIndex::new(profile)
+        .main_function(kernel)
+        .and_then(|at| profile.functions.get(at));
     let inside = match home {
         Some(function) => format!(", in {}", sanitize::name(&function.name)),
         None => String::new(),

@@ -137,10 +137,10 @@ fn one_copy_each(
     let mut overlap = unnested(facts, overlap);
     overlap.retain(|overlap| !chosen.iter().any(|slow| covers(overlap, slow)));
     chosen.extend(overlap);
-    let others = others
+    let others: Vec<FindingCandidate> = others
         .into_iter()
-        .filter(|other| !chosen.iter().any(|chosen| covers(chosen, other)));
-    let others: Vec<FindingCandidate> = others.collect();
+        .filter(|other| !chosen.iter().any(|chosen| covers(chosen, other)))
+        .collect();
     chosen.extend(others);
     chosen
 }
@@ -148,10 +148,11 @@ fn one_copy_each(
 /// Of the causes of each kernel's time the one with the largest gain.
 fn one_kernel_each(candidates: Vec<FindingCandidate>) -> Vec<FindingCandidate> {
     let (below, mut causes) = split(candidates, |about| *about == About::KernelsOfFunction);
-    let serial = causes
+    let serial: Vec<About> = causes
         .iter()
-        .filter(|cause| cause.finding.rule == FindingRule::SerialKernels);
-    let serial: Vec<About> = serial.map(|cause| cause.about.clone()).collect();
+        .filter(|cause| cause.finding.rule == FindingRule::SerialKernels)
+        .map(|cause| cause.about.clone())
+        .collect();
     let is_serial = |about: &About| serial.iter().any(|serial| serial.has_kernels_of(about));
     causes.retain(|cause| {
         cause.finding.rule != FindingRule::UnderusedGpu || !is_serial(&cause.about)

@@ -31,13 +31,16 @@ fn spread_of(
 ) -> Option<FindingCandidate> {
     let floor = facts.profile.diagnostics.event_overhead_ns.unwrap_or(0);
     // On each device by itself: that one of them is slower says nothing about inputs.
-    let parts = function.gpu_on_each_device().iter().filter(|gpu| {
-        let times = &gpu.times;
-        SPREAD_RATIO.reached_by(times.p99_ns, times.p50_ns)
-            && SPREAD_CALLS.reached(gpu.timed_calls as f64)
-            && times.p50_ns as f64 >= SPREAD_OVER_EVENT_OVERHEAD.0 * floor as f64
-    });
-    let parts: Vec<&GpuSpanStats> = parts.collect();
+    let parts: Vec<&GpuSpanStats> = function
+        .gpu_on_each_device()
+        .iter()
+        .filter(|gpu| {
+            let times = &gpu.times;
+            SPREAD_RATIO.reached_by(times.p99_ns, times.p50_ns)
+                && SPREAD_CALLS.reached(gpu.timed_calls as f64)
+                && times.p50_ns as f64 >= SPREAD_OVER_EVENT_OVERHEAD.0 * floor as f64
+        })
+        .collect();
     let beyond = sum(parts.iter().copied(), beyond_median_ns);
     let largest = parts.into_iter().max_by_key(|gpu| beyond_median_ns(gpu))?;
     let total_ns = function.gpu.as_ref()?.times.total_ns;
@@ -146,8 +149,11 @@ fn throttled_device(
             .iter()
             .map(|reason| reason.as_str())
             .collect();
-        let kernels = facts.profile.kernels.iter();
-        let kernels = kernels.filter(|kernel| kernel.device == throttle.device);
+        let kernels = facts
+            .profile
+            .kernels
+            .iter()
+            .filter(|kernel| kernel.device == throttle.device);
         let ns = sum(kernels, |kernel| facts.device_ns(kernel));
         let evidence = format!(
             "{clock} of {highest} MHz on device {} for {} of the time: {}",

@@ -38,15 +38,20 @@ impl CollectiveWork {
 
     /// Of each function whose calls, with their nested spans, ran a collective, by its index.
     pub(super) fn of_functions(profile: &Profile) -> HashMap<u32, Self> {
-        let kinds = profile.kernels.iter();
-        let kinds = kinds.map(|kernel: &KernelStats| Collective::of_kernel(&kernel.symbol));
-        let kinds: Vec<Option<Collective<'_>>> = kinds.collect();
+        let kinds: Vec<Option<Collective<'_>>> = profile
+            .kernels
+            .iter()
+            .map(|kernel: &KernelStats| Collective::of_kernel(&kernel.symbol))
+            .collect();
         if kinds.iter().all(Option::is_none) {
             return HashMap::new();
         }
         let tree = &profile.tree;
-        let places = tree.iter().enumerate().map(|(at, node)| (node.id, at));
-        let places: HashMap<u32, usize> = places.collect();
+        let places: HashMap<u32, usize> = tree
+            .iter()
+            .enumerate()
+            .map(|(at, node)| (node.id, at))
+            .collect();
         let parent = |at: usize| places.get(&tree.get(at)?.parent?).copied();
         let mut works: Vec<Self> = Vec::with_capacity(tree.len());
         for node in tree {
@@ -76,8 +81,8 @@ impl CollectiveWork {
             let Some(function) = node.function.filter(|_| work.kernels > 0) else {
                 continue;
             };
-            let ancestors = std::iter::successors(parent(at), |at| parent(*at));
-            let mut ancestors = ancestors.filter_map(|at| tree.get(at)?.function);
+            let mut ancestors = std::iter::successors(parent(at), |at| parent(*at))
+                .filter_map(|at| tree.get(at)?.function);
             // The outermost call of a recursion has the work of the others.
             if !ancestors.any(|outer| outer == function) {
                 functions.entry(function).or_default().add(work);

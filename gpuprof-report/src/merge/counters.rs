@@ -46,12 +46,15 @@ impl CounterTotals {
     /// The means over the sampled time of all profiles; `None` without a sample.
     pub(super) fn values(&self) -> Option<Box<CounterValues>> {
         let has_time = |totals: &&MetricTotals| totals.ns > 0.0;
-        let means = self.metrics.iter().filter(has_time);
-        let means = means.map(|totals| CounterMean {
-            metric: totals.metric,
-            mean: totals.sum / totals.ns,
-            ci95: totals.variance.sqrt() / totals.ns,
-        });
+        let means = self
+            .metrics
+            .iter()
+            .filter(has_time)
+            .map(|totals| CounterMean {
+                metric: totals.metric,
+                mean: totals.sum / totals.ns,
+                ci95: totals.variance.sqrt() / totals.ns,
+            });
         (self.sums.samples > 0).then(|| {
             Box::new(CounterValues {
                 means: means.collect(),

@@ -96,8 +96,10 @@ impl Devices {
             }
             // The parts of one GPU that MIG makes differ in their multiprocessors.
             let multiprocessors = device.sm_count.unwrap_or(0);
-            let model = self.models.position(&device.name, multiprocessors, || own);
-            let model = model.and_then(|at| self.models.get(at).copied());
+            let model = self
+                .models
+                .position(&device.name, multiprocessors, || own)
+                .and_then(|at| self.models.get(at).copied());
             ordinals.0.push(MergedOrdinal {
                 old: device.ordinal,
                 own,

@@ -84,8 +84,12 @@ impl JobRanks {
             let listed = listed(self.world_sizes.iter().copied(), self.world_sizes.len());
             notes.push(format!("the {sizes}: {listed}"));
         }
-        let twice = self.found.iter().filter(|(_, times)| **times > 1);
-        let twice: Vec<u32> = twice.map(|(rank, _)| *rank).collect();
+        let twice: Vec<u32> = self
+            .found
+            .iter()
+            .filter(|(_, times)| **times > 1)
+            .map(|(rank, _)| *rank)
+            .collect();
         if !twice.is_empty() {
             let listed = listed(twice.iter().copied(), twice.len());
             notes.push(format!("ranks that {several}: {listed}"));

@@ -148,8 +148,10 @@ impl Merger {
         merged.throttled = self.devices.throttled();
         merged.counters = self.devices.counters();
         let (functions, places) = self.functions.sorted_by_key(FunctionTotals::order);
-        let spreads = functions.iter().enumerate();
-        let spreads = spreads.filter_map(|(at, of)| of.spread.finish(at as u32, self.processes));
+        let spreads = functions
+            .iter()
+            .enumerate()
+            .filter_map(|(at, of)| of.spread.finish(at as u32, self.processes));
         merged.ranks = Some(Ranks {
             profiles: self.processes,
             hosts: u32::try_from(self.hosts.len()).unwrap_or(u32::MAX),

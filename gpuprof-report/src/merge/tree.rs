@@ -91,23 +91,27 @@ impl MergedTree {
         copies: &[u32],
     ) -> Vec<TreeNode> {
         let place = |places: &[u32], at: Option<u32>| places.get(at? as usize).copied();
-        let nodes = self.rows.sorted_by_key(|node| node.sums.id).0.into_iter();
-        let nodes = nodes.map(|node| {
-            let mut activities: Vec<NodeActivity> = (node.activities.into_iter())
-                .map(|((kernel, copy), sums)| NodeActivity {
-                    kernel: place(kernels, kernel),
-                    copies: place(copies, copy),
-                    ..sums
-                })
-                .collect();
-            activities.sort_by_key(|of| (Reverse(of.total_ns), of.kernel, of.copies));
-            TreeNode {
-                function: place(functions, node.sums.function),
-                activities,
-                gpu_estimate: node.uncertainty.estimate(),
-                ..node.sums
-            }
-        });
+        let nodes = self
+            .rows
+            .sorted_by_key(|node| node.sums.id)
+            .0
+            .into_iter()
+            .map(|node| {
+                let mut activities: Vec<NodeActivity> = (node.activities.into_iter())
+                    .map(|((kernel, copy), sums)| NodeActivity {
+                        kernel: place(kernels, kernel),
+                        copies: place(copies, copy),
+                        ..sums
+                    })
+                    .collect();
+                activities.sort_by_key(|of| (Reverse(of.total_ns), of.kernel, of.copies));
+                TreeNode {
+                    function: place(functions, node.sums.function),
+                    activities,
+                    gpu_estimate: node.uncertainty.estimate(),
+                    ..node.sums
+                }
+            });
         nodes.collect()
     }
 }

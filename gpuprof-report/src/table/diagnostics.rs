@@ -86,8 +86,10 @@ fn without_stream(profile: &Profile) -> Option<Paragraph> {
 fn unnested(profile: &Profile) -> Option<Paragraph> {
     let roots = profile.tree.iter().filter(|node| node.parent.is_none());
     let roots = number::total(roots.map(|node| node.calls));
-    let functions = profile.functions.iter();
-    let functions = functions.filter(|function| function.unnested_calls > 0);
+    let functions = profile
+        .functions
+        .iter()
+        .filter(|function| function.unnested_calls > 0);
     if number::total(functions.clone().map(|function| function.unnested_calls)) >= roots {
         return None;
     }

@@ -89,8 +89,10 @@ pub(super) fn gpu_time(profile: &Profile) -> Option<String> {
         if busy.is_upper_bound && busy.is_estimated && busy.busy_ns >= profile.wall_ns {
             return "not known, sampled spans overlap; GPUPROF_SAMPLE=1".to_owned();
         }
-        let interval = busy.busy_ci95_ns.map(number::duration);
-        let interval = interval.map_or_else(String::new, |half| format!(" ± {}", half.text()));
+        let interval = busy
+            .busy_ci95_ns
+            .map(number::duration)
+            .map_or_else(String::new, |half| format!(" ± {}", half.text()));
         let share = busy.busy_ns as f64 / profile.wall_ns as f64;
         // Work that was queued in the window may run after it.
         let share = number::percent(share).filter(|_| share <= 1.0);
@@ -103,10 +105,10 @@ pub(super) fn gpu_time(profile: &Profile) -> Option<String> {
         [] => None,
         [busy] => Some(format!("{what} {}", of_device(busy))),
         several if several.len() <= LISTED_DEVICES => {
-            let each = several
+            let each: Vec<String> = several
                 .iter()
-                .map(|busy| format!("GPU {} {}", busy.device, of_device(busy)));
-            let each: Vec<String> = each.collect();
+                .map(|busy| format!("GPU {} {}", busy.device, of_device(busy)))
+                .collect();
             Some(format!("{what}: {}", each.join(", ")))
         }
         many => {

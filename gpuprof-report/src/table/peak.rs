@@ -184,8 +184,8 @@ mod tests {
     fn peak(function: &Function, device: Device) -> Option<(f64, PeakKind)> {
         let (parts, devices) = (function.gpu_on_each_device(), [device]);
         let bytes = parts.first().and_then(|part| part.timed_bytes);
-        let of_memory = share(bytes, parts, &devices, |device| device.peak_bytes_per_s);
-        let of_memory = of_memory.map(|share| (share, PeakKind::Memory));
+        let of_memory = share(bytes, parts, &devices, |device| device.peak_bytes_per_s)
+            .map(|share| (share, PeakKind::Memory));
         shown(of_memory, function, parts, &devices)
     }
 

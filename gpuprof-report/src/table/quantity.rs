@@ -210,8 +210,10 @@ mod tests {
             .map(|quantity| Some(quantity.clone().into()))
             .collect();
         let column = columns([(heading, 0, values)]).remove(0);
-        let cells = column.cells.into_iter();
-        let cells = cells.map(|cell| cell.map_or_else(String::new, |number| number.text()));
+        let cells = column
+            .cells
+            .into_iter()
+            .map(|cell| cell.map_or_else(String::new, |number| number.text()));
         (column.heading, cells.collect())
     }
 

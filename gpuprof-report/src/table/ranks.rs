@@ -138,8 +138,9 @@ pub(super) fn write(
         return;
     };
     let names = RepeatedNames::of(profile);
-    let rows = ranks.functions.iter();
-    let mut rows: Vec<RankRow> = rows
+    let mut rows: Vec<RankRow> = ranks
+        .functions
+        .iter()
         .filter_map(|of| RankRow::new(of, profile, &names))
         .collect();
     sort_by_key(&mut rows, RankRow::order);

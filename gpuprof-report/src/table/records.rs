@@ -30,7 +30,7 @@ pub(super) fn add(cupti: &Cupti, words: &mut Paragraph) {
 /// What became of the records that are missing or came late.
 pub(super) fn losses(profile: &Profile) -> Option<Paragraph> {
     let cupti = profile.cupti.as_ref()?;
-    let losses = [
+    let mut losses = [
         (cupti.dropped_records, "dropped because there was no room"),
         (cupti.invalid_records, "discarded for their time stamps"),
         (cupti.unfinished, "missing: not finished or dropped"),
@@ -46,11 +46,10 @@ pub(super) fn losses(profile: &Profile) -> Option<Paragraph> {
             cupti.dropped_calls,
             "calls missing from busy times, because they ended faster than they could be queued",
         ),
-    ];
-    let mut losses = losses
-        .into_iter()
-        .filter(|(count, _)| *count > 0)
-        .peekable();
+    ]
+    .into_iter()
+    .filter(|(count, _)| *count > 0)
+    .peekable();
     losses.peek()?;
     let mut words = Paragraph::default();
     words.add(WARN, "CUPTI records:");

@@ -100,14 +100,17 @@ impl<'a> Builder<'a> {
             from,
             to: host.convert(ticks),
         };
-        let gpu = recorded.anchors.iter().map(|(clock, anchors)| {
-            let moment = |anchor: &crate::recorder::GpuClockAnchor| {
-                to_host(gpu_time(anchor.at_ns), anchor.ticks)
-            };
-            let map = ClockMap::new(anchors.iter().map(moment).collect());
-            (*clock, map.with_max_drift_ppm(MAX_DRIFT_PPM))
-        });
-        let gpu = gpu.collect();
+        let gpu = recorded
+            .anchors
+            .iter()
+            .map(|(clock, anchors)| {
+                let moment = |anchor: &crate::recorder::GpuClockAnchor| {
+                    to_host(gpu_time(anchor.at_ns), anchor.ticks)
+                };
+                let map = ClockMap::new(anchors.iter().map(moment).collect());
+                (*clock, map.with_max_drift_ppm(MAX_DRIFT_PPM))
+            })
+            .collect();
         let cupti = cupti::clock_moments().into_iter();
         let cupti = ClockMap::new(cupti.map(|(ns, ticks)| to_host(ns, ticks)).collect());
         let on = recorded.on.iter();
@@ -115,8 +118,9 @@ impl<'a> Builder<'a> {
             .map(|(on, off)| (host.convert(*on), host.convert(*off)))
             .collect();
         let mut all = TraceNames::new(paths, sites, lines);
-        let kernels = names.shapes.iter();
-        let kernels = kernels
+        let kernels = names
+            .shapes
+            .iter()
             .map(|shape| all.number(cupti::full_name(symbols, shape.symbol).to_owned()))
             .collect();
         Self {
@@ -319,9 +323,10 @@ impl<'a> Builder<'a> {
         devices.sort_by_key(|(device, _)| **device);
         let mut tracks = Vec::new();
         for (device, samples) in devices {
-            let samples = samples.iter();
-            let samples = samples.filter(|sample| self.was_on(self.cupti.convert(sample.start)));
-            let samples: Vec<_> = samples.collect();
+            let samples: Vec<_> = samples
+                .iter()
+                .filter(|sample| self.was_on(self.cupti.convert(sample.start)))
+                .collect();
             for metric in cupti::SampledMetric::all() {
                 let mut track = CounterTrack::default();
                 let mut samples = samples.iter().peekable();

@@ -76,8 +76,10 @@ impl EndedWindows {
 
 /// gpuprof's failed driver calls in the current window.
 pub(super) fn errors() -> Vec<CudaError> {
-    let failures = Driver::met().map(|driver| driver.failures());
-    let failures = failures.into_iter().flatten();
+    let failures = Driver::met()
+        .map(|driver| driver.failures())
+        .into_iter()
+        .flatten();
     failures
         .map(|(call, code, name, count)| {
             let mut error = CudaError::default();

@@ -25,8 +25,10 @@ impl MemoryTracks {
         let tracks = self.0.into_iter().map(|((device, kind), mut samples)| {
             // Of several changes at one time the last one counts: the sort is stable.
             sort_by_key(&mut samples, |(time, _)| *time);
-            let kind = MemoryKind::ALL.get(kind as usize);
-            let kind = kind.copied().unwrap_or_default();
+            let kind = MemoryKind::ALL
+                .get(kind as usize)
+                .copied()
+                .unwrap_or_default();
             let mut track = CounterTrack::default();
             track.name = format!("live {kind} memory (bytes)");
             track.device = device;

@@ -39,13 +39,14 @@ pub(crate) fn describe(driver: &Driver, ordinal: u32) -> Device {
     );
     let sms = ask(attribute::MULTIPROCESSOR_COUNT);
     let name = text(driver.device_name(handle));
-    let chip = sms.zip(ask(attribute::CLOCK_RATE_KHZ));
-    let chip = chip.map(|(sms, clock_khz)| ChipFacts {
-        capability: (major, minor),
-        sms,
-        clock_khz,
-        name: &name,
-    });
+    let chip = sms
+        .zip(ask(attribute::CLOCK_RATE_KHZ))
+        .map(|(sms, clock_khz)| ChipFacts {
+            capability: (major, minor),
+            sms,
+            clock_khz,
+            name: &name,
+        });
     let mut device = Device::default();
     device.ordinal = ordinal;
     device.uuid = driver

@@ -25,11 +25,14 @@ fn write(recorder: &Arc<Recorder>, writer: &mut ChunkWriter, numbers: std::ops::
 /// When the kept events started.
 fn starts(recorder: &Recorder) -> Vec<u64> {
     let recorded = recorded(recorder).unwrap_or_default();
-    let started = recorded.events.iter().map(|one| match one.event {
-        CallEvent::Cpu { started, .. } => started,
-        _ => u64::MAX,
-    });
-    let mut started: Vec<u64> = started.collect();
+    let mut started: Vec<u64> = recorded
+        .events
+        .iter()
+        .map(|one| match one.event {
+            CallEvent::Cpu { started, .. } => started,
+            _ => u64::MAX,
+        })
+        .collect();
     started.sort_unstable();
     started
 }

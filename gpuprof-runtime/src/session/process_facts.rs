@@ -33,9 +33,10 @@ pub(crate) fn add_to(profile: &mut Profile) {
     profile.host = os::host_name();
     let place = place(environment);
     (profile.rank, profile.world_size) = (place.rank, place.world_size);
-    let args = std::env::args_os().skip(1);
-    let args = args.map(|arg| quoted(&arg.to_string_lossy()).into_owned());
-    let args: Vec<String> = args.collect();
+    let args: Vec<String> = std::env::args_os()
+        .skip(1)
+        .map(|arg| quoted(&arg.to_string_lossy()).into_owned())
+        .collect();
     profile.meta = meta(&args.join(" "), environment);
 }
 
@@ -46,8 +47,10 @@ fn meta(args: &str, variable: impl Fn(&str) -> Option<String>) -> Vec<MetaPair> 
         MetaPair::new("commit", commit.unwrap_or_default().trim()),
         MetaPair::new("args", args),
     ];
-    let stated = variable(variables::META).and_then(|text| parse_meta(text.trim()));
-    let stated = stated.unwrap_or_default().into_iter();
+    let stated = variable(variables::META)
+        .and_then(|text| parse_meta(text.trim()))
+        .unwrap_or_default()
+        .into_iter();
     stated.for_each(|pair| set_meta(&mut pairs, pair));
     limit_meta(&mut pairs);
     pairs
@@ -106,8 +109,9 @@ fn place(variable: impl Fn(&str) -> Option<String>) -> ProcessRank {
         })
     };
     let of_torchrun = by(&TORCHRUN);
-    let found = of_torchrun.filter(|place| place.world_size.is_some());
-    let found = found.or_else(|| LAUNCHERS.iter().find_map(by));
+    let found = of_torchrun
+        .filter(|place| place.world_size.is_some())
+        .or_else(|| LAUNCHERS.iter().find_map(by));
     found.or(of_torchrun).unwrap_or_default()
 }
 

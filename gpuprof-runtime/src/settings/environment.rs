@@ -118,8 +118,8 @@ impl Settings {
                 self.limit = NonZeroUsize::new(rows);
             }
             Setting::Filter => {
-                let filter = Regex::new(value);
-                let filter = filter.map_err(|error| NotUnderstood::Value(format!(" ({error})")))?;
+                let filter = Regex::new(value)
+                    .map_err(|error| NotUnderstood::Value(format!(" ({error})")))?;
                 self.filter = Some(filter);
             }
             Setting::Sample => self.sampling = Some(Sampling::parse(value).ok_or_else(wrong)?),

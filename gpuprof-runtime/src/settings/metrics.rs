@@ -109,8 +109,8 @@ mod tests {
 
     #[test]
     fn a_list_has_one_address_and_any_number_of_files() {
-        let metrics = Metrics::parse("listen=9464+{rank}, prometheus=/a/{rank}.prom,prometheus=/b");
-        let metrics = metrics.expect("a list");
+        let metrics = Metrics::parse("listen=9464+{rank}, prometheus=/a/{rank}.prom,prometheus=/b")
+            .expect("a list");
         assert_eq!(metrics.listen.as_deref(), Some("9464+{rank}"));
         assert_eq!(
             metrics.files,

@@ -119,8 +119,10 @@ impl Segment {
     /// The least time that is busy in both, and whether it is exactly that.
     fn busy_in_both(&self, other: &Self) -> (u64, bool) {
         let end = self.end.min(other.end);
-        let common_ns = end.saturating_sub(self.start.max(other.start)).max(0);
-        let common_ns = common_ns.unsigned_abs();
+        let common_ns = end
+            .saturating_sub(self.start.max(other.start))
+            .max(0)
+            .unsigned_abs();
         let (mine, is_mine_exact) = self.busy_within(common_ns);
         let (its, is_its_exact) = other.busy_within(common_ns);
         let both_ns = (mine + its).saturating_sub(common_ns);

@@ -178,8 +178,9 @@ impl ClusterSums {
         let (between, within) = (1.0 - 1.0 / first, 1.0 / first - 1.0 / weight);
         let [newer, older] = &mut self.recent;
         let key = (draw.cluster, group);
-        let cluster = newer.entry(key);
-        let cluster = cluster.or_insert_with(|| older.remove(&key).unwrap_or_default());
+        let cluster = newer
+            .entry(key)
+            .or_insert_with(|| older.remove(&key).unwrap_or_default());
         let spread = self.groups.entry(group).or_default();
         let more = Cluster {
             u: weight * ns,
@@ -220,8 +221,11 @@ impl ClusterSums {
     #[cold]
     fn divide(&mut self, site: u32, first: Option<u32>, latest: u32) {
         let on = |device| ClusterGroup::SiteOn { site, device };
-        let so_far = self.groups.get(&ClusterGroup::Site(site)).copied();
-        let so_far = so_far.unwrap_or_default();
+        let so_far = self
+            .groups
+            .get(&ClusterGroup::Site(site))
+            .copied()
+            .unwrap_or_default();
         self.groups.insert(on(latest), so_far.without_time());
         if let Some(first) = first {
             self.groups.insert(on(first), so_far);

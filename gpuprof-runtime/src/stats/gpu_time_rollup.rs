@@ -23,8 +23,13 @@ pub(super) fn build_nodes<'a>(inputs: &'a ProfileInputs<'_>) -> Vec<CallTreeNode
     let mut nodes: Vec<CallTreeNode<'_>> = Vec::with_capacity(inputs.paths.len());
     for (index, &path) in inputs.paths.iter().enumerate() {
         let index = index as u32;
-        let totals = inputs.totals.nodes.get(index as usize).copied();
-        let totals = totals.unwrap_or_default().in_ns(inputs.scale);
+        let totals = inputs
+            .totals
+            .nodes
+            .get(index as usize)
+            .copied()
+            .unwrap_or_default()
+            .in_ns(inputs.scale);
         let mut gpu = gpu.remove(&index).unwrap_or_default();
         gpu.sort_unstable_by_key(|(device, _)| *device);
         let function = functions.entry(path.site).or_default();

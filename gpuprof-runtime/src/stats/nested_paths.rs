@@ -141,8 +141,10 @@ fn fit_into_parent(nodes: &mut [CallTreeNode<'_>], siblings: &[NestedPath]) -> b
     if excess_ns <= EXACT * total_ns + 0.5 {
         return false;
     }
-    let may_grow = parent.estimate.most_unseen_ns();
-    let may_grow = may_grow.is_none_or(|most_ns| parent.estimate.unseen_ns < most_ns);
+    let may_grow = parent
+        .estimate
+        .most_unseen_ns()
+        .is_none_or(|most_ns| parent.estimate.unseen_ns < most_ns);
     let of_parent = if may_grow { variance(parent, 1.0) } else { 0.0 };
     let of_child = |path: &NestedPath| {
         let may_shrink =

@@ -26,8 +26,7 @@ fn complete() -> MachineFacts {
 /// The line of one check, without the spaces between its columns, and its fix.
 fn line(facts: &MachineFacts, name: &str) -> (String, String) {
     let checks = checks(facts);
-    let check = checks.iter().find(|check| check.name == name);
-    let check = check.expect(name);
+    let check = checks.iter().find(|check| check.name == name).expect(name);
     assert_eq!(check.is_ok, check.fix.is_empty(), "{name}");
     let state = if check.is_ok { "ok" } else { "missing" };
     (format!("{state} {}", check.found), check.fix.clone())

@@ -133,8 +133,12 @@ fn draw_table(frame: &mut Frame<'_>, area: Rect, model: &Model, choice: &mut Scr
         }))
     };
     let titles = table.columns.iter().map(|column| column.title).collect();
-    let rows = table.rows.iter().skip(choice.offset).take(height);
-    let rows = rows.map(|cells| row(cells.iter().map(String::as_str).collect()));
+    let rows = table
+        .rows
+        .iter()
+        .skip(choice.offset)
+        .take(height)
+        .map(|cells| row(cells.iter().map(String::as_str).collect()));
     let constraints = widths.iter().map(|width| Constraint::Length(*width));
     let widget = ratatui::widgets::Table::new(rows, constraints)
         .column_spacing(SPACING)

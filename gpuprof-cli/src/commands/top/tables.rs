@@ -263,8 +263,11 @@ fn write_row<'a>(
 pub(super) fn widths(table: &TopTable) -> Vec<usize> {
     let columns = table.columns.iter().enumerate();
     let width = |(index, column): (usize, &TopColumn)| {
-        let cells = table.rows.iter().filter_map(|row| row.get(index));
-        let cells = cells.map(|cell| cell.chars().count());
+        let cells = table
+            .rows
+            .iter()
+            .filter_map(|row| row.get(index))
+            .map(|cell| cell.chars().count());
         cells.fold(column.title.chars().count(), usize::max)
     };
     columns.map(width).collect()

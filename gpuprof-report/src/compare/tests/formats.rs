@@ -49,8 +49,9 @@ fn a_table_has_a_row_with_every_figure() {
 #[test]
 fn rows_that_are_the_same_are_limited() {
     let side = || -> Vec<Profile> {
-        let functions = (0..40).flat_map(|at| run(&format!("f{at}"), 1_000_000).functions);
-        let functions: Vec<Function> = functions.collect();
+        let functions: Vec<Function> = (0..40)
+            .flat_map(|at| run(&format!("f{at}"), 1_000_000).functions)
+            .collect();
         let run = |_| Profile {
             functions: functions.clone(),
             ..Profile::default()

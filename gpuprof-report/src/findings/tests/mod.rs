@@ -45,8 +45,9 @@ fn named(rule: &str, profile: &Profile) -> Vec<String> {
 
 /// A rule's only finding.
 fn the(rule: &str, profile: &Profile) -> Finding {
-    let of_rule = findings(profile).into_iter();
-    let mut of_rule = of_rule.filter(|finding| finding.rule.as_str() == rule);
+    let mut of_rule = findings(profile)
+        .into_iter()
+        .filter(|finding| finding.rule.as_str() == rule);
     let finding = of_rule.next().unwrap();
     assert_eq!(of_rule.next(), None, "{rule} speaks once");
     // About two lines of the report at 80 columns.

@@ -28,12 +28,14 @@ fn every_rule_has_its_section() {
 
 #[test]
 fn every_threshold_has_its_row() {
-    let rows = PAGE.lines().filter_map(|line| {
-        let mut cells = line.strip_prefix("| ")?.split(" | ");
-        Some((cells.next()?, cells.next()?))
-    });
-    let rows: Vec<(&str, &str)> = rows.collect();
-    let without_row = SOURCES
+    let rows: Vec<(&str, &str)> = PAGE
+        .lines()
+        .filter_map(|line| {
+            let mut cells = line.strip_prefix("| ")?.split(" | ");
+            Some((cells.next()?, cells.next()?))
+        })
+        .collect();
+    let without_row: Vec<(String, f64)> = SOURCES
         .into_iter()
         .flat_map(thresholds)
         .filter(|(what, value)| {
@@ -42,8 +44,8 @@ fn every_threshold_has_its_row() {
                 of.eq_ignore_ascii_case(what) && texts.iter().any(|text| text == shown)
             };
             !rows.iter().any(is_its_own)
-        });
-    let without_row: Vec<(String, f64)> = without_row.collect();
+        })
+        .collect();
     assert_eq!(without_row.len(), OF_ALL_RULES.len(), "{without_row:?}");
     for text in OF_ALL_RULES {
         assert!(PAGE.contains(text), "{text}");
@@ -52,15 +54,17 @@ fn every_threshold_has_its_row() {
 
 /// The first sentence of each constant's documentation, and its value.
 fn thresholds(source: &str) -> Vec<(String, f64)> {
-    let found = source.split("\n\n").filter_map(|constant| {
-        let (text, constant) = constant.split_once("\npub(super) const ")?;
-        let text = text.replace("\n/// ", " ");
-        let what = text.rsplit("/// ").next()?.split(". ").next()?;
-        let (_, value) = constant.split_once("Threshold(")?;
-        let value = value.split(')').next()?.replace('_', "").parse().ok()?;
-        Some((what.to_owned(), value))
-    });
-    let found: Vec<(String, f64)> = found.collect();
+    let found: Vec<(String, f64)> = source
+        .split("\n\n")
+        .filter_map(|constant| {
+            let (text, constant) = constant.split_once("\npub(super) const ")?;
+            let text = text.replace("\n/// ", " ");
+            let what = text.rsplit("/// ").next()?.split(". ").next()?;
+            let (_, value) = constant.split_once("Threshold(")?;
+            let value = value.split(')').next()?.replace('_', "").parse().ok()?;
+            Some((what.to_owned(), value))
+        })
+        .collect();
     let all = source.matches("\npub(super) const ").count();
     assert_eq!(found.len(), all, "{found:?}");
     found

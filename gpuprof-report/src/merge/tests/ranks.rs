@@ -93,8 +93,9 @@ fn devices_of_two_models_stay_apart() {
     let merged = merge(&[rank(0, 10), other]);
     let gpu = merged.functions[0].gpu.as_ref().unwrap();
     assert_eq!((gpu.device, gpu.times.total_ns), (None, 30));
-    let parts = merged.functions[0].gpu_by_device.iter();
-    let parts: Vec<_> = parts
+    let parts: Vec<_> = merged.functions[0]
+        .gpu_by_device
+        .iter()
         .map(|part| (part.device, part.times.total_ns))
         .collect();
     assert_eq!(parts, [(Some(0), 10), (Some(1), 20)]);
@@ -172,8 +173,9 @@ fn paths_of_the_tree_are_told_apart_by_label_and_place() {
         node(9, Some(5), Some("a")),
     ];
     let merged = merge(&[first, second]);
-    let nodes = merged.tree.iter();
-    let nodes: Vec<_> = nodes
+    let nodes: Vec<_> = merged
+        .tree
+        .iter()
         .map(|node| (node.id, node.parent, node.label.as_deref(), node.calls))
         .collect();
     assert_eq!(

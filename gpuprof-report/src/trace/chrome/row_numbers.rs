@@ -44,8 +44,10 @@ impl<'a> RowNumbers<'a> {
             return (number, false);
         }
         let pid = self.pid(track);
-        let wanted = self.preferred_tid(track).filter(|_| row == 0);
-        let wanted = wanted.map(|tid| RowNumber { pid, tid });
+        let wanted = self
+            .preferred_tid(track)
+            .filter(|_| row == 0)
+            .map(|tid| RowNumber { pid, tid });
         let number = match wanted.filter(|number| self.taken.insert(*number)) {
             Some(number) => number,
             None => {

@@ -52,8 +52,10 @@ fn texts(packets: &[TracePacket]) -> Vec<String> {
     let mut texts = Vec::new();
     for packet in packets {
         let interned = packet.interned_data.clone().unwrap_or_default();
-        let names = interned.event_names.into_iter();
-        let names = names.chain(interned.debug_annotation_names);
+        let names = interned
+            .event_names
+            .into_iter()
+            .chain(interned.debug_annotation_names);
         texts.extend(names.filter_map(|name| name.name));
         let event = packet.track_event.clone().unwrap_or_default();
         texts.extend(event.debug_annotations.iter().flat_map(of));

@@ -235,8 +235,9 @@ impl Correlator {
             self.time_line.add_activity(activity, &cause, symbol);
             self.recorded.add(epoch, cause, activity, symbol)
         });
-        let row = epoch.zip(key);
-        let row = row.map(|(epoch, key)| SampledKernel { epoch, key, site });
+        let row = epoch
+            .zip(key)
+            .map(|(epoch, key)| SampledKernel { epoch, key, site });
         let sampled = SampledActivity::new(activity, row);
         self.sample_activity(activity.span().device, epoch, sampled);
         key

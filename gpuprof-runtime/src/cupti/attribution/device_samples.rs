@@ -24,8 +24,10 @@ pub(crate) struct DeviceSamples {
 
 impl DeviceSamples {
     pub(super) fn add(&mut self, sample: &PmSample, is_attributed: bool) {
-        let dram = SOURCES.iter().zip(sample.integrals);
-        let dram = dram.filter(|(source, _)| source.is_dram());
+        let dram = SOURCES
+            .iter()
+            .zip(sample.integrals)
+            .filter(|(source, _)| source.is_dram());
         let bytes: f64 = dram.map(|(_, bytes)| bytes).sum();
         self.samples += 1;
         self.sampled_ns += sample.ns();

@@ -33,8 +33,11 @@ impl<'a> KernelNames<'a> {
         numbers.sort_unstable();
         numbers.dedup();
         sort_by(&mut numbers, |a, b| symbol(a).cmp(&symbol(b)));
-        let full = numbers.iter().filter_map(|number| symbols.symbol(*number));
-        let full: Vec<&str> = full.map(|symbol| symbol.full_name()).collect();
+        let full: Vec<&str> = numbers
+            .iter()
+            .filter_map(|number| symbols.symbol(*number))
+            .map(|symbol| symbol.full_name())
+            .collect();
         Self {
             symbols,
             lines,

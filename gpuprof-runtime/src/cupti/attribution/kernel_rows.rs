@@ -36,9 +36,10 @@ pub(super) fn in_order(
         let total_ns = totals.times.durations.total;
         (Reverse(total_ns), names.symbol(*symbol), *device)
     });
-    let stats = rows.iter();
-    let stats = stats.map(|(row, totals)| kernel_stats(names, *row, totals, tables));
-    let stats = stats.collect();
+    let stats = rows
+        .iter()
+        .map(|(row, totals)| kernel_stats(names, *row, totals, tables))
+        .collect();
     (rows.iter().map(|(row, _)| *row).collect(), stats)
 }
 

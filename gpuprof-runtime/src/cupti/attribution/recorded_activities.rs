@@ -241,8 +241,8 @@ mod tests {
 
     #[test]
     fn neighbours_become_one_but_not_over_a_gap() {
-        let samples = [(0, 10), (10, 20), (20, 30), (90, 100), (100, 110)];
-        let samples = samples.map(|(start, end)| sample(start, end));
+        let samples = [(0, 10), (10, 20), (20, 30), (90, 100), (100, 110)]
+            .map(|(start, end)| sample(start, end));
         let halved = halved(&samples);
         let times: Vec<_> = halved.iter().map(|of| (of.start, of.end)).collect();
         assert_eq!(times, [(0, 20), (20, 30), (90, 110)]);

@@ -94,8 +94,10 @@ impl SampleSums {
     }
 
     fn means(&self) -> Vec<CounterMean> {
-        let sampled = SOURCES.iter().zip(&self.metrics);
-        let sampled = sampled.filter(|(_, sums)| sums.sum.is_finite() && self.ns > 0.0);
+        let sampled = SOURCES
+            .iter()
+            .zip(&self.metrics)
+            .filter(|(_, sums)| sums.sum.is_finite() && self.ns > 0.0);
         let means = sampled.map(|(source, sums)| {
             let (ratio, ci95) = self.ratio(sums);
             let mut mean = CounterMean::default();

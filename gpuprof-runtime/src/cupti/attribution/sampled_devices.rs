@@ -75,8 +75,10 @@ pub(super) fn add_joined(
         samples.add(sample, joined.busy_ns > 0);
     }
     let divided = DividedSample::new(&joined);
-    let kernels = joined.parts.iter();
-    let kernels = kernels.filter_map(|(activity, ns)| Some((activity.row?, *ns)));
+    let kernels = joined
+        .parts
+        .iter()
+        .filter_map(|(activity, ns)| Some((activity.row?, *ns)));
     let functions = kernels
         .clone()
         .filter_map(|(row, ns)| Some(((row.epoch, row.site?), ns)));

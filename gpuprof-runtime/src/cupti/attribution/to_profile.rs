@@ -82,12 +82,14 @@ fn activity_by_site(
         let path = paths.get(path.of_calls() as usize);
         path.map(|path| path.site)
     };
-    let kernels = tables.kernels.iter();
-    let kernels = kernels.filter(|(key, _)| key.path.is_attributed());
-    let kernels = kernels.filter_map(|(key, totals)| {
-        let row: KernelRowKey = (key.symbol, key.device);
-        Some(((site(key.path)?, row), totals))
-    });
+    let kernels = tables
+        .kernels
+        .iter()
+        .filter(|(key, _)| key.path.is_attributed())
+        .filter_map(|(key, totals)| {
+            let row: KernelRowKey = (key.symbol, key.device);
+            Some(((site(key.path)?, row), totals))
+        });
     let mut latency: FxHashMap<u32, DurationTotals> = FxHashMap::default();
     let mut kernels_of: FxHashMap<u32, Vec<SharedRow>> = FxHashMap::default();
     for ((site, row), totals) in kernel_rows::merged(kernels) {
@@ -98,12 +100,14 @@ fn activity_by_site(
         let (_, kernels) = kernel_rows::in_order(rows, names, tables);
         sites.entry(site).or_default().activity.kernels = kernels;
     }
-    let copies = tables.copies.iter();
-    let copies = copies.filter(|(key, _)| key.path.is_attributed());
-    let copies = copies.filter_map(|(key, totals)| {
-        let row: CopyRowKey = (key.kind, key.device);
-        Some(((site(key.path)?, row), totals))
-    });
+    let copies = tables
+        .copies
+        .iter()
+        .filter(|(key, _)| key.path.is_attributed())
+        .filter_map(|(key, totals)| {
+            let row: CopyRowKey = (key.kind, key.device);
+            Some(((site(key.path)?, row), totals))
+        });
     for ((site, row), totals) in merged(copies, CopyTotals::merge) {
         let entry = sites.entry(site).or_default();
         let copies = copy_stats(row, &totals, tables);
@@ -139,14 +143,18 @@ pub(crate) fn write_to_profile(
     names: &KernelNames<'_>,
     paths: &[CallPath],
 ) {
-    let kernels = tables.kernels.iter();
-    let kernels = kernels.map(|(key, totals)| ((key.symbol, key.device), totals));
+    let kernels = tables
+        .kernels
+        .iter()
+        .map(|(key, totals)| ((key.symbol, key.device), totals));
     let kernels: Vec<SharedRow> = kernel_rows::merged(kernels).into_iter().collect();
     let (kernel_rows, kernels) = kernel_rows::in_order(kernels, names, tables);
-    let copies = tables.copies.iter();
-    let copies = copies.map(|(key, totals)| ((key.kind, key.device), totals));
-    let copies = merged(copies, CopyTotals::merge).into_iter();
-    let mut copies: Vec<(CopyRowKey, CopyStats)> = copies
+    let copies = tables
+        .copies
+        .iter()
+        .map(|(key, totals)| ((key.kind, key.device), totals));
+    let mut copies: Vec<(CopyRowKey, CopyStats)> = merged(copies, CopyTotals::merge)
+        .into_iter()
         .map(|(row, totals)| (row, copy_stats(row, &totals, tables)))
         .collect();
     sort_by(&mut copies, |(_, a), (_, b)| copy_order(a, b));
@@ -338,8 +346,11 @@ mod tests {
             let found = [name_of(10), name_of(11)];
             assert_eq!(found, order.map(|kernel| ["gemm<64>", "gemm<128>"][kernel]));
             let profile = profile(&tables, &symbols);
-            let all = profile.kernels.iter();
-            let mut all: Vec<_> = all.map(|kernel| (&*kernel.symbol, &*kernel.name)).collect();
+            let mut all: Vec<_> = profile
+                .kernels
+                .iter()
+                .map(|kernel| (&*kernel.symbol, &*kernel.name))
+                .collect();
             all.sort();
             let [small, large] = SMALL_AND_LARGE;
             assert_eq!(all, [(large, "gemm<128>"), (small, "gemm<64>")]);

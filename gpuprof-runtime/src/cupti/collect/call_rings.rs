@@ -128,13 +128,14 @@ mod tests {
         const CALLS: u32 = CAPACITY as u32 + 10;
         let shared = BoundedQueue::new();
         thread::scope(|scope| {
-            let threads = (0..THREADS).map(|thread| {
-                let shared = &shared;
-                scope.spawn(move || {
-                    (0..CALLS).for_each(|index| send(call(thread * CALLS + index), shared));
+            let threads: Vec<_> = (0..THREADS)
+                .map(|thread| {
+                    let shared = &shared;
+                    scope.spawn(move || {
+                        (0..CALLS).for_each(|index| send(call(thread * CALLS + index), shared));
+                    })
                 })
-            });
-            let threads: Vec<_> = threads.collect();
+                .collect();
             // Also waits for the destructors of the threads' variables.
             threads
                 .into_iter()

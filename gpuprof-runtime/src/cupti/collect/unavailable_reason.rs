@@ -48,8 +48,10 @@ impl fmt::Display for CuptiUnavailable {
             ),
             Self::CannotOpen { path, error } => {
                 // The loader's own message usually begins with the path.
-                let reason = error.strip_prefix(path.as_str()).unwrap_or(error);
-                let reason = reason.trim_start_matches([':', ' ']);
+                let reason = error
+                    .strip_prefix(path.as_str())
+                    .unwrap_or(error)
+                    .trim_start_matches([':', ' ']);
                 write!(f, "cannot open GPUPROF_CUPTI_LIBRARY={path} ({reason})")
             }
             Self::MissingFunction { library, symbol } => write!(

@@ -218,8 +218,10 @@ impl EventOverheads {
             .retain(|known| known.context.is_alive() && known.waits < WAITS_NS.len());
         let now = clock::now();
         for at in 0..self.contexts.len() {
-            let due = self.contexts.get_mut(at);
-            let due = due.filter(|known| known.is_due(now, is_idle));
+            let due = self
+                .contexts
+                .get_mut(at)
+                .filter(|known| known.is_due(now, is_idle));
             if let Some(known) = due {
                 known.at = now;
                 known.waits += 1;

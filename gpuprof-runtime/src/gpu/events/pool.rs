@@ -250,8 +250,9 @@ impl Context {
             }
             first
         };
-        let made = within(driver, self.handle, || driver.relaxed(make));
-        let made = made.flatten().flatten();
+        let made = within(driver, self.handle, || driver.relaxed(make))
+            .flatten()
+            .flatten();
         let lacking = made.map_or(NoPair::Failed, |_| NoPair::Exhausted);
         let first = made.ok().flatten();
         first.or_else(|| self.free.pop()).ok_or(lacking)

@@ -43,13 +43,14 @@ pub(in crate::gpu) fn start(
 ) -> Result<Started, GpuOutcome> {
     in_context_of(driver, stream, || {
         check_stream(driver, stream)?;
-        let pair = stock.take(&stream.context, &stream.returned, started, driver);
-        let pair = pair.map_err(|no_pair| {
-            Unrecorded::Untimed(match no_pair {
-                NoPair::Exhausted => GpuOutcome::Untimed(UntimedReason::PoolExhausted),
-                NoPair::Failed => CUDA_ERROR,
-            })
-        })?;
+        let pair = stock
+            .take(&stream.context, &stream.returned, started, driver)
+            .map_err(|no_pair| {
+                Unrecorded::Untimed(match no_pair {
+                    NoPair::Exhausted => GpuOutcome::Untimed(UntimedReason::PoolExhausted),
+                    NoPair::Failed => CUDA_ERROR,
+                })
+            })?;
         let announced = Started {
             pair,
             was_handed_over: stream.announce(started.wrapping_add(1)),

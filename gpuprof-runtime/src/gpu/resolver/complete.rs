@@ -92,8 +92,9 @@ impl EndedGpuSpan {
             .closed
             .nested_ns
             .saturating_sub(self.closed.nested_again_ns);
-        let own = ns.saturating_sub_unsigned(nested_ns);
-        let own = own.saturating_sub_unsigned(lost);
+        let own = ns
+            .saturating_sub_unsigned(nested_ns)
+            .saturating_sub_unsigned(lost);
         if self.closed.is_sampled {
             own
         } else {

@@ -169,8 +169,10 @@ impl OpenSpans {
     pub(super) fn children(&self, key: SpanKey) -> Vec<SpanStart> {
         match self.spans.get(&key) {
             Some(span) if span.children > 0 => {
-                let children = self.spans.values();
-                let children = children.filter(|child| child.parent == Some(key));
+                let children = self
+                    .spans
+                    .values()
+                    .filter(|child| child.parent == Some(key));
                 children.map(|child| child.start).collect()
             }
             _ => Vec::new(),

@@ -58,6 +58,15 @@ pub(super) struct EndElsewhere {
 }
 
 impl EndElsewhere {
+    /// One that has come in this look.
+    pub(super) fn new(end: SpanEnd, context: HeldHandle<CudaContext>) -> Self {
+        Self {
+            end,
+            context: Some(context),
+            is_older: false,
+        }
+    }
+
     /// Whether its context is held.
     pub(super) fn is_held(&self) -> bool {
         self.context.as_ref().is_some_and(HeldHandle::is_some)

@@ -64,9 +64,8 @@ impl Timeline {
     /// starts that come at the next look were recorded after this.
     pub(super) fn look_for_untimed(&mut self, look: u64) {
         self.look = look;
-        for source in &mut self.sources {
-            source.look_for_untimed(self.look);
-        }
+        let sources = self.sources.iter_mut();
+        sources.for_each(|source| source.look_for_untimed(look));
     }
 
     /// Takes what has come from each thread. Returns how many ends, and the most of one thread.
@@ -80,11 +79,7 @@ impl Timeline {
                     StepElsewhere::End(end, context) => {
                         all += 1;
                         self.has_several_threads = true;
-                        self.elsewhere.push(EndElsewhere {
-                            end,
-                            context: Some(context),
-                            is_older: false,
-                        });
+                        self.elsewhere.push(EndElsewhere::new(end, context));
                     }
                 }
             }
@@ -101,9 +96,7 @@ impl Timeline {
 
     /// The device of the stream, while threads use it.
     pub(super) fn device(&self) -> Option<u32> {
-        self.sources
-            .first()
-            .map(|source| source.shared.context.device)
+        Some(self.sources.first()?.shared.context.device)
     }
 
     /// Whether an end has come that is not resolved.
@@ -118,13 +111,12 @@ impl Timeline {
         // fails and is counted.
         let resolved = self
             .living_context(driver)
-            .and_then(|context| within(driver, context, || self.advance_here(shared)).ok());
-        let resolved = resolved.unwrap_or_else(|| self.advance_here(shared));
+            .and_then(|context| within(driver, context, || self.advance_here(shared)).ok())
+            .unwrap_or_else(|| self.advance_here(shared));
         self.cancel_elsewhere();
         source::end_look(&mut self.sources, self.has_several_threads);
-        for ended in &mut self.elsewhere {
-            ended.is_older = true;
-        }
+        let elsewhere = self.elsewhere.iter_mut();
+        elsewhere.for_each(|ended| ended.is_older = true);
         resolved
     }
 
@@ -156,17 +148,14 @@ impl Timeline {
         };
         let mut passed = passed::in_order(source, shared.driver);
         let mut resolved = 0;
-        while let Some(step) = self
-            .sources
-            .first()
-            .and_then(|source| source.steps.front().copied())
+        while let Some(source) = self.sources.first()
+            && let Some(&step) = source.steps.front()
         {
             let is_end = matches!(step, SpanStep::End(_));
             if is_end && passed == 0 {
                 break;
             }
-            let is_held = self.sources.first().is_some_and(SpanReceiver::is_held);
-            let next = Next::new(0, step, is_held);
+            let next = Next::new(0, step, source.is_held());
             if self.apply(shared, next).is_err() {
                 break;
             }
@@ -182,10 +171,8 @@ impl Timeline {
         let mut resolved = 0;
         let mut before: Option<i64> = None;
         for (at_ns, mut next) in passed::by_time(&self.sources, &self.elsewhere, shared.driver) {
-            let since_ns = at_ns
-                .zip(before)
-                .map(|(at, before)| duration(at.saturating_sub(before)));
-            next.since_ns = since_ns;
+            let since = at_ns.zip(before);
+            next.since_ns = since.map(|(at, before)| duration(at.saturating_sub(before)));
             if self.apply(shared, next).is_err() {
                 break;
             }
@@ -329,8 +316,11 @@ impl Timeline {
     /// look before the one at which its start came. They have no events, so the span may have their
     /// time.
     fn has_untimed_beside(&self, next: Next, start: &SpanStart) -> bool {
-        let others = self.sources.iter().enumerate();
-        let others = others.filter(|(source, _)| *source != next.source);
+        let others = self
+            .sources
+            .iter()
+            .enumerate()
+            .filter(|(source, _)| *source != next.source);
         let latest = others.map(|(_, source)| source.untimed_at).max();
         latest.unwrap_or(0).max(self.untimed_at) >= start.came_at.max(1)
     }

@@ -102,8 +102,11 @@ impl OpenGpuSpan {
     /// not timed, or in no window.
     #[inline]
     pub(crate) fn call_number(&self) -> u64 {
-        let first = self.streams.first().filter(|_| !self.is_crossed);
-        let first = first.and_then(|stream| stream.timed);
+        let first = self
+            .streams
+            .first()
+            .filter(|_| !self.is_crossed)
+            .and_then(|stream| stream.timed);
         first.map_or(0, |timed| timed.key.call_number())
     }
 

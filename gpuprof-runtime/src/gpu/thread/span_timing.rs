@@ -277,8 +277,9 @@ fn check(streams: &[SpanStream]) -> Result<(), GpuOutcome> {
 /// Occupies a pair of the share for async calls of each stream's context, until the call ends.
 fn occupy_async_share(open: &OpenGpuSpan) -> Result<(), GpuOutcome> {
     let streams = open.streams.iter();
-    let occupied = streams.take_while(|stream| stream.shared.context.async_share.occupy());
-    let occupied = occupied.count();
+    let occupied = streams
+        .take_while(|stream| stream.shared.context.async_share.occupy())
+        .count();
     if occupied == open.streams.len() {
         return Ok(());
     }

@@ -34,8 +34,9 @@ pub(super) fn record(ms: u64, viewer: &UnixStream) -> Result<Trace, &'static str
     let Some(_recording) = RECORDING.try_lock() else {
         return Err("another viewer records a time line; try again");
     };
-    let began = collector().lend_recorder();
-    let began = began.ok_or("nothing is measured at present; try again")?;
+    let began = collector()
+        .lend_recorder()
+        .ok_or("nothing is measured at present; try again")?;
     let lent = LiveRecording;
     let is_there = wait(Duration::from_millis(ms), viewer);
     drop(lent);

@@ -45,8 +45,9 @@ pub(super) fn asked<B>(request: &Request<B>, is_local: bool) -> Result<Asked, St
 /// Whether it is `localhost` or an address, with or without a port.
 fn is_this_machine(host: &Authority) -> bool {
     let host = host.host();
-    let bare = host.strip_prefix('[');
-    let bare = bare.and_then(|address| address.strip_suffix(']'));
+    let bare = host
+        .strip_prefix('[')
+        .and_then(|address| address.strip_suffix(']'));
     host.eq_ignore_ascii_case("localhost")
         || host.parse::<Ipv4Addr>().is_ok()
         || bare.is_some_and(|address| address.parse::<Ipv6Addr>().is_ok())

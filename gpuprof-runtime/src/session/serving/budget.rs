@@ -40,8 +40,11 @@ impl Budget {
     /// Counts the CPU time of an answer. Returns how long the next one has to wait.
     pub(in crate::session) fn spend(&mut self, cpu: Duration) -> Duration {
         let pause = cpu.saturating_mul(self.pause);
-        let wait = self.wait().unwrap_or_default().saturating_add(pause);
-        let wait = wait.min(self.max_pause);
+        let wait = self
+            .wait()
+            .unwrap_or_default()
+            .saturating_add(pause)
+            .min(self.max_pause);
         self.next = Instant::now().checked_add(wait);
         wait
     }

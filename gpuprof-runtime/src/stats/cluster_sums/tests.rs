@@ -65,8 +65,8 @@ fn calls_of_one_cluster_count_as_one() {
         (3, 30),
         (1, 20),
         (4, 25),
-    ];
-    let calls = calls.map(|(cluster, ns)| (cluster, 0, ns));
+    ]
+    .map(|(cluster, ns)| (cluster, 0, ns));
     // The mean is 25. e: 4 · (−20, 0, 20, 0), of which 2 are as many as spread.
     let of_path = |calls: &[_], rate, weight| {
         sums(calls, rate, weight).half_width(ClusterGroup::Path(0), 1.0)

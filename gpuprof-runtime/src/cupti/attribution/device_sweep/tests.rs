@@ -64,8 +64,9 @@ fn by_marks(activities: &[TimedActivity]) -> (DeviceTimes, [u64; 8]) {
             let all = activities.iter();
             all.filter(|activity| (activity.start..activity.end).contains(&ns))
         };
-        let kernels = running().filter(|activity| matches!(activity.row, RowKey::Kernel(_)));
-        let kernels = kernels.count();
+        let kernels = running()
+            .filter(|activity| matches!(activity.row, RowKey::Kernel(_)))
+            .count();
         times.kernel_ns += u64::from(kernels > 0);
         times.copy_only_ns += u64::from(kernels == 0 && running().count() > 0);
         for activity in running() {

@@ -175,8 +175,10 @@ impl PmSampling {
             return Vec::new();
         };
         let status_name = |status| subscription.library.status_name(status);
-        let lines = self.results.unavailable(LOCK_TIMEOUT).into_iter();
-        let mut lines: Vec<String> = lines
+        let mut lines: Vec<String> = self
+            .results
+            .unavailable(LOCK_TIMEOUT)
+            .into_iter()
             .map(|(reason, sampled_for)| reason.line(sampled_for, status_name))
             .collect();
         lines.dedup();

@@ -101,8 +101,9 @@ impl PmSamplingResults {
     /// Removes what was not read yet, with the devices.
     pub(super) fn take(&self) -> Vec<(u32, Vec<SamplingEvent>)> {
         let mut devices = self.devices.lock();
-        let taken = devices.iter_mut();
-        let taken = taken.map(|of| (of.facts.device, std::mem::take(&mut of.events)));
+        let taken = devices
+            .iter_mut()
+            .map(|of| (of.facts.device, std::mem::take(&mut of.events)));
         taken.collect()
     }
 

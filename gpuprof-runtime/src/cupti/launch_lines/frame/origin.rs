@@ -124,8 +124,9 @@ fn is_framework(name: &str) -> bool {
 fn crates_of_function(path: &str) -> impl Iterator<Item = &str> {
     let is_part = |letter: char| letter.is_alphanumeric() || letter == '_' || letter == ':';
     let is_impl = path.starts_with('<');
-    let words = path.split(move |letter| !is_part(letter));
-    let words = words.take(if is_impl { usize::MAX } else { 1 });
+    let words =
+        path.split(move |letter| !is_part(letter))
+            .take(if is_impl { usize::MAX } else { 1 });
     words.filter_map(|word| {
         let (name, _) = word.split_once("::")?;
         (!name.is_empty()).then_some(name)

@@ -48,24 +48,28 @@ impl FunctionSymbols {
         let file = ElfFile64::<Endianness, _>::parse(file).ok()?;
         // A segment begins anywhere in a page, and what is mapped with the page.
         let inside = address.checked_sub(code.addresses.start)? as u64;
-        let start = file.segments().find_map(|segment| {
-            let (offset, size) = segment.file_range();
-            let of_segment = code.offset.checked_add(inside)?.checked_sub(offset)?;
-            (of_segment < size).then(|| segment.address().wrapping_add(of_segment))
-        });
-        let start = start?.checked_sub(inside)?;
+        let start = file
+            .segments()
+            .find_map(|segment| {
+                let (offset, size) = segment.file_range();
+                let of_segment = code.offset.checked_add(inside)?.checked_sub(offset)?;
+                (of_segment < size).then(|| segment.address().wrapping_add(of_segment))
+            })?
+            .checked_sub(inside)?;
         let symbols = file.elf_symbol_table();
         let names = file.section_by_index(symbols.string_section()).ok()?;
         let endian = file.endian();
-        let functions = symbols.iter().filter(|symbol| symbol.st_type() == STT_FUNC);
-        let functions = functions.filter_map(|symbol| {
-            let start = symbol.st_value(endian);
-            Some(SymbolRange {
-                addresses: start..start.checked_add(symbol.st_size(endian))?,
-                name: symbol.st_name(endian) as usize,
+        let mut functions: Vec<_> = symbols
+            .iter()
+            .filter(|symbol| symbol.st_type() == STT_FUNC)
+            .filter_map(|symbol| {
+                let start = symbol.st_value(endian);
+                Some(SymbolRange {
+                    addresses: start..start.checked_add(symbol.st_size(endian))?,
+                    name: symbol.st_name(endian) as usize,
+                })
             })
-        });
-        let mut functions: Vec<_> = functions.collect();
+            .collect();
         functions.sort_unstable_by_key(|function| function.addresses.start);
         Some(Self {
             code: code.addresses,
