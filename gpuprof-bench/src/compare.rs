@@ -117,7 +117,7 @@ fn prepare(
     variant.implementation.set_up()?;
     variant.implementation.call()?;
     stream.synchronize().to("wait for the stream")?;
-    let bytes = memory.taken()?;
+    let bytes = memory.taken_bytes()?;
     Ok((variant.implementation.output()?, bytes))
 }
 

@@ -47,7 +47,7 @@ impl MemoryMeter {
         if let Some(pool) = begun.pool {
             set_back(pool)?;
         }
-        begun.before = begun.most()?;
+        begun.before = begun.largest_bytes()?;
         Ok(begun)
     }
 
@@ -56,11 +56,11 @@ impl MemoryMeter {
     ///
     /// # Errors
     /// The driver does not tell.
-    pub(crate) fn taken(&self) -> Result<u64, BenchError> {
-        Ok(self.most()?.saturating_sub(self.before))
+    pub(crate) fn taken_bytes(&self) -> Result<u64, BenchError> {
+        Ok(self.largest_bytes()?.saturating_sub(self.before))
     }
 
-    fn most(&self) -> Result<u64, BenchError> {
+    fn largest_bytes(&self) -> Result<u64, BenchError> {
         if let Some(pool) = self.pool {
             return read(pool, CU_MEMPOOL_ATTR_USED_MEM_HIGH);
         }

@@ -113,12 +113,12 @@ impl Case {
         entries.sort_by_key(|entry| (entry.module, entry.name));
         entries
             .into_iter()
-            .flat_map(|entry| of_entry(entry, wanted))
+            .flat_map(|entry| cases_of_entry(entry, wanted))
             .collect()
     }
 }
 
-fn of_entry(entry: &'static BenchmarkEntry, wanted: &[(String, Vec<String>)]) -> Vec<Case> {
+fn cases_of_entry(entry: &'static BenchmarkEntry, wanted: &[(String, Vec<String>)]) -> Vec<Case> {
     let axes = (entry.axes)();
     let mut cases = Vec::new();
     let only = |name: &str, value: &str| {

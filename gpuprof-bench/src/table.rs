@@ -167,13 +167,13 @@ fn row(results: &Results, measured: &Measurement, compared: String) -> ResultRow
         duration(measured.cpu_ns),
         rate(measured.bytes_per_s(), 1e9),
         rate(measured.flops_per_s(), 1e12),
-        of_peak(&results.device, measured),
+        share_of_peak(&results.device, measured),
         compared,
     ]
 }
 
 /// The larger share of the device's peaks: of memory, or of arithmetic in the stated precision.
-fn of_peak(device: &Device, measured: &Measurement) -> String {
+fn share_of_peak(device: &Device, measured: &Measurement) -> String {
     let precision = measured.precision.unwrap_or(Precision::F32);
     let share =
         |rate: Option<f64>, peak: Option<u64>| Some(rate? / peak.filter(|&peak| peak > 0)? as f64);

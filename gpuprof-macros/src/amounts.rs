@@ -8,18 +8,18 @@ use syn::spanned::Spanned;
 use syn::{BinOp, Error, Expr, UnOp};
 
 /// The expression as an `f64`: `+`, `-` and `*` of that type, and each of their operands converted.
-pub(crate) fn in_f64(private: &TokenStream, expression: &Expr) -> TokenStream {
+pub(crate) fn to_f64(private: &TokenStream, expression: &Expr) -> TokenStream {
     let site = Span::mixed_site();
     match expression {
         Expr::Binary(binary) if is_exact(&binary.op) => {
             let here = site.located_at(expression.span());
-            let left = in_f64(private, &binary.left);
-            let right = in_f64(private, &binary.right);
+            let left = to_f64(private, &binary.left);
+            let right = to_f64(private, &binary.right);
             let op = &binary.op;
             quote_spanned!(here=> (#left #op #right))
         }
-        Expr::Paren(inner) => in_f64(private, &inner.expr),
-        Expr::Group(inner) => in_f64(private, &inner.expr),
+        Expr::Paren(inner) => to_f64(private, &inner.expr),
+        Expr::Group(inner) => to_f64(private, &inner.expr),
         operand => {
             let operand = suffix_integer_literals(operand, false);
             let here = site.located_at(operand.span());
@@ -92,7 +92,7 @@ pub(crate) fn check_flow(key: &str, expression: &Expr) -> Result<(), Error> {
 
 #[cfg(test)]
 mod tests {
-    use super::in_f64;
+    use super::to_f64;
     use quote::quote;
 
     #[test]
@@ -104,7 +104,7 @@ mod tests {
             ("4 * n / 2", "a(4 * n / 2)"),
             ("m as u64 * n.pow(2)", "(a(m as u64) * a(n.pow(2)))"),
         ] {
-            let found = in_f64(&quote!(p), &syn::parse_str(written).unwrap())
+            let found = to_f64(&quote!(p), &syn::parse_str(written).unwrap())
                 .to_string()
                 .replace(' ', "")
                 .replace("p::Amount::amount", "a");

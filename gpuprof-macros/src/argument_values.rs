@@ -63,8 +63,8 @@ impl Args {
             "name" => self.name = Some(text(key, value)?),
             "category" => self.category = Some(text(key, value)?),
             "stream" => self.stream = Some(streams(key, value)?),
-            "color" => self.color = Some(whole(value, 0, 0x00FF_FFFF).ok_or_else(error)?),
-            "sample" => self.sample = Some(whole(value, 1, u32::MAX).ok_or_else(error)?),
+            "color" => self.color = Some(whole_number(value, 0, 0x00FF_FFFF).ok_or_else(error)?),
+            "sample" => self.sample = Some(whole_number(value, 1, u32::MAX).ok_or_else(error)?),
             "crate" => self.krate = Some(path(value).ok_or_else(error)?),
             "bytes" => self.bytes = Some(amount(key, value)?),
             "flops" => self.flops = Some(amount(key, value)?),
@@ -98,7 +98,7 @@ fn text(key: &Ident, value: &Expr) -> Result<LitStr, Error> {
     }
 }
 
-fn whole(value: &Expr, low: u32, high: u32) -> Option<u32> {
+fn whole_number(value: &Expr, low: u32, high: u32) -> Option<u32> {
     let Expr::Lit(literal) = value else {
         return None;
     };

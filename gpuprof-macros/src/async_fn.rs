@@ -92,7 +92,7 @@ pub(crate) fn block(function: &mut FunctionItem, args: &Args, private: &TokenStr
                     #[allow(unused_mut, clippy::shadow_same)]
                     let mut #whole = #whole;
                 });
-                binds_first |= !parameter_bindings::in_pattern(&pattern).is_empty();
+                binds_first |= !parameter_bindings::bindings_in_pattern(&pattern).is_empty();
                 whole
             }
         };

@@ -9,7 +9,7 @@
 //! `HandOver`, `instrument`, `never_returns`, `LabelNumber`, `Arguments`,
 //! `arguments`, `argument`.
 
-use crate::amounts::in_f64;
+use crate::amounts::to_f64;
 use crate::argument_values::Args;
 use crate::async_fn;
 use crate::future_fn::{self, FutureTail};
@@ -45,7 +45,9 @@ pub(crate) fn function(mut function: FunctionItem, args: &Args, keeps_async: boo
             let unused = unused::locals(&mut function.sig, args, &body);
             quote_spanned!(site=> #span #unused #body)
         }
-        FunctionKind::Async => in_async(&private, &mut function, args, keeps_async, &span, &body),
+        FunctionKind::Async => {
+            wrap_in_async(&private, &mut function, args, keeps_async, &span, &body)
+        }
         FunctionKind::Future(tail) => {
             let unused = unused::locals(&mut function.sig, args, &body);
             let body = around_future(&private, tail);
@@ -221,7 +223,7 @@ fn work(private: &TokenStream, args: &Args) -> TokenStream {
     if args.bytes.is_none() && args.flops.is_none() && args.items.is_none() {
         return quote_spanned!(site=> #private::StatedWork::NONE);
     }
-    let amount = |value: &Option<Expr>| option(value.as_ref().map(|value| in_f64(private, value)));
+    let amount = |value: &Option<Expr>| option(value.as_ref().map(|value| to_f64(private, value)));
     let (bytes, flops, items) = (
         amount(&args.bytes),
         amount(&args.flops),
@@ -269,7 +271,7 @@ fn arguments(private: &TokenStream, args: &Args) -> TokenStream {
 }
 
 /// The body of an `async fn` as a block that the span can watch. Changes the signature to match.
-fn in_async(
+fn wrap_in_async(
     private: &TokenStream,
     function: &mut FunctionItem,
     args: &Args,

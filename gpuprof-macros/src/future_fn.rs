@@ -56,7 +56,7 @@ fn boxed_block(tokens: &[TokenTree], parens: &Group) -> Option<FutureTail> {
         .filter(|token| !is_punct(token, ':'))
         .collect();
     let pins = matches!(names[..], [.., of, name] if is_word(of, "Box") && is_word(name, "pin"));
-    (pins && at_statement(&tokens[..start])).then(|| FutureTail {
+    (pins && begins_statement(&tokens[..start])).then(|| FutureTail {
         before: tokens[..start].iter().cloned().collect(),
         wrapper: Some(Wrapper {
             path: tokens[start..end].iter().cloned().collect(),
@@ -68,7 +68,7 @@ fn boxed_block(tokens: &[TokenTree], parens: &Group) -> Option<FutureTail> {
 
 fn bare_block(tokens: &[TokenTree]) -> Option<FutureTail> {
     let start = async_block(tokens)?;
-    at_statement(&tokens[..start]).then(|| FutureTail {
+    begins_statement(&tokens[..start]).then(|| FutureTail {
         before: tokens[..start].iter().cloned().collect(),
         wrapper: None,
         future: tokens[start..].iter().cloned().collect(),
@@ -106,7 +106,7 @@ fn path_start(tokens: &[TokenTree], end: usize) -> usize {
 }
 
 /// Whether a new expression can begin after these tokens.
-fn at_statement(before: &[TokenTree]) -> bool {
+fn begins_statement(before: &[TokenTree]) -> bool {
     match before.last() {
         None => true,
         Some(TokenTree::Group(block)) => block.delimiter() == Delimiter::Brace,

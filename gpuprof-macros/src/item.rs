@@ -129,7 +129,7 @@ impl Parse for Item {
             "mod" if has_body(input)? => ContainerKind::Mod,
             "impl" if has_body(input)? => ContainerKind::Impl,
             "trait" if has_body(input)? => ContainerKind::Trait,
-            _ => return other(input, attrs, &vis, keyword),
+            _ => return other_item(input, attrs, &vis, keyword),
         };
         let mut header = vis.into_token_stream();
         header.extend(until_body(input)?);
@@ -226,7 +226,7 @@ fn until_body(input: ParseStream) -> Result<Option<TokenStream>> {
 }
 
 /// Takes an item that is not profiled, to its `;` or its block.
-fn other(
+fn other_item(
     input: ParseStream,
     attrs: Vec<Attribute>,
     vis: &Visibility,

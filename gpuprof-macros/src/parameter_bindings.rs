@@ -38,7 +38,7 @@ pub(crate) fn bindings(signature: &Signature) -> Vec<Binding> {
 }
 
 /// The names that a pattern binds.
-pub(crate) fn in_pattern(pattern: &Pat) -> Vec<Ident> {
+pub(crate) fn bindings_in_pattern(pattern: &Pat) -> Vec<Ident> {
     let names = names(pattern).into_iter();
     names.map(|(ident, _)| ident).collect()
 }

@@ -34,7 +34,7 @@ pub(crate) fn parse(input: ParseStream, errors: &mut Errors) -> Result<Option<Ve
     let mut is_complete = true;
     while !input.is_empty() {
         let read = value(input);
-        match errors.record(read.and_then(|value| at_end(input, value))) {
+        match errors.record(read.and_then(|value| expect_end(input, value))) {
             Some(value) => found.push(value),
             None => {
                 is_complete = false;
@@ -80,7 +80,7 @@ fn value(input: ParseStream) -> Result<RecordedValue> {
 }
 
 /// The value, if a comma or the end follows.
-fn at_end(input: ParseStream, value: RecordedValue) -> Result<RecordedValue> {
+fn expect_end(input: ParseStream, value: RecordedValue) -> Result<RecordedValue> {
     if input.is_empty() || input.peek(Token![,]) {
         return Ok(value);
     }

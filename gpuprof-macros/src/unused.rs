@@ -19,7 +19,7 @@ pub(crate) fn locals(signature: &mut Signature, args: &Args, body: &TokenStream)
     let site = Span::mixed_site();
     for input in &mut signature.inputs {
         let FnArg::Typed(typed) = input else { continue };
-        let mut unused = parameter_bindings::in_pattern(&typed.pat);
+        let mut unused = parameter_bindings::bindings_in_pattern(&typed.pat);
         unused.retain(|name| {
             // One with a capital is a constant or a unit struct.
             name.unraw().to_string().starts_with(char::is_lowercase)

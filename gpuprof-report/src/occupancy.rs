@@ -118,7 +118,7 @@ fn threads(kernel: &KernelStats) -> Option<u32> {
 }
 
 /// Computes the occupancy of every kernel of the profile.
-pub fn fill(profile: &mut Profile) {
+pub fn fill_occupancy(profile: &mut Profile) {
     let Profile {
         devices,
         functions,

@@ -70,7 +70,7 @@ fn explain(baseline: &Baseline, all: &[Results]) {
 ///
 /// # Errors
 /// A file that cannot be written, and why.
-pub(super) fn keep(options: &HarnessOptions, all: &[Results]) -> Result<(), String> {
+pub(super) fn save_results(options: &HarnessOptions, all: &[Results]) -> Result<(), String> {
     let profile = to_profile(all);
     if let Some(path) = &options.json {
         write(path, json::to_string(&profile).as_bytes())?;

@@ -55,7 +55,7 @@ pub(super) fn run(options: &HarnessOptions) -> Result<bool, String> {
             eprintln!("{}: FAILED: {error}", comparison.name);
         }
     }
-    report::keep(options, &found.results)?;
+    report::save_results(options, &found.results)?;
     Ok(found.failed == 0)
 }
 

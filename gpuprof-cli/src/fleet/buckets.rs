@@ -77,19 +77,19 @@ pub(super) fn filled(histogram: &[Bucket]) -> impl Iterator<Item = Bucket> + '_ 
 /// The buckets of durations. A document without their histogram, of an older version, has half of
 /// them at its median and the others at its median or, one in a hundred, at its 99th percentile, as
 /// `gpuprof merge` counts them.
-pub(super) fn of_durations(times: &DurationStats) -> Vec<Bucket> {
+pub(super) fn duration_buckets(times: &DurationStats) -> Vec<Bucket> {
     if !times.histogram.is_empty() {
         return filled(&times.histogram).collect();
     }
     let longest = times.calls.div_ceil(100);
     let estimated = [
-        at(times.p50_ns, times.calls - longest),
-        at(times.p99_ns, longest),
+        bucket_at(times.p50_ns, times.calls - longest),
+        bucket_at(times.p99_ns, longest),
     ];
     filled(&estimated).collect()
 }
 
-fn at(ns: u64, count: u64) -> Bucket {
+fn bucket_at(ns: u64, count: u64) -> Bucket {
     let (octave, step) = octave_and_step(ns);
     let index = (octave * BUCKETS_PER_OCTAVE + step) as u32;
     Bucket { index, count }
@@ -112,14 +112,14 @@ mod tests {
     #[test]
     fn a_document_without_a_histogram_has_its_median_and_its_longest() {
         let mut times = DurationStats::default();
-        assert_eq!(pairs(of_durations(&times)), []);
+        assert_eq!(pairs(duration_buckets(&times)), []);
         (times.calls, times.p50_ns, times.p99_ns) = (101, 17, 40);
         // 40 ns lie in 40..=41: octave 2, step 4.
-        assert_eq!(pairs(of_durations(&times)), [(17, 99), (36, 2)]);
+        assert_eq!(pairs(duration_buckets(&times)), [(17, 99), (36, 2)]);
         times.histogram = vec![Bucket {
             index: 17,
             count: 101,
         }];
-        assert_eq!(pairs(of_durations(&times)), [(17, 101)]);
+        assert_eq!(pairs(duration_buckets(&times)), [(17, 101)]);
     }
 }

@@ -52,13 +52,13 @@ impl Partition {
         })
     }
 
-    fn of_table(&self, table: &str) -> PathBuf {
+    fn table_path(&self, table: &str) -> PathBuf {
         self.folder.join(table).join(&self.name)
     }
 
     /// The first folder that an earlier export of the job has left.
     pub(super) fn existing(&self) -> Option<PathBuf> {
-        let mut folders = TABLES.iter().map(|table| self.of_table(table.name));
+        let mut folders = TABLES.iter().map(|table| self.table_path(table.name));
         folders.find(|folder| folder.symlink_metadata().is_ok())
     }
 
@@ -73,7 +73,7 @@ impl Partition {
         let mut move_all = || {
             replaced.map_or(Ok(()), fs::create_dir_all)?;
             for table in &TABLES {
-                let place = self.of_table(table.name);
+                let place = self.table_path(table.name);
                 fs::create_dir_all(self.folder.join(table.name))?;
                 if place.symlink_metadata().is_ok() {
                     let replaced = replaced.ok_or(io::ErrorKind::AlreadyExists)?;
@@ -130,7 +130,7 @@ mod tests {
             ("größe\0%", "fleet/kernels/job=größe%00%25"),
         ] {
             let partition = Partition::new(folder, job).unwrap();
-            assert_eq!(partition.of_table("kernels"), Path::new(place));
+            assert_eq!(partition.table_path("kernels"), Path::new(place));
         }
         assert!(Partition::new(folder, &"a".repeat(200)).is_ok());
         for (job, line) in [

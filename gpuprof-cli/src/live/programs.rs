@@ -58,19 +58,19 @@ pub(super) fn connect_in(
         Err(error) => return Err(format!("{}: {error}", folder.display())),
     }
     match target.parse() {
-        Ok(pid) => by_pid(folder, user, pid).map_err(|error| match error {
+        Ok(pid) => connect_to_pid(folder, user, pid).map_err(|error| match error {
             LiveError::Gone => format!("{shown}: this process offers no live view; {START_IT}"),
             error => format!("{shown}: {error}"),
         }),
-        Err(_) => by_name(folder, user, target),
+        Err(_) => connect_to_name(folder, user, target),
     }
 }
 
-fn by_pid(folder: &Path, user: u32, pid: u32) -> Result<ProgramConnection, LiveError> {
+fn connect_to_pid(folder: &Path, user: u32, pid: u32) -> Result<ProgramConnection, LiveError> {
     ProgramConnection::open(&folder.join(socket_name(pid)), user)
 }
 
-fn by_name(folder: &Path, user: u32, target: &str) -> Result<ProgramConnection, String> {
+fn connect_to_name(folder: &Path, user: u32, target: &str) -> Result<ProgramConnection, String> {
     let shown = sanitize::short(target, MAX_NAME);
     let (mut found, mut others) = (Vec::new(), Vec::new());
     for (path, pid) in sockets(folder) {

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::comparison::ItemKind;
-use super::measure::{Measure, PerCall, of_function, of_kernel};
+use super::measure::{Measure, PerCall, function_per_call, kernel_per_call};
 use crate::profile::{Function, KernelStats, MemoryKind, Profile};
 
 /// The most functions, and the most kernels, that are compared.
@@ -101,7 +101,7 @@ fn function_item(row: &[Option<&Function>]) -> Option<RunsOfItem> {
     let runs = |measure: Measure| -> Vec<Option<PerCall>> {
         let runs = row
             .iter()
-            .map(|function| of_function((*function)?, measure));
+            .map(|function| function_per_call((*function)?, measure));
         runs.collect()
     };
     let is_everywhere = |runs: &Vec<Option<PerCall>>| {
@@ -137,7 +137,7 @@ fn kernel_item(row: &[Option<&KernelStats>]) -> Option<RunsOfItem> {
     } else {
         &first.name
     };
-    let runs = row.iter().map(|kernel| of_kernel(&(*kernel)?.times));
+    let runs = row.iter().map(|kernel| kernel_per_call(&(*kernel)?.times));
     Some(RunsOfItem {
         kind: ItemKind::Kernel,
         name: name.to_owned(),

@@ -53,7 +53,7 @@ pub(super) struct PerCall {
 }
 
 /// Of a function; `None` if the run has no such figure.
-pub(super) fn of_function(function: &Function, measure: Measure) -> Option<PerCall> {
+pub(super) fn function_per_call(function: &Function, measure: Measure) -> Option<PerCall> {
     let per_call = |total_ns: u64, calls: u64, is_own: bool| {
         let ns = total_ns as f64 / calls as f64;
         (calls > 0 && total_ns > 0).then_some(PerCall {
@@ -87,7 +87,7 @@ pub(super) fn of_function(function: &Function, measure: Measure) -> Option<PerCa
 }
 
 /// Of a kernel: the mean of its launches, without the longest from ten launches on.
-pub(super) fn of_kernel(times: &DurationStats) -> Option<PerCall> {
+pub(super) fn kernel_per_call(times: &DurationStats) -> Option<PerCall> {
     let (calls, sum) = match times.calls {
         0 => return None,
         1..TRIMMED_FROM => (times.calls, times.total_ns),

@@ -89,7 +89,7 @@ pub fn compare(old: &[Profile], new: &[Profile], options: &ComparisonOptions) ->
         old: Side::new(old),
         new: Side::new(new),
         options: *options,
-        warnings: warnings::of(old, new),
+        warnings: warnings::comparison_warnings(old, new),
         facts: sides::facts(old, new),
         items: judge::judge(items, old.len(), options),
     }

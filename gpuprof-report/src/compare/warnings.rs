@@ -6,7 +6,7 @@ use crate::profile::Profile;
 use crate::settings::Sampling;
 
 /// One line each.
-pub(super) fn of(old: &[Profile], new: &[Profile]) -> Vec<String> {
+pub(super) fn comparison_warnings(old: &[Profile], new: &[Profile]) -> Vec<String> {
     let mut warnings = Vec::new();
     warnings.extend(few_runs(old.len(), new.len()));
     warnings.extend(repeated_run(old, new));

@@ -46,14 +46,14 @@ fn exposed_collectives(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<Fin
     let advice =
         "launch them early on a stream of their own; gpuprof merge shows a rank that is late";
     let indices = collectives.iter().map(|(index, ..)| *index).collect();
-    let home = most_exposed(facts, alone_ns);
+    let home = most_exposed_collective(facts, alone_ns);
     let text = (evidence, advice);
     vec![rule.candidate(facts, About::Kernels(indices), home, alone_ns, text)]
 }
 
 /// Index of the function whose own collectives ran alone for the longest; `None` if those that were
 /// launched outside of every function did. `alone_ns`: of all collectives.
-fn most_exposed(facts: &ProfileFacts<'_>, alone_ns: u64) -> Option<usize> {
+fn most_exposed_collective(facts: &ProfileFacts<'_>, alone_ns: u64) -> Option<usize> {
     let alone: Vec<(usize, u64)> = facts
         .functions()
         .map(|(at, function)| {

@@ -15,17 +15,17 @@ use crate::profile::{FindingRule, Function};
 
 pub(super) static ONE_STREAM: FindingCheck = FindingCheck {
     id: FindingRule::OneStream,
-    find: one_stream,
+    find: check_overlap,
 };
 
-fn one_stream(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandidate> {
+fn check_overlap(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandidate> {
     let found = facts.functions();
     found
-        .filter_map(|(at, function)| one_stream_function(rule, facts, at, function))
+        .filter_map(|(at, function)| overlap_candidate(rule, facts, at, function))
         .collect()
 }
 
-fn one_stream_function(
+fn overlap_candidate(
     rule: &FindingCheck,
     facts: &ProfileFacts<'_>,
     at: usize,

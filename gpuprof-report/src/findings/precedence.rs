@@ -42,9 +42,9 @@ pub(super) fn choose(facts: &ProfileFacts<'_>, candidates: Vec<FindingCandidate>
     chosen.extend(unnested(facts, first_calls));
     chosen.extend(uncovered(facts, whole, &chosen));
     chosen.extend(unnested(facts, slow_calls));
-    chosen.extend(one_copy_each(facts, copies));
+    chosen.extend(keep_one_per_copy(facts, copies));
     chosen.extend(separate);
-    chosen.extend(one_kernel_each(kernels));
+    chosen.extend(keep_one_per_kernel(kernels));
     // A gain of 0 is advice about measuring: what it shows is not known yet.
     let is_worth = |gain_ns| gain_ns == 0 || MIN_GAIN.reached_by(gain_ns, wall_ns);
     chosen.retain(|candidate| is_worth(candidate.finding.gain_ns));
@@ -122,7 +122,7 @@ fn uncovered(
         .then_some(whole)
 }
 
-fn one_copy_each(
+fn keep_one_per_copy(
     facts: &ProfileFacts<'_>,
     candidates: Vec<FindingCandidate>,
 ) -> Vec<FindingCandidate> {
@@ -146,7 +146,7 @@ fn one_copy_each(
 }
 
 /// Of the causes of each kernel's time the one with the largest gain.
-fn one_kernel_each(candidates: Vec<FindingCandidate>) -> Vec<FindingCandidate> {
+fn keep_one_per_kernel(candidates: Vec<FindingCandidate>) -> Vec<FindingCandidate> {
     let (below, mut causes) = split(candidates, |about| *about == About::KernelsOfFunction);
     let serial: Vec<About> = causes
         .iter()

@@ -25,10 +25,10 @@ const TENSOR_PRODUCTS: [&str; 15] = [
 
 pub(super) static NO_TENSOR_CORES: FindingCheck = FindingCheck {
     id: FindingRule::NoTensorCores,
-    find: no_tensor_cores,
+    find: check_tensor_cores,
 };
 
-fn no_tensor_cores(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandidate> {
+fn check_tensor_cores(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandidate> {
     let kernels = facts.profile.kernels.iter().enumerate();
     let found = kernels.filter_map(|(index, kernel)| {
         let device = facts.device(kernel.device)?;

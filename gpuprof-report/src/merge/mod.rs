@@ -137,7 +137,7 @@ impl Merger {
     /// The sum of the profiles that were added.
     #[must_use]
     pub fn finish(mut self) -> Profile {
-        self.note_estimates();
+        self.add_estimate_notes();
         let mut merged = self.sums;
         merged.world_size = self.ranks.world_size();
         self.ranks.note(&mut merged.diagnostics.notes);
@@ -243,7 +243,7 @@ impl Merger {
                 "{}\n{}\n{}\n{}",
                 function.module, function.name, function.file, function.line
             );
-            let at = self.place()?;
+            let at = self.find_or_add_function()?;
             let totals = self.functions.get_mut(at)?;
             totals.last_profile = self.added;
             let ranks = ranks.get(&(index as u32)).map(|ranks| (processes, *ranks));
@@ -255,7 +255,7 @@ impl Merger {
     }
 
     /// Where a function is that has `self.key`: two of one profile have two places.
-    fn place(&mut self) -> Option<u32> {
+    fn find_or_add_function(&mut self) -> Option<u32> {
         let mut namesake = 0;
         loop {
             let at = (self.functions).position(&self.key, namesake, FunctionTotals::new)?;
@@ -268,7 +268,7 @@ impl Merger {
     }
 
     /// Says what is not exact, and what there was no room for.
-    fn note_estimates(&mut self) {
+    fn add_estimate_notes(&mut self) {
         let notes = &mut self.sums.diagnostics.notes;
         let mut estimated = self.functions.iter().map(|of| of.activities.estimated);
         if self.activities.estimated || estimated.any(|estimated| estimated) {

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 
 use super::columns::{self, ns, share};
 use super::counters;
-use super::function_name::others;
+use super::function_name::others_label;
 use super::grid::{Grid, RowLabel};
 use super::hidden::Hidden;
 use super::number::total;
@@ -84,7 +84,7 @@ impl<'a> ActivityRow<'a> {
 
     fn sum(cut: &[Self]) -> Self {
         Self {
-            label: RowLabel::secondary("", others(cut.len())),
+            label: RowLabel::secondary("", others_label(cut.len())),
             calls: total(cut.iter().map(|row| row.calls)),
             total_ns: total(cut.iter().map(|row| row.total_ns)),
             ..Self::default()

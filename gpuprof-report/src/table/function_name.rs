@@ -41,7 +41,7 @@ impl<'a> RepeatedNames<'a> {
 }
 
 /// The name of the row that sums up what the limit cut.
-pub(super) fn others(cut: usize) -> String {
+pub(super) fn others_label(cut: usize) -> String {
     format!("… {cut} other{}", if cut == 1 { "" } else { "s" })
 }
 

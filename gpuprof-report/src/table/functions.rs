@@ -2,7 +2,7 @@
 //! full report, and the whole table of a profile without a call tree.
 
 use super::columns::{self, FUNCTION_COLUMNS, Wholes};
-use super::function_name::{RepeatedNames, others};
+use super::function_name::{RepeatedNames, others_label};
 use super::grid::RowLabel;
 use super::hidden::Hidden;
 use super::label_rows;
@@ -31,7 +31,7 @@ pub(super) fn write(
     if !cut.is_empty() {
         hidden.rows += cut.len();
         rows.push(
-            RowLabel::secondary("", others(cut.len())),
+            RowLabel::secondary("", others_label(cut.len())),
             Figures::of_others(cut.iter().copied()),
         );
     }

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use super::function_name::others;
+use super::function_name::others_label;
 use super::qualifiers::Doubt;
 use super::row::{Figures, per_second};
 use crate::profile::{Function, LabelStats, labelled};
@@ -23,7 +23,7 @@ pub(super) fn rows(function: &Function, sort: Sort, limit: usize) -> Vec<(String
         .collect();
     if !cut.is_empty() {
         let cut_figures = cut.iter().map(|label| figures(label, function, doubt));
-        rows.push((others(cut.len()), sum(cut_figures)));
+        rows.push((others_label(cut.len()), sum(cut_figures)));
     }
     rows
 }

@@ -3,7 +3,7 @@
 
 use super::activities::ActivityNames;
 use super::columns;
-use super::function_name::{UNATTRIBUTED, others};
+use super::function_name::{UNATTRIBUTED, others_label};
 use super::grid::{Grid, RowLabel};
 use super::hidden::Hidden;
 use super::number::{self, total};
@@ -78,7 +78,7 @@ impl LaunchLineRow {
         let mut rows = vec![Self::new(label, Some(calls), lines)];
         rows.extend(shown.iter().flat_map(Self::of_line));
         if !cut.is_empty() {
-            let label = RowLabel::secondary("  ", others(cut.len()));
+            let label = RowLabel::secondary("  ", others_label(cut.len()));
             rows.push(Self::new(label, None, cut));
         }
         rows
@@ -170,7 +170,7 @@ pub(super) fn write(
 
 /// The names of all lines, each with its kernel, and their columns.
 #[cfg(feature = "html")]
-pub(super) fn all(profile: &Profile) -> (Vec<String>, Vec<Headed>) {
+pub(super) fn launch_line_sections(profile: &Profile) -> (Vec<String>, Vec<Headed>) {
     let (mut names, mut rows) = (Vec::new(), Vec::new());
     for (kernel, _, lines) in groups(profile, &TableOptions::default()) {
         for line in lines {
@@ -226,7 +226,7 @@ fn to_annotate(stacks: &LaunchStacks) -> Option<Paragraph> {
     }
     match lines.count() {
         0 => words.then("."),
-        more => words.then(";").add(PLAIN, &others(more)),
+        more => words.then(";").add(PLAIN, &others_label(more)),
     };
     Some(words)
 }

@@ -207,7 +207,7 @@ fn estimates(profile: &Profile, full: bool) -> Paragraph {
 /// `None`: all sums are of all calls.
 fn partial(profile: &Profile) -> Option<Paragraph> {
     let mut parts: Vec<_> = (profile.functions.iter())
-        .filter_map(|function| Some((function, qualifiers::part_timed(function)?)))
+        .filter_map(|function| Some((function, qualifiers::timed_part(function)?)))
         .collect();
     if parts.is_empty() {
         return None;

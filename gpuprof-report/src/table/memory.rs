@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use super::function_name::{RepeatedNames, UNATTRIBUTED, others};
+use super::function_name::{RepeatedNames, UNATTRIBUTED, others_label};
 use super::grid::{Grid, RowLabel};
 use super::hidden::Hidden;
 use super::memory_lines::{explained, losses};
@@ -76,7 +76,7 @@ impl MemoryRow {
             own.live_bytes = sum(|own| own.live_bytes);
             own.peak_growth_bytes = sum(|own| own.peak_growth_bytes);
             rows.push(Self {
-                label: RowLabel::secondary("", others(cut.len())),
+                label: RowLabel::secondary("", others_label(cut.len())),
                 own: cut.iter().any(|row| row.own.is_some()).then_some(own),
                 ..Self::default()
             });
@@ -158,7 +158,7 @@ pub(super) fn write(
 
 /// The names of all rows, and their columns.
 #[cfg(feature = "html")]
-pub(super) fn all(profile: &Profile) -> (Vec<String>, Vec<Headed>) {
+pub(super) fn memory_sections(profile: &Profile) -> (Vec<String>, Vec<Headed>) {
     let rows = MemoryRow::of_profile(profile);
     let columns = quantity::headed(values(&rows));
     let names = rows.into_iter().map(|row| row.label.name);

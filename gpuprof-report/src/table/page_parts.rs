@@ -128,13 +128,13 @@ pub(crate) fn api_calls(profile: &Profile) -> PageTable {
 
 /// The source lines of launches, each with its kernel; no row unless stacks were sampled.
 pub(crate) fn launch_lines(profile: &Profile) -> PageTable {
-    let (names, columns) = launch_lines::all(profile);
+    let (names, columns) = launch_lines::launch_line_sections(profile);
     page(names, Vec::new(), columns)
 }
 
 /// What each function allocated and freed; no row unless memory was recorded.
 pub(crate) fn memory(profile: &Profile) -> PageTable {
-    let (names, columns) = memory::all(profile);
+    let (names, columns) = memory::memory_sections(profile);
     page(names, Vec::new(), columns)
 }
 

@@ -39,7 +39,7 @@ pub(super) fn shown(
     let of_link = || {
         let bytes = parts.iter().filter_map(|part| part.timed_bytes);
         let bytes = bytes.reduce(|sum, bytes| sum + bytes);
-        let share = share(bytes, parts, devices, known_link)?;
+        let share = share(bytes, parts, devices, link_bytes_per_s)?;
         // More than all of it went another way.
         (share <= 1.0).then_some((share, PeakKind::Link))
     };
@@ -110,7 +110,7 @@ fn bandwidth(function: &Function, parts: &[GpuSpanStats], devices: &[Device]) ->
 }
 
 /// The PCIe link in one direction, bytes per second, if the host is reached by it.
-fn known_link(device: &Device) -> Option<u64> {
+fn link_bytes_per_s(device: &Device) -> Option<u64> {
     device
         .peak_link_bytes_per_s
         .filter(|_| !has_processor(device))
@@ -128,7 +128,7 @@ fn has_processor(device: &Device) -> bool {
 fn fastest_link(device: &Device) -> f64 {
     let major = device.compute_capability.split('.').next();
     let major = major.and_then(|major| major.parse().ok()).unwrap_or(0_u32);
-    match (known_link(device), major) {
+    match (link_bytes_per_s(device), major) {
         (Some(link), _) => link as f64,
         _ if has_processor(device) => 450e9,
         (None, 1..8) => 15.8e9,

@@ -34,7 +34,7 @@ impl Doubt {
         match &function.gpu {
             Some(gpu) => Self {
                 estimated: gpu.estimate.is_some(),
-                partial: part_timed(function).is_some(),
+                partial: timed_part(function).is_some(),
                 // Times of nested calls that could not be read are in this function's own time as
                 // well.
                 overlapping: function.gpu_overlaps || function.gpu_nested_partial,
@@ -97,7 +97,7 @@ pub(super) struct Part {
 
 /// The part of a function's calls that its GPU sums, and those around it, are made of; `None` where
 /// that is all.
-pub(super) fn part_timed(function: &Function) -> Option<Part> {
+pub(super) fn timed_part(function: &Function) -> Option<Part> {
     let timed = function.gpu.as_ref().map_or(0, |gpu| gpu.timed_calls);
     let untimed = &function.untimed;
     let made_up_for = match timed {
@@ -198,7 +198,7 @@ mod tests {
             ..UntimedReasons::default()
         };
         let function = timed(10, untimed);
-        assert_eq!(part_timed(&function), None);
+        assert_eq!(timed_part(&function), None);
         assert_eq!(Doubt::of(&function).mark(), "");
     }
 
@@ -224,11 +224,11 @@ mod tests {
                 ..UntimedReasons::default()
             };
             *reason(&mut untimed) = 2;
-            assert_eq!(part_timed(&timed(10, untimed)), part);
+            assert_eq!(timed_part(&timed(10, untimed)), part);
         }
         let mut captured = timed(10, UntimedReasons::default());
         captured.captured_calls = 2;
-        assert_eq!(part_timed(&captured), part);
+        assert_eq!(timed_part(&captured), part);
         assert_eq!(Doubt::of(&captured).mark(), PARTIAL);
     }
 

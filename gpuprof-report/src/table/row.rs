@@ -279,7 +279,7 @@ fn compare(a: &Function, b: &Function, sort: Sort) -> Ordering {
         return by_name();
     }
     first
-        .then_with(|| by_gpu(a).cmp(&by_gpu(b)))
+        .then_with(|| gpu_sort_key(a).cmp(&gpu_sort_key(b)))
         .then_with(by_name)
 }
 
@@ -291,7 +291,7 @@ pub(super) fn longest(function: &Function) -> (u64, u64) {
     )
 }
 
-fn by_gpu(function: &Function) -> impl Ord + use<> {
+fn gpu_sort_key(function: &Function) -> impl Ord + use<> {
     let gpu_self = function.gpu.as_ref().map_or(0, |gpu| gpu.times.self_ns);
     Reverse((gpu_self, function.gpu_nested_ns, function.cpu.self_ns))
 }

@@ -8,7 +8,7 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use super::activities::ActivityNames;
-use super::function_name::{RepeatedNames, others};
+use super::function_name::{RepeatedNames, others_label};
 use super::grid::RowLabel;
 use super::kept_rows::KeptRows;
 use super::number::total;
@@ -174,7 +174,7 @@ impl<'a> SortedTree<'a> {
             let figures =
                 Figures::of_activity(sum(|activity| activity.calls), sum(|own| own.total_ns));
             rows.push(TreeRow {
-                label: RowLabel::secondary(indent, others(cut.len())),
+                label: RowLabel::secondary(indent, others_label(cut.len())),
                 figures,
                 mark: None,
             });
@@ -191,7 +191,7 @@ impl<'a> SortedTree<'a> {
             sum.add(&figures);
         }
         TreeRow {
-            label: RowLabel::secondary(indent, others(cut.len())),
+            label: RowLabel::secondary(indent, others_label(cut.len())),
             figures: sum,
             mark: None,
         }

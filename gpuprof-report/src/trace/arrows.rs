@@ -1,6 +1,6 @@
 //! Arrows: from a CPU span to its GPU spans, and from a CUDA call to the activities it launched.
 
-use super::rows::at;
+use super::rows::item_at;
 use super::{Activity, ApiCall, Trace};
 
 /// The arrows of one kind, by index of their ends.
@@ -56,7 +56,7 @@ impl Arrows {
 
     /// Where the arrow to this end begins; `None` if there is none.
     pub(super) fn start_of(&self, end: u32) -> Option<u32> {
-        at(&self.starts, end).copied().flatten()
+        item_at(&self.starts, end).copied().flatten()
     }
 
     /// The ends of the arrows that begin here.

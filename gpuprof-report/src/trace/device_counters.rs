@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::io;
 
-use super::rows::at;
+use super::rows::item_at;
 use super::{ActivityKind, Trace};
 use crate::profile::CopyKind;
 
@@ -30,7 +30,7 @@ pub(super) fn sample(
     trace: &Trace,
     sink: &mut dyn FnMut(CounterSample) -> io::Result<()>,
 ) -> io::Result<()> {
-    let device = |stream: u32| Some(at(&trace.streams, stream)?.device);
+    let device = |stream: u32| Some(item_at(&trace.streams, stream)?.device);
     if trace.activities.is_empty() {
         let spans = trace.gpu_spans.iter();
         let spans =

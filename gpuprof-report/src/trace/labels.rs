@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::rows::{Track, at};
+use super::rows::{Track, item_at};
 use super::{Activity, ActivityKind, Trace};
 use crate::profile::CopyKind;
 
@@ -13,7 +13,7 @@ const UNKNOWN: &str = "(unknown)";
 
 /// The name with this index.
 pub(crate) fn name(trace: &Trace, index: u32) -> &str {
-    at(&trace.names, index).map_or(UNKNOWN, String::as_str)
+    item_at(&trace.names, index).map_or(UNKNOWN, String::as_str)
 }
 
 /// `program (rank 3 on node7)`.
@@ -62,7 +62,7 @@ pub(crate) fn row(trace: &Trace, track: Track, row: usize) -> String {
 
 /// `worker (4711)`: threads of a pool share a name.
 fn thread(trace: &Trace, index: Option<u32>) -> String {
-    match index.and_then(|index| at(&trace.threads, index)) {
+    match index.and_then(|index| item_at(&trace.threads, index)) {
         Some(thread) if !thread.name.is_empty() => format!("{} ({})", thread.name, thread.tid),
         _ => thread_name(trace, index),
     }
@@ -70,7 +70,7 @@ fn thread(trace: &Trace, index: Option<u32>) -> String {
 
 /// The same for a row that has the number besides: `worker`.
 pub(crate) fn thread_name(trace: &Trace, index: Option<u32>) -> String {
-    let Some(thread) = index.and_then(|index| at(&trace.threads, index)) else {
+    let Some(thread) = index.and_then(|index| item_at(&trace.threads, index)) else {
         return "thread (unknown)".to_owned();
     };
     match thread.name.as_str() {
@@ -80,7 +80,7 @@ pub(crate) fn thread_name(trace: &Trace, index: Option<u32>) -> String {
 }
 
 fn stream(trace: &Trace, index: Option<u32>) -> String {
-    match index.and_then(|index| at(&trace.streams, index)) {
+    match index.and_then(|index| item_at(&trace.streams, index)) {
         Some(stream) => format!("stream {}", stream.stream),
         None => "stream (unknown)".to_owned(),
     }

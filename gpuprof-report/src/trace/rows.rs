@@ -53,7 +53,7 @@ pub(crate) trait SliceSink {
 }
 
 /// Puts every event of the trace on a row, one track after another: threads first, then streams.
-pub(crate) fn place(trace: &Trace, sink: &mut dyn SliceSink) -> io::Result<()> {
+pub(crate) fn place_slices(trace: &Trace, sink: &mut dyn SliceSink) -> io::Result<()> {
     let events = sorted(trace);
     let mut tracks = events.chunk_by(|(left, _), (right, _)| left == right);
     tracks.try_for_each(|track| place_track(trace, track, sink))
@@ -101,25 +101,25 @@ fn listed(index: Option<u32>, len: usize) -> Option<u32> {
 fn times(trace: &Trace, event: EventIndex) -> (u64, u64) {
     let times = match event {
         EventIndex::CpuSpan(index) => {
-            at(&trace.cpu_spans, index).map(|span| (span.start_ns, span.end_ns))
+            item_at(&trace.cpu_spans, index).map(|span| (span.start_ns, span.end_ns))
         }
         EventIndex::ApiCall(index) => {
-            at(&trace.api_calls, index).map(|call| (call.start_ns, call.end_ns))
+            item_at(&trace.api_calls, index).map(|call| (call.start_ns, call.end_ns))
         }
         EventIndex::Activity(index) => {
-            at(&trace.activities, index).map(|activity| (activity.start_ns, activity.end_ns))
+            item_at(&trace.activities, index).map(|activity| (activity.start_ns, activity.end_ns))
         }
         EventIndex::GpuSpan(index) => {
-            at(&trace.gpu_spans, index).map(|span| (span.start_ns, span.end_ns))
+            item_at(&trace.gpu_spans, index).map(|span| (span.start_ns, span.end_ns))
         }
-        EventIndex::Gap(index) => at(&trace.gaps, index).map(|gap| (gap.start_ns, gap.end_ns)),
+        EventIndex::Gap(index) => item_at(&trace.gaps, index).map(|gap| (gap.start_ns, gap.end_ns)),
     };
     let (start_ns, end_ns) = times.unwrap_or_default();
     (start_ns, end_ns.max(start_ns))
 }
 
 /// The element of a list that an event refers to.
-pub(crate) fn at<T>(list: &[T], index: u32) -> Option<&T> {
+pub(crate) fn item_at<T>(list: &[T], index: u32) -> Option<&T> {
     list.get(usize::try_from(index).ok()?)
 }
 
@@ -181,7 +181,7 @@ mod tests {
     use std::io;
 
     use super::super::hand_made::{api_call, cpu_span, gpu_span, kernel, one_kernel};
-    use super::{EventIndex, Slice, SliceSink, Track, place};
+    use super::{EventIndex, Slice, SliceSink, Track, place_slices};
 
     /// Holds what each row must keep.
     #[derive(Default)]
@@ -242,7 +242,7 @@ mod tests {
                 }
             }
             let mut judge = Judge::default();
-            place(&trace, &mut judge).unwrap();
+            place_slices(&trace, &mut judge).unwrap();
             assert!(judge.open.values().all(Vec::is_empty));
             let count = judge.begun.len();
             judge.begun.sort_unstable();

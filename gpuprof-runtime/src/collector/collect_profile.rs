@@ -111,7 +111,7 @@ impl Collector {
         // to the resolver, so every GPU time read here has its call in the counts read next.
         let gpu = self.gpu.totals_since(since, limit)?;
         let cupti = self.cupti.attributed(since, limit)?;
-        let mut counters = self.threads.in_window(limit)?;
+        let mut counters = self.threads.window_totals(limit)?;
         if !window.measures() {
             // Calls in progress belong to no session.
             counters.set_open_calls(&Totals::default());
@@ -230,7 +230,7 @@ impl Collector {
     fn add_gpu_diagnostics(&self, profile: &mut Profile, limit: Duration) {
         profile.diagnostics.no_cuda = !driver::is_initialized();
         profile.diagnostics.notes.extend(self.default_stream.note());
-        let Some(driver) = Driver::met() else {
+        let Some(driver) = Driver::loaded() else {
             return;
         };
         profile.devices = self.gpu.devices(limit);

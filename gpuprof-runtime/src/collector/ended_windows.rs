@@ -76,7 +76,7 @@ impl EndedWindows {
 
 /// gpuprof's failed driver calls in the current window.
 pub(super) fn errors() -> Vec<CudaError> {
-    let failures = Driver::met()
+    let failures = Driver::loaded()
         .map(|driver| driver.failures())
         .into_iter()
         .flatten();

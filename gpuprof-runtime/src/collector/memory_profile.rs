@@ -29,7 +29,7 @@ impl Collector {
             Some(sites.get(path.site as usize)?.name().to_owned())
         };
         let live = self.cupti.live_memory(limit)?;
-        let by_site = memory_profile::by_site(tables, &live, paths);
+        let by_site = memory_profile::memory_by_site(tables, &live, paths);
         let memory = memory_profile::memory(tables, &live, &by_site, name);
         Some((Some(memory), by_site))
     }

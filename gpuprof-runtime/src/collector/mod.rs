@@ -61,7 +61,7 @@ pub(crate) fn collector() -> &'static Collector {
 }
 
 /// Samples the hardware counters of a device that a span has met, if a session has asked for it.
-fn meet_device(ordinal: u32) {
+fn add_device(ordinal: u32) {
     collector().cupti.pm_sampling.start_device(ordinal);
 }
 
@@ -103,7 +103,7 @@ impl Collector {
             flags: AtomicU8::new(0),
             default_stream: DefaultStream::default(),
             first_stream: FirstStream::new(),
-            gpu: Timing::new(Arc::clone(&recorder), meet_device),
+            gpu: Timing::new(Arc::clone(&recorder), add_device),
             cupti: cupti::Attribution::new(Arc::clone(&recorder)),
             lines: cupti::LineCache::default(),
             recorder,

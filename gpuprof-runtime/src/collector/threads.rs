@@ -73,7 +73,7 @@ impl Threads {
     }
 
     /// The totals of the current window. `None`: a lock was not free within `limit`.
-    pub(super) fn in_window(&self, limit: Duration) -> Option<Totals> {
+    pub(super) fn window_totals(&self, limit: Duration) -> Option<Totals> {
         let base = self.base.try_lock_for(limit)?;
         let known = self.known.try_lock_for(limit)?.clone();
         let mut totals = known.totals();

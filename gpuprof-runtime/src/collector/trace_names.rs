@@ -84,7 +84,7 @@ impl<'a> TraceNames<'a> {
         if let Some(&name) = self.of_stacks.get(&stack) {
             return Some(name);
         }
-        let line = self.lines.of_recorded(stack)?;
+        let line = self.lines.recorded_line(stack)?;
         let name = self.number(line);
         self.of_stacks.insert(stack, name);
         Some(name)

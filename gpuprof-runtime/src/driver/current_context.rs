@@ -7,7 +7,7 @@ use crate::driver::table::{Driver, FailedCall};
 /// choice stays as it is. `Err`: it could not be made current, so `f` did not run; in another
 /// context it would make events that fit nowhere.
 #[inline]
-pub(crate) fn within<R>(
+pub(crate) fn with_current<R>(
     driver: &Driver,
     context: Context,
     f: impl FnOnce() -> R,
@@ -16,11 +16,11 @@ pub(crate) fn within<R>(
     if before == Ok(context) {
         return Ok(f());
     }
-    within_another(driver, context, before, f)
+    with_other_current(driver, context, before, f)
 }
 
 #[cold]
-fn within_another<R>(
+fn with_other_current<R>(
     driver: &Driver,
     context: Context,
     before: Result<Context, FailedCall>,
@@ -32,7 +32,7 @@ fn within_another<R>(
     driver.push(context)?;
     let result = f();
     if driver.pop().is_err() {
-        put_back(driver, context, before);
+        restore(driver, context, before);
     }
     Ok(result)
 }
@@ -40,7 +40,7 @@ fn within_another<R>(
 /// After a pop that failed: makes what was current before current again. Such a pop may have worked
 /// all the same.
 #[cold]
-pub(crate) fn put_back(driver: &Driver, pushed: Context, before: Result<Context, FailedCall>) {
+pub(crate) fn restore(driver: &Driver, pushed: Context, before: Result<Context, FailedCall>) {
     if driver.current().is_ok_and(|current| current != pushed) {
         return;
     }

@@ -64,7 +64,7 @@ pub(crate) fn describe(driver: &Driver, ordinal: u32) -> Device {
     device.peak_flops_f64 = (device.peak_flops_f32)
         .zip(ask(attribute::SINGLE_TO_DOUBLE_RATIO))
         .map(|(peak, ratio)| peak / ratio);
-    device.peak_flops = chip.map_or_else(Vec::new, |chip| chip.others());
+    device.peak_flops = chip.map_or_else(Vec::new, |chip| chip.half_and_tensor_rates());
     device.name = name;
     device.l2_bytes = ask(attribute::L2_BYTES);
     device.l1_bytes_per_sm = peaks::l1_bytes_per_sm((major, minor));

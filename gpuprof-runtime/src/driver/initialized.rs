@@ -11,7 +11,7 @@ const NOT_INITIALIZED: c_int = 3;
 /// the driver is linked in.
 pub(crate) fn is_initialized() -> bool {
     type GetCount = unsafe extern "C" fn(*mut c_int) -> c_int;
-    if Driver::met().is_some() {
+    if Driver::loaded().is_some() {
         return true;
     }
     let library = loaded_library();

@@ -32,7 +32,7 @@ impl ChipFacts<'_> {
     }
 
     /// Half precision and the tensor cores.
-    pub(super) fn others(&self) -> Vec<PeakRate> {
+    pub(super) fn half_and_tensor_rates(&self) -> Vec<PeakRate> {
         let half = self.half().map(|per_sm| (Precision::F16, per_sm));
         let tensor = self.tensor().iter().copied();
         let all = half.into_iter().chain(tensor);
@@ -147,7 +147,7 @@ mod tests {
 
     /// In units of 10¹² FLOP/s.
     fn peak(chip: &ChipFacts<'_>, precision: Precision) -> Option<f64> {
-        let others = chip.others();
+        let others = chip.half_and_tensor_rates();
         let found = others.iter().find(|peak| peak.precision == precision)?;
         Some(found.flops_per_s as f64 / 1e12)
     }
@@ -163,7 +163,10 @@ mod tests {
         assert_eq!(v100.single(), Some(15_667_200_000_000));
         assert_eq!(bandwidth(Some(877_000), Some(4096)), Some(898_048_000_000));
         let unknown = chip((99, 0), 1, 1);
-        assert_eq!((unknown.single(), unknown.others()), (None, Vec::new()));
+        assert_eq!(
+            (unknown.single(), unknown.half_and_tensor_rates()),
+            (None, Vec::new())
+        );
         assert_eq!(bandwidth(None, Some(1)), None);
     }
 

@@ -252,7 +252,7 @@ impl Driver {
     }
 
     /// The table, if any span has had a stream. `None`: no driver may be loaded.
-    pub(crate) fn met() -> Option<&'static Self> {
+    pub(crate) fn loaded() -> Option<&'static Self> {
         DRIVER.get()
     }
 
@@ -320,12 +320,12 @@ impl Driver {
     fn check(&self, call: &'static str, status: CuResult) -> Result<(), FailedCall> {
         match status {
             SUCCESS => Ok(()),
-            _ => Err(self.note(call, status)),
+            _ => Err(self.count_failure(call, status)),
         }
     }
 
     #[cold]
-    fn note(&self, call: &'static str, status: CuResult) -> FailedCall {
+    fn count_failure(&self, call: &'static str, status: CuResult) -> FailedCall {
         match status {
             // Answers, not failures.
             NOT_READY | CAPTURE_IMPLICIT => {}

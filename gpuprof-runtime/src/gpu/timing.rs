@@ -124,7 +124,7 @@ impl Timing {
 
     /// Clears the counts of failed driver calls, except of failures whose effect lasts.
     pub(crate) fn clear_failure_counts(&self) {
-        if let Some(driver) = Driver::met() {
+        if let Some(driver) = Driver::loaded() {
             driver.clear_failure_counts();
         }
     }

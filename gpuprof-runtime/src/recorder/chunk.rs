@@ -109,18 +109,18 @@ impl Chunk {
         bytes <= MAX_ARGUMENT_BYTES
     }
 
-    fn fill(&self) -> Fill {
+    fn fill_level(&self) -> Fill {
         Fill(self.fill.load(Acquire))
     }
 
     /// Events in it.
     pub(super) fn len(&self) -> usize {
-        self.fill().events()
+        self.fill_level().events()
     }
 
     /// Whether some event would not fit.
     pub(super) fn is_full(&self) -> bool {
-        self.fill().words() + 1 + MAX_WORDS > self.words.len()
+        self.fill_level().words() + 1 + MAX_WORDS > self.words.len()
             || self.argument_bytes.load(Relaxed) > MAX_ARGUMENT_BYTES
     }
 
@@ -134,7 +134,7 @@ impl Chunk {
         &self,
         mut each: impl FnMut(Option<u32>, CallEvent, Option<&CallArguments>),
     ) {
-        let len = self.fill().words();
+        let len = self.fill_level().words();
         let arguments = self.arguments.lock();
         let mut arguments = arguments.iter().peekable();
         let mut words = self.words.iter().take(len).map(|word| word.load(Relaxed));

@@ -77,7 +77,7 @@ fn run(interval: Duration) {
 
 /// Rewrites the files once. Returns a line for the user if one cannot be written.
 fn rewrite() -> Option<String> {
-    let (settings, profile) = open_windows::of_environment(LOCK_LIMIT)?;
+    let (settings, profile) = open_windows::environment_profile(LOCK_LIMIT)?;
     let has_written = &checkpoints().has_written;
     // As at exit, an empty report is only written to replace an older one.
     if !write_outputs::has_content(&profile) && !has_written.load(Ordering::Acquire) {
@@ -118,7 +118,7 @@ fn write_metrics() -> Option<String> {
 /// The JSON files that are rewritten.
 fn paths(settings: &Settings) -> impl Iterator<Item = PathBuf> {
     let path = |output: &Output| match output {
-        Output::Json(path) => Some(write_outputs::fill_in(path)),
+        Output::Json(path) => Some(write_outputs::fill_placeholders(path)),
         _ => None,
     };
     let paths = settings.outputs.iter().filter_map(path);

@@ -14,7 +14,7 @@ pub(super) fn current(limit: Duration) -> Option<Trace> {
 
 /// The time line of what began between these two clock ticks, as [`current`].
 #[cfg(feature = "trace")]
-pub(super) fn between(ticks: (u64, u64), limit: Duration) -> Option<Trace> {
+pub(super) fn trace_between(ticks: (u64, u64), limit: Duration) -> Option<Trace> {
     collector().trace_between(ticks, limit).map(complete)
 }
 

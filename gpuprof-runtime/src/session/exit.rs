@@ -129,7 +129,7 @@ fn write_reports() {
     live::stop(ANSWER_LIMIT);
     #[cfg(feature = "metrics")]
     metrics::stop(SCRAPE_LIMIT);
-    for (settings, profile) in open_windows::at_exit(REPORT_LOCK_LIMIT) {
+    for (settings, profile) in open_windows::profiles_at_exit(REPORT_LOCK_LIMIT) {
         warn_unmatched_filter(&settings, &profile);
         for output in &settings.outputs {
             let is_stale = has_checkpoint && matches!(output, Output::Json(_));

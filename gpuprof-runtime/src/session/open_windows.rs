@@ -51,7 +51,7 @@ pub(super) fn end_session() {
 
 /// What the environment's window has measured so far, or had measured when the first session began.
 /// `None` if a lock was not free within `limit`.
-pub(super) fn of_environment(limit: Duration) -> Option<(Arc<Settings>, Profile)> {
+pub(super) fn environment_profile(limit: Duration) -> Option<(Arc<Settings>, Profile)> {
     // Held while the profile is made: it must not become that of a session which begins meanwhile.
     let sessions = sessions().try_lock_for(limit)?;
     if let Some(environment) = &sessions.environment {
@@ -64,7 +64,7 @@ pub(super) fn of_environment(limit: Duration) -> Option<(Arc<Settings>, Profile)
 }
 
 /// What is reported when the process ends, in order: settings and profile of each window.
-pub(super) fn at_exit(limit: Duration) -> Vec<(Arc<Settings>, Profile)> {
+pub(super) fn profiles_at_exit(limit: Duration) -> Vec<(Arc<Settings>, Profile)> {
     let sessions = sessions().try_lock_for(limit);
     let mut is_lost = sessions.is_none();
     let environment = sessions.and_then(|mut sessions| sessions.environment.take());

@@ -31,7 +31,7 @@ pub(crate) fn add_to(profile: &mut Profile) {
     profile.program = program();
     profile.pid = std::process::id();
     profile.host = os::host_name();
-    let place = place(environment);
+    let place = find_rank(environment);
     (profile.rank, profile.world_size) = (place.rank, place.world_size);
     let args: Vec<String> = std::env::args_os()
         .skip(1)
@@ -77,12 +77,12 @@ pub(crate) fn program() -> String {
 
 /// The rank of the process in its job.
 pub(crate) fn rank() -> Option<u32> {
-    place(environment).rank
+    find_rank(environment).rank
 }
 
 /// The ranks of the job.
 pub(crate) fn world_size() -> Option<u32> {
-    place(environment).world_size
+    find_rank(environment).world_size
 }
 
 fn environment(name: &str) -> Option<String> {
@@ -98,7 +98,7 @@ struct ProcessRank {
 
 /// By the first launcher that set a rank. `RANK` alone is a common name: a launcher of
 /// [`LAUNCHERS`] knows better.
-fn place(variable: impl Fn(&str) -> Option<String>) -> ProcessRank {
+fn find_rank(variable: impl Fn(&str) -> Option<String>) -> ProcessRank {
     let number = |name: &str| variable(name)?.trim().parse().ok();
     let by = |(rank, world_size): &(&str, &str)| {
         let rank: u32 = number(rank)?;
@@ -117,10 +117,10 @@ fn place(variable: impl Fn(&str) -> Option<String>) -> ProcessRank {
 
 #[cfg(test)]
 mod tests {
-    use super::{ProcessRank, meta, place, quoted};
+    use super::{ProcessRank, find_rank, meta, quoted};
 
     fn place_of(variables: &[(&str, &str)]) -> (Option<u32>, Option<u32>) {
-        let ProcessRank { rank, world_size } = place(|wanted| {
+        let ProcessRank { rank, world_size } = find_rank(|wanted| {
             let mut found = variables.iter().filter(|(name, _)| *name == wanted);
             found.next().map(|(_, value)| (*value).to_owned())
         });

@@ -93,7 +93,7 @@ fn write_file(
     settings: &Settings,
     profile: &Profile,
 ) {
-    let path = fill_in(path);
+    let path = fill_placeholders(path);
     if let Err(error) = atomic_file::write_with(&path, write) {
         let line = format!("gpuprof: cannot write {} ({error})", shown(&path));
         table_instead(line, settings, profile);
@@ -117,7 +117,7 @@ fn table(settings: &Settings, profile: &Profile, full: bool) -> Vec<u8> {
 /// Writes a text into its file. If that fails, a line says why, and where the text is instead: in a
 /// temporary file, or on standard error below the line.
 fn write_text(path: &Path, extension: &str, text: Vec<u8>) {
-    let path = fill_in(path);
+    let path = fill_placeholders(path);
     let Err(error) = atomic_file::write(&path, &text) else {
         return;
     };
@@ -165,7 +165,7 @@ pub(super) fn json(profile: &Profile) -> Vec<u8> {
 }
 
 /// The path with `{pid}`, `{rank}` (0 without one) and `{exe}` filled in.
-pub(super) fn fill_in(path: &Path) -> PathBuf {
+pub(super) fn fill_placeholders(path: &Path) -> PathBuf {
     // Placeholders are text: a path that is not UTF-8 is used as it is.
     let Some(path) = path.to_str() else {
         return path.to_owned();

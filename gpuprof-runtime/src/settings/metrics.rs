@@ -24,7 +24,7 @@ impl Metrics {
             let (name, value) = item.trim().split_once('=')?;
             match name {
                 "listen" if metrics.listen.is_none() => {
-                    address(&fill_in_zeros(value))?;
+                    address(&with_zero_placeholders(value))?;
                     metrics.listen = Some(value.to_owned());
                 }
                 "prometheus" if !value.is_empty() => {
@@ -44,7 +44,7 @@ impl Metrics {
 }
 
 /// The text that placeholders with numbers would give.
-fn fill_in_zeros(value: &str) -> String {
+fn with_zero_placeholders(value: &str) -> String {
     value.replace("{rank}", "0").replace("{pid}", "0")
 }
 

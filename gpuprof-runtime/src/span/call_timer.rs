@@ -145,7 +145,7 @@ impl CallTimer {
         if details.is_on_cpu_alone() {
             self.record_time(thread, ended, nested_ticks);
             if let Some(recorded) = details.recorded {
-                self.put_on_time_line(thread, recorded, ended, 0);
+                self.record_on_time_line(thread, recorded, ended, 0);
             }
             return;
         }
@@ -182,12 +182,12 @@ impl CallTimer {
             count_dropped(thread, NodeError::ThreadEnded);
         }
         if let Some(recorded) = details.recorded {
-            self.put_on_time_line(thread, recorded, ended, call.gpu_call);
+            self.record_on_time_line(thread, recorded, ended, call.gpu_call);
         }
     }
 
     #[inline]
-    fn put_on_time_line(
+    fn record_on_time_line(
         &self,
         thread: &ThreadState,
         recorded: RecordedCall,

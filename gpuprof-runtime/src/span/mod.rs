@@ -232,7 +232,7 @@ impl ActiveSpan {
             more @ More::Nothing if arguments.is_empty() => *more = More::Event,
             more => {
                 let keep = |thread: &ThreadState| {
-                    thread.with_recorder(|recorder| recorder.keep(arguments))
+                    thread.with_recorder(|recorder| recorder.keep_arguments(arguments))
                 };
                 let recorded = with_thread(keep);
                 more.change(|details| details.recorded = recorded);
@@ -293,7 +293,7 @@ fn announce_streams(thread: &ThreadState, streams: &Streams<'_>) {
     if matches!(streams, Streams::One(_) | Streams::Many(_)) {
         measure_overhead(thread, clock::now(), |gpu| {
             let held = collector().gpu.hold(gpu, streams, false);
-            gpu.give_back(held);
+            gpu.recycle_streams(held);
         });
     }
 }

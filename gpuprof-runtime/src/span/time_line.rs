@@ -47,7 +47,7 @@ impl ThreadRecorder {
     }
 
     /// Keeps the arguments of a call that begins.
-    pub(super) fn keep(&mut self, arguments: CallArguments) -> RecordedCall {
+    pub(super) fn keep_arguments(&mut self, arguments: CallArguments) -> RecordedCall {
         if arguments.is_empty() || self.arguments.len() >= MAX_OPEN {
             return RecordedCall::Plain;
         }
@@ -150,7 +150,7 @@ mod tests {
     #[test]
     fn arguments_are_those_of_their_call_in_any_order() {
         let mut recorder = ThreadRecorder::new();
-        let mut keep = |value: &str| recorder.keep(Box::new([("x", value.to_owned())]));
+        let mut keep = |value: &str| recorder.keep_arguments(Box::new([("x", value.to_owned())]));
         let (one, two) = (keep("1"), keep("2"));
         let mut take = |call| {
             let arguments = recorder.take(call)?;

@@ -177,7 +177,7 @@ impl SamplingRates {
     /// How many outermost calls each timed one is to stand for, and how many calls of `site`, whose
     /// own `sample` is `stated`, or 0. `allowance`: that of the thread in this session.
     #[inline]
-    pub(crate) fn of_call(
+    pub(crate) fn call_sampling(
         &self,
         site: u32,
         stated: u32,
@@ -186,7 +186,7 @@ impl SamplingRates {
     ) -> CallRate {
         let session = self.session.load(Relaxed);
         let function = match (session, stated) {
-            (0, 0) => self.of(site, history, allowance),
+            (0, 0) => self.path_sampling(site, history, allowance),
             _ => FunctionRate::Stated(stated),
         };
         CallRate { session, function }
@@ -194,7 +194,7 @@ impl SamplingRates {
 
     /// How many calls of `site` one is to stand for that is timed now.
     #[inline]
-    fn of(
+    fn path_sampling(
         &self,
         site: u32,
         history: impl FnOnce() -> CallHistory,
@@ -211,7 +211,7 @@ impl SamplingRates {
         if one_in == 1 {
             return FunctionRate::EVERY_CALL;
         }
-        let (most, is_for_inside) = self.most_one_in(one_in, &history(), allowance);
+        let (most, is_for_inside) = self.largest_weight(one_in, &history(), allowance);
         FunctionRate::Adaptive {
             one_in: one_in.min(most),
             inside: if is_for_inside {
@@ -226,7 +226,7 @@ impl SamplingRates {
     /// The most calls that one may stand for, where it would be `one_in` in the long run, and
     /// whether it is timed for the sake of a path inside it.
     #[inline]
-    fn most_one_in(
+    fn largest_weight(
         &self,
         one_in: u32,
         history: &CallHistory,
@@ -305,7 +305,7 @@ impl SamplingRates {
     }
 
     /// Takes note of a timed call in a session of automatic sampling, at `now_ns` of some clock.
-    pub(crate) fn note(&self, call: &ObservedCall, now_ns: u64) {
+    pub(crate) fn observe(&self, call: &ObservedCall, now_ns: u64) {
         let Some(rate) = self.by_site.get(call.site as usize) else {
             return;
         };

@@ -57,12 +57,14 @@ pub(crate) fn profile(inputs: &mut ProfileInputs<'_>) -> Profile {
         .map(|(_, function)| function)
         .collect();
     let mut diagnostics = diagnostics(inputs, &functions);
-    diagnostics.notes.extend(other_cudarc(&of_foreign));
+    diagnostics
+        .notes
+        .extend(other_cudarc_diagnostic(&of_foreign));
     diagnostics.notes.extend(streams_differ(&differing));
     let mut profile = Profile::default();
     profile.schema = SCHEMA.to_owned();
     profile.wall_ns = inputs.wall_ns;
-    profile.gpu_busy = gpu_busy::of_spans(inputs, &nodes);
+    profile.gpu_busy = gpu_busy::busy_by_device(inputs, &nodes);
     profile.functions = functions;
     profile.tree = tree;
     profile.diagnostics = diagnostics;
@@ -96,7 +98,7 @@ fn has_foreign_stream(inputs: &ProfileInputs<'_>, site: Option<u32>, function: &
 }
 
 /// The note about the functions of these names.
-fn other_cudarc(names: &[String]) -> Option<String> {
+fn other_cudarc_diagnostic(names: &[String]) -> Option<String> {
     (!names.is_empty()).then(|| {
         format!(
             "no stream in {}: a parameter named as a stream or slice of cudarc is not of the \

@@ -102,7 +102,7 @@ impl ClusterSums {
         draw: SamplingDraw,
         typical: impl FnOnce() -> (u64, u64),
     ) {
-        self.meet(call.site, call.device);
+        self.add_group(call.site, call.device);
         let known = self.typical.entry(call.path).or_insert_with(|| {
             let (ns, calls) = typical();
             let (fixed_ns, calls) = (ns as f64, calls as f64);
@@ -120,7 +120,7 @@ impl ClusterSums {
         let (relative_ns, beyond_ns) = if call.counts {
             (ns - known.fixed_ns, known.mean.beyond(ns, others))
         } else {
-            (ns, known.mean.more(ns, others))
+            (ns, known.mean.add_time_on_another_device(ns, others))
         };
         self.add_to(
             ClusterGroup::Path(call.path),
@@ -147,7 +147,7 @@ impl ClusterSums {
             let beyond_ns = if call.counts {
                 mean.beyond(ns, others)
             } else {
-                mean.more(ns, others)
+                mean.add_time_on_another_device(ns, others)
             };
             let site = call.site;
             self.add_to(
@@ -204,7 +204,7 @@ impl ClusterSums {
     }
 
     /// Calls of the site run on the device.
-    fn meet(&mut self, site: u32, device: u32) {
+    fn add_group(&mut self, site: u32, device: u32) {
         let devices = self.devices.entry(site).or_default();
         if devices.contains(&device) {
             return;
@@ -264,11 +264,13 @@ impl ClusterSums {
             let lacks = |device: &&u32| known.is_some_and(|known| !known.contains(device));
             let lacking: Vec<u32> = devices.iter().filter(lacks).copied().collect();
             for device in lacking {
-                other.to_mut().meet(*site, device);
+                other.to_mut().add_group(*site, device);
             }
         }
         for (site, devices) in &other.devices {
-            devices.iter().for_each(|device| self.meet(*site, *device));
+            devices
+                .iter()
+                .for_each(|device| self.add_group(*site, *device));
         }
         for (group, more) in &other.groups {
             let mut more = *more;
@@ -293,7 +295,7 @@ impl ClusterSums {
     }
 
     /// The group of a site on one of its devices or on all.
-    pub(super) fn of_site(&self, site: u32, device: Option<u32>) -> ClusterGroup {
+    pub(super) fn site_group(&self, site: u32, device: Option<u32>) -> ClusterGroup {
         let is_divided = self.devices.get(&site).is_some_and(|all| all.len() > 1);
         match device.filter(|_| is_divided) {
             Some(device) => ClusterGroup::SiteOn { site, device },

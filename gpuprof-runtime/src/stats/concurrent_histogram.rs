@@ -55,7 +55,7 @@ impl AtomicHistogram {
     /// The count of a duration's bucket, for the owning thread to increase. `None`: it has to be
     /// [recorded](Self::record), because its octave is new.
     #[inline]
-    pub(super) fn known_bucket(&self, ns: u64) -> Option<&'static AtomicU64> {
+    pub(super) fn existing_bucket(&self, ns: u64) -> Option<&'static AtomicU64> {
         let (octave, step) = octave_and_step(ns);
         self.octaves.get(octave)?.get()?.get(step)
     }

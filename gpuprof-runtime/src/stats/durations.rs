@@ -79,7 +79,7 @@ impl DurationSums<Ns> {
 
 impl DurationSums<Ticks> {
     /// The same in ns.
-    pub(super) fn in_ns(&self, scale: Scale) -> DurationSums<Ns> {
+    pub(super) fn to_ns(self, scale: Scale) -> DurationSums<Ns> {
         let calls = self.calls.max(1);
         let total = scale.ns(self.total);
         let (min, max) = if self.min <= self.max {
@@ -217,7 +217,7 @@ mod tests {
             ticks.max = ticks.max.max(call);
             ticks.squares += (call as f64).powi(2);
         }
-        ticks.in_ns(Scale::from_ghz(ghz))
+        ticks.to_ns(Scale::from_ghz(ghz))
     }
 
     #[test]

@@ -249,7 +249,7 @@ fn estimate(
     let mut drawn = nodes.iter().filter(|node| node.estimate.counts.drawn > 0);
     let only_path = drawn.next().filter(|_| drawn.next().is_none());
     let clusters = &inputs.gpu.clusters;
-    let group = match (clusters.of_site(site, device), only_path) {
+    let group = match (clusters.site_group(site, device), only_path) {
         // Of a single path the sums are kept without a mean so far.
         (ClusterGroup::Site(_), Some(node)) => ClusterGroup::Path(node.id),
         (group, _) => group,

@@ -34,7 +34,10 @@ struct SummedSpans {
 }
 
 /// By ordinal. A device without a timed span is omitted.
-pub(super) fn of_spans(inputs: &ProfileInputs<'_>, nodes: &[CallTreeNode<'_>]) -> Vec<GpuBusy> {
+pub(super) fn busy_by_device(
+    inputs: &ProfileInputs<'_>,
+    nodes: &[CallTreeNode<'_>],
+) -> Vec<GpuBusy> {
     let placed = inputs.gpu.placed.keys().copied();
     let summed = inputs.gpu.summed.keys().map(|(_, device)| *device);
     let devices: BTreeSet<u32> = placed.chain(summed).collect();

@@ -29,7 +29,7 @@ pub(super) fn build_nodes<'a>(inputs: &'a ProfileInputs<'_>) -> Vec<CallTreeNode
             .get(index as usize)
             .copied()
             .unwrap_or_default()
-            .in_ns(inputs.scale);
+            .to_ns(inputs.scale);
         let mut gpu = gpu.remove(&index).unwrap_or_default();
         gpu.sort_unstable_by_key(|(device, _)| *device);
         let function = functions.entry(path.site).or_default();
@@ -160,7 +160,7 @@ fn mark_incomplete(nodes: &mut [CallTreeNode<'_>], nested: &[NestedPath]) {
     let partial = nodes_above(nodes, nested, |node| {
         let estimate = &node.estimate;
         let estimated = if estimate.is_estimated() {
-            node.totals.left_out()
+            node.totals.left_out_calls()
         } else {
             0
         };

@@ -59,7 +59,7 @@ impl<Unit> HostPathTotals<Unit> {
     }
 
     /// Calls that sampling left out, captured ones among them.
-    pub(super) fn left_out(&self) -> u64 {
+    pub(super) fn left_out_calls(&self) -> u64 {
         self.untimed(UntimedReason::SampledOut) + self.untimed(UntimedReason::LeftOut)
     }
 
@@ -72,10 +72,10 @@ impl<Unit> HostPathTotals<Unit> {
 
 impl HostPathTotals<Ticks> {
     /// The same with durations in ns.
-    pub(super) fn in_ns(&self, scale: Scale) -> HostPathTotals<Ns> {
+    pub(super) fn to_ns(self, scale: Scale) -> HostPathTotals<Ns> {
         HostPathTotals {
-            cpu: self.cpu.in_ns(scale),
-            wall: self.wall.in_ns(scale),
+            cpu: self.cpu.to_ns(scale),
+            wall: self.wall.to_ns(scale),
             counts: self.counts,
             work: self.work,
             open: self.open,

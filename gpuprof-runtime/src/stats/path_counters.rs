@@ -161,7 +161,7 @@ impl PathCounters {
         nested_ticks: u64,
         writer: WriterEpoch,
     ) -> bool {
-        match self.site.cpu.known_bucket(clock::rough_ns(cpu_ticks)) {
+        match self.site.cpu.existing_bucket(clock::rough_ns(cpu_ticks)) {
             Some(bucket) if self.last_writer.load(Relaxed) == writer.bits() => {
                 self.write(|| {
                     bump(&self.calls);

@@ -48,7 +48,7 @@ impl SampleCounts {
             timed: sum(|gpu| gpu.calls),
             drawn: sum(|gpu| gpu.drawn),
             represented: sum(|gpu| gpu.represented_calls),
-            left_out: totals.left_out(),
+            left_out: totals.left_out_calls(),
             unasked,
             captured_unasked: totals.counts.captured_unasked.min(unasked),
             calls_variance: totals.counts.captured_variance,
@@ -316,7 +316,7 @@ impl<'a> PathEstimate<'a> {
         }
         let unseen = self.unseen_calls(device);
         let mut counts = FxHashMap::<u32, u64>::default();
-        self.each_basis(device, |basis| {
+        self.for_each_basis(device, |basis| {
             for bucket in basis.histogram.buckets() {
                 *counts.entry(bucket.index).or_default() += bucket.count;
             }
@@ -337,12 +337,12 @@ impl<'a> PathEstimate<'a> {
     /// A figure of the calls on one device or on all, for each call that stands for those left out.
     fn per_call(&self, device: Option<u32>, figure: impl Fn(&Basis<'_>) -> f64) -> f64 {
         let (mut sum, mut calls) = (0.0, 0.0);
-        self.each_basis(device, |basis| sum += figure(&basis));
-        self.each_basis(None, |basis| calls += basis.calls as f64);
+        self.for_each_basis(device, |basis| sum += figure(&basis));
+        self.for_each_basis(None, |basis| calls += basis.calls as f64);
         ratio(sum, calls)
     }
 
-    fn each_basis(&self, device: Option<u32>, mut each: impl FnMut(Basis<'_>)) {
+    fn for_each_basis(&self, device: Option<u32>, mut each: impl FnMut(Basis<'_>)) {
         let is_here = |known: u32| device.is_none_or(|wanted| wanted == known);
         let function = || {
             let here = self.function.iter().filter(|(known, _)| is_here(*known));

@@ -114,7 +114,7 @@ impl ThreadCounters {
     }
 
     /// The node of the path with this key, if the thread has it.
-    pub(crate) fn known_node(&self, key: PathKey) -> Option<&'static PathCounters> {
+    pub(crate) fn existing_node(&self, key: PathKey) -> Option<&'static PathCounters> {
         *self.known.lock().get(&key)?
     }
 

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use super::super::arrows::{Arrows, launch_arrow, span_arrow};
 use super::super::device_counters::CounterSample;
-use super::super::rows::{EventIndex, Slice, SliceSink, Track, at};
+use super::super::rows::{EventIndex, Slice, SliceSink, Track, item_at};
 use super::super::{Activity, ActivityKind, ApiCall, CpuSpan, Gap, GpuSpan, Trace, labels};
 use super::Text;
 use super::row_numbers::{RowNumber, RowNumbers};
@@ -187,8 +187,8 @@ impl<'a> ChromeEvents<'a> {
         let number = self.row(slice)?;
         let trace = self.trace;
         let launch = self.launches.start_of(index);
-        let caller = launch.and_then(|call| at(&self.callers, call).copied().flatten());
-        let stream = at(&trace.streams, activity.stream);
+        let caller = launch.and_then(|call| item_at(&self.callers, call).copied().flatten());
+        let stream = item_at(&trace.streams, activity.stream);
         let category = match activity.kind {
             ActivityKind::Kernel { .. } => "kernel",
             ActivityKind::Copy {
@@ -312,18 +312,19 @@ impl SliceSink for ChromeEvents<'_> {
         let trace = self.trace;
         let written = match slice.event {
             EventIndex::CpuSpan(index) => {
-                at(&trace.cpu_spans, index).map(|span| self.cpu_span(slice, index, span))
+                item_at(&trace.cpu_spans, index).map(|span| self.cpu_span(slice, index, span))
             }
             EventIndex::ApiCall(index) => {
-                at(&trace.api_calls, index).map(|call| self.api_call(slice, index, call))
+                item_at(&trace.api_calls, index).map(|call| self.api_call(slice, index, call))
             }
-            EventIndex::Activity(index) => {
-                at(&trace.activities, index).map(|activity| self.activity(slice, index, activity))
-            }
+            EventIndex::Activity(index) => item_at(&trace.activities, index)
+                .map(|activity| self.activity(slice, index, activity)),
             EventIndex::GpuSpan(index) => {
-                at(&trace.gpu_spans, index).map(|span| self.gpu_span(slice, index, span))
+                item_at(&trace.gpu_spans, index).map(|span| self.gpu_span(slice, index, span))
             }
-            EventIndex::Gap(index) => at(&trace.gaps, index).map(|gap| self.gap(slice, index, gap)),
+            EventIndex::Gap(index) => {
+                item_at(&trace.gaps, index).map(|gap| self.gap(slice, index, gap))
+            }
         };
         written.unwrap_or(Ok(()))
     }

@@ -16,7 +16,7 @@ use std::io::{self, BufWriter, Write};
 
 use self::events::ChromeEvents;
 use self::text::Text;
-use super::rows::place;
+use super::rows::place_slices;
 use super::{Trace, device_counters};
 
 /// Writes the trace as Chrome JSON. Times are in µs since `baseTimeNanoseconds`, with three
@@ -31,7 +31,7 @@ pub fn write_json(trace: &Trace, out: &mut dyn Write) -> io::Result<()> {
     document::write_head(trace, &mut out)?;
     let mut events = ChromeEvents::new(trace, &mut out);
     events.processes()?;
-    place(trace, &mut events)?;
+    place_slices(trace, &mut events)?;
     device_counters::sample(trace, &mut |sample| events.device_counter(sample))?;
     events.counters()?;
     document::write_tail(&mut out)?;

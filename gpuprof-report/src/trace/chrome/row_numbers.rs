@@ -4,7 +4,7 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::super::Trace;
-use super::super::rows::{Track, at};
+use super::super::rows::{Track, item_at};
 
 /// Above the process numbers of Linux, for a device whose ordinal is the process's own number.
 const FIRST_SPARE_PID: u64 = 5_000_000;
@@ -62,8 +62,8 @@ impl<'a> RowNumbers<'a> {
 
     fn preferred_tid(&self, track: Track) -> Option<u64> {
         match track {
-            Track::Thread(index) => Some(at(&self.trace.threads, index?)?.tid),
-            Track::Activities(index) => Some(at(&self.trace.streams, index?)?.stream.into()),
+            Track::Thread(index) => Some(item_at(&self.trace.threads, index?)?.tid),
+            Track::Activities(index) => Some(item_at(&self.trace.streams, index?)?.stream.into()),
             Track::Spans(_) | Track::Missing(_) => None,
         }
     }
@@ -73,7 +73,7 @@ impl<'a> RowNumbers<'a> {
             Track::Thread(_) | Track::Missing(_) => None,
             Track::Activities(index) | Track::Spans(index) => index,
         };
-        match stream.and_then(|index| at(&self.trace.streams, index)) {
+        match stream.and_then(|index| item_at(&self.trace.streams, index)) {
             Some(stream) => self.device(stream.device),
             None => self.trace.pid.into(),
         }

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use super::super::arrows::{Arrows, launch_arrow, span_arrow};
 use super::super::device_counters::CounterSample;
-use super::super::rows::{EventIndex, Slice, SliceSink, at};
+use super::super::rows::{EventIndex, Slice, SliceSink, item_at};
 use super::super::{Activity, ActivityKind, Trace, labels};
 use super::interned::Interned;
 use super::messages::{DebugAnnotation, TrackEvent};
@@ -116,7 +116,7 @@ impl<'a> PerfettoEvents<'a> {
     }
 
     fn cpu_span(&mut self, index: u32) -> Option<TrackEvent> {
-        let span = at(&self.trace.cpu_spans, index)?;
+        let span = item_at(&self.trace.cpu_spans, index)?;
         let mut event = self.named(labels::name(self.trace, span.name), "user_annotation");
         event.flow_ids = self.spans.ends_of(index).map(span_arrow).collect();
         if !span.args.is_empty() {
@@ -133,7 +133,7 @@ impl<'a> PerfettoEvents<'a> {
     }
 
     fn api_call(&mut self, index: u32) -> Option<TrackEvent> {
-        let call = at(&self.trace.api_calls, index)?;
+        let call = item_at(&self.trace.api_calls, index)?;
         let category = if call.is_runtime {
             "cuda_runtime"
         } else {
@@ -150,7 +150,7 @@ impl<'a> PerfettoEvents<'a> {
 
     fn activity(&mut self, index: u32) -> Option<TrackEvent> {
         let trace = self.trace;
-        let activity = at(&trace.activities, index)?;
+        let activity = item_at(&trace.activities, index)?;
         let category = match activity.kind {
             ActivityKind::Kernel { .. } => "kernel",
             ActivityKind::Copy {
@@ -170,7 +170,7 @@ impl<'a> PerfettoEvents<'a> {
     fn activity_annotations(&mut self, activity: &Activity) -> Vec<DebugAnnotation> {
         let trace = self.trace;
         let mut annotations = Vec::new();
-        if let Some(stream) = at(&trace.streams, activity.stream) {
+        if let Some(stream) = item_at(&trace.streams, activity.stream) {
             annotations.push(self.number("device", stream.device.into()));
             let context = stream.context.map(u64::from);
             annotations.extend(context.map(|context| self.number("context", context)));
@@ -200,7 +200,7 @@ impl<'a> PerfettoEvents<'a> {
     }
 
     fn gpu_span(&mut self, index: u32) -> Option<TrackEvent> {
-        let span = at(&self.trace.gpu_spans, index)?;
+        let span = item_at(&self.trace.gpu_spans, index)?;
         let mut event = self.named(labels::name(self.trace, span.name), "gpu_user_annotation");
         if self.spans.start_of(index).is_some() {
             event.flow_ids = vec![span_arrow(index)];
@@ -209,7 +209,7 @@ impl<'a> PerfettoEvents<'a> {
     }
 
     fn gap(&mut self, index: u32) -> Option<TrackEvent> {
-        let gap = at(&self.trace.gaps, index)?;
+        let gap = item_at(&self.trace.gaps, index)?;
         let mut event = self.named(&labels::missing(gap.events), "gpuprof");
         event.debug_annotations = vec![self.number("events", gap.events)];
         Some(event)

@@ -18,7 +18,7 @@ mod tracks;
 use std::io::{self, BufWriter, Write};
 
 use self::events::PerfettoEvents;
-use super::rows::place;
+use super::rows::place_slices;
 use super::{Trace, device_counters};
 
 /// Writes the trace in Perfetto's format. Times are absolute, in ns since the Unix epoch, so that
@@ -32,7 +32,7 @@ pub fn write_perfetto(trace: &Trace, out: &mut dyn Write) -> io::Result<()> {
     let mut out = BufWriter::new(out);
     let mut events = PerfettoEvents::new(trace, &mut out);
     events.process()?;
-    place(trace, &mut events)?;
+    place_slices(trace, &mut events)?;
     device_counters::sample(trace, &mut |sample| events.device_counter(sample))?;
     events.counters()?;
     out.flush()

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use super::super::rows::{Track, at};
+use super::super::rows::{Track, item_at};
 use super::super::{Trace, labels};
 use super::messages::{CounterDescriptor, ProcessDescriptor, ThreadDescriptor, TrackDescriptor};
 
@@ -124,7 +124,7 @@ impl<'a> Tracks<'a> {
             Track::Thread(_) => self.row(track, 0),
             Track::Missing(_) => self.process(),
             Track::Activities(index) | Track::Spans(index) => {
-                match index.and_then(|index| at(&self.trace.streams, index)) {
+                match index.and_then(|index| item_at(&self.trace.streams, index)) {
                     Some(stream) => self.track(Key::Device(stream.device)),
                     None => self.process(),
                 }
@@ -135,7 +135,7 @@ impl<'a> Tracks<'a> {
 
     fn describe_thread(&mut self, index: Option<u32>) -> TrackDescriptor {
         let name = labels::thread_name(self.trace, index);
-        match index.and_then(|index| at(&self.trace.threads, index)) {
+        match index.and_then(|index| item_at(&self.trace.threads, index)) {
             Some(thread) => TrackDescriptor {
                 thread: Some(ThreadDescriptor {
                     pid: Some(self.pid()),

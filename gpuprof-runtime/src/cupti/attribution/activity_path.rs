@@ -17,7 +17,7 @@ pub(crate) enum ActivityPath {
 
 impl ActivityPath {
     /// The path of the calls that launched or captured it.
-    pub(crate) fn of_calls(self) -> u32 {
+    pub(crate) fn calls_path(self) -> u32 {
         match self {
             Self::Called(path) => path,
             Self::Replayed(key) => key.captured,
@@ -25,7 +25,7 @@ impl ActivityPath {
     }
 
     pub(crate) fn is_attributed(self) -> bool {
-        self.of_calls() != ROOT
+        self.calls_path() != ROOT
     }
 }
 

@@ -64,7 +64,7 @@ impl Correlator {
 
     pub(crate) fn add_api_record(&mut self, event: ApiEvent) {
         let ApiEvent { api, call, .. } = event;
-        if self.windows.at(api.start).is_some() {
+        if self.windows.window_at(api.start).is_some() {
             self.time_line.add_call(&event);
         }
         let newest = self.calls.newest(api.correlation);
@@ -177,7 +177,7 @@ impl Correlator {
     ) -> Option<ActivityPath> {
         let known = self.calls.get_mut(correlation)?;
         let (launch_path, launch) = (known.call.path, known.graph.as_deref_mut()?);
-        let epoch = self.windows.at(launched_at)?;
+        let epoch = self.windows.window_at(launched_at)?;
         if activity.span().graph_node == 0 {
             return None;
         }
@@ -201,7 +201,7 @@ impl Correlator {
         let Some(launch) = self.calls.get_mut(correlation) else {
             return;
         };
-        let epoch = self.windows.at(launch.launched_at);
+        let epoch = self.windows.window_at(launch.launched_at);
         let tables = epoch.and_then(|epoch| self.recorded.tables(epoch));
         self.graphs.finish(launch, tables);
     }
@@ -217,7 +217,7 @@ impl Correlator {
 
     /// The tables of the window that was open at `time`.
     pub(super) fn tables_at(&mut self, time: u64) -> Option<&mut WindowTables> {
-        let epoch = self.windows.at(time)?;
+        let epoch = self.windows.window_at(time)?;
         self.recorded.tables(epoch)
     }
 
@@ -229,7 +229,7 @@ impl Correlator {
         cause: Cause,
         site: Option<u32>,
     ) -> Option<KernelKey> {
-        let epoch = self.windows.at(launched_at);
+        let epoch = self.windows.window_at(launched_at);
         let key = epoch.and_then(|epoch| {
             let symbol = self.symbols.intern(activity);
             self.time_line.add_activity(activity, &cause, symbol);
@@ -300,7 +300,7 @@ impl Correlator {
         let Some(known) = self.calls.get_mut(correlation) else {
             return;
         };
-        let epoch = self.windows.at(known.launched_at);
+        let epoch = self.windows.window_at(known.launched_at);
         if let Some(tables) = epoch.and_then(|epoch| self.recorded.tables(epoch)) {
             graph_replays::add_latency(known, tables);
         }
@@ -359,7 +359,7 @@ impl Correlator {
         self.join_samples(&mut self.samples.clone(), &mut recorded);
         recorded.close_all();
         for known in self.calls.values() {
-            if let Some(epoch) = self.windows.at(known.launched_at)
+            if let Some(epoch) = self.windows.window_at(known.launched_at)
                 && let Some(tables) = recorded.tables(epoch)
             {
                 let is_new = !known.is_counted_unfinished;
@@ -369,9 +369,9 @@ impl Correlator {
                 graph_replays::add_latency(known, tables);
             }
         }
-        for activity in self.orphans.all() {
+        for activity in self.orphans.iter() {
             let symbol = symbols.intern(activity);
-            if let Some(epoch) = self.windows.at(activity.span().start) {
+            if let Some(epoch) = self.windows.window_at(activity.span().start) {
                 recorded.add(epoch, Cause::UNATTRIBUTED, activity, symbol);
             }
         }

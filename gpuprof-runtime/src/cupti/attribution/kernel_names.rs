@@ -56,7 +56,7 @@ impl<'a> KernelNames<'a> {
 
     /// The source lines of a row's launches.
     pub(super) fn launch_lines(&self, stacks: &StackTotals) -> Vec<LaunchLine> {
-        self.lines.of_row(stacks)
+        self.lines.lines_of_row(stacks)
     }
 
     pub(super) fn symbol(&self, number: Option<u32>) -> &str {

@@ -27,7 +27,7 @@ pub(super) fn merged<'a, K: Hash + Eq>(
 
 /// The keys and the rows of kernels: the longest total time first; equal times by name, so that the
 /// order is the same in every run.
-pub(super) fn in_order(
+pub(super) fn sorted_kernel_rows(
     mut rows: Vec<SharedRow>,
     names: &KernelNames<'_>,
     tables: &WindowTables,

@@ -15,7 +15,7 @@ use gpuprof_report::profile::{FunctionMemory, Memory, MemoryKind, MemoryTotals, 
 pub(crate) type MemoryBySite = FxHashMap<Option<u32>, Vec<FunctionMemory>>;
 
 /// What each function allocated and freed in the window, and what is live of it.
-pub(crate) fn by_site(
+pub(crate) fn memory_by_site(
     tables: &WindowTables,
     live: &LiveMemorySummary,
     paths: &[CallPath],

@@ -36,7 +36,7 @@ impl Correlator {
 
     fn count_record(&mut self, record: &MemoryRecord, path: u32) {
         let change = self.memory.live.apply(record, path);
-        let is_measured = self.windows.at(record.time).is_some();
+        let is_measured = self.windows.window_at(record.time).is_some();
         if let Some(tables) = self.tables_at(record.time) {
             let totals = tables.memory.entry((path, change.space)).or_default();
             totals.add(record.operation, &change);

@@ -62,7 +62,7 @@ impl Orphans {
         older.into_values().flatten()
     }
 
-    pub(crate) fn all(&self) -> impl Iterator<Item = &ActivityRecord> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &ActivityRecord> {
         self.older.values().chain(self.newer.values()).flatten()
     }
 }

@@ -140,7 +140,7 @@ impl ActivityRecorder {
             return;
         };
         let span = activity.span();
-        let path = cause.path.of_calls();
+        let path = cause.path.calls_path();
         let queue = CuptiStream {
             device: span.device,
             context: span.context,

@@ -70,7 +70,10 @@ pub(super) fn add_joined(
     joined: JoinedSample<'_>,
 ) {
     let sample = joined.sample;
-    if let Some(tables) = windows.at(sample.start).and_then(|at| recorded.tables(at)) {
+    if let Some(tables) = windows
+        .window_at(sample.start)
+        .and_then(|at| recorded.tables(at))
+    {
         let samples = tables.device_samples.entry(device).or_default();
         samples.add(sample, joined.busy_ns > 0);
     }

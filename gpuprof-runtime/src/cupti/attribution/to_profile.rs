@@ -79,7 +79,7 @@ fn activity_by_site(
             .map(|ticks| clock::scale().ns(ticks));
     }
     let site = |path: ActivityPath| {
-        let path = paths.get(path.of_calls() as usize);
+        let path = paths.get(path.calls_path() as usize);
         path.map(|path| path.site)
     };
     let kernels = tables
@@ -97,7 +97,7 @@ fn activity_by_site(
         kernels_of.entry(site).or_default().push((row, totals));
     }
     for (site, rows) in kernels_of {
-        let (_, kernels) = kernel_rows::in_order(rows, names, tables);
+        let (_, kernels) = kernel_rows::sorted_kernel_rows(rows, names, tables);
         sites.entry(site).or_default().activity.kernels = kernels;
     }
     let copies = tables
@@ -148,7 +148,7 @@ pub(crate) fn write_to_profile(
         .iter()
         .map(|(key, totals)| ((key.symbol, key.device), totals));
     let kernels: Vec<SharedRow> = kernel_rows::merged(kernels).into_iter().collect();
-    let (kernel_rows, kernels) = kernel_rows::in_order(kernels, names, tables);
+    let (kernel_rows, kernels) = kernel_rows::sorted_kernel_rows(kernels, names, tables);
     let copies = tables
         .copies
         .iter()
@@ -182,8 +182,8 @@ pub(crate) fn write_to_profile(
             );
         }
     }
-    occupancy::fill(profile);
-    wrong_streams::note(profile);
+    occupancy::fill_occupancy(profile);
+    wrong_streams::add_diagnostic(profile);
     if tables.forgotten_captures > 0 {
         profile.diagnostics.notes.push(format!(
             "{} nodes of graphs and captured calls were forgotten, for lack of memory: if they are \

@@ -33,7 +33,7 @@ impl WindowHistory {
     }
 
     /// The window that was open at `time`.
-    pub(crate) fn at(&self, time: u64) -> Option<u32> {
+    pub(crate) fn window_at(&self, time: u64) -> Option<u32> {
         let mut changes = self.changes.iter().rev();
         changes.find(|(since, _)| *since <= time)?.1
     }
@@ -176,7 +176,7 @@ mod tests {
         windows.change(25, Some(2));
         windows.change(30, None);
         windows.change(40, Some(3));
-        let found = [9, 10, 19, 20, 29, 30, 39, 40, 99].map(|time| windows.at(time));
+        let found = [9, 10, 19, 20, 29, 30, 39, 40, 99].map(|time| windows.window_at(time));
         let (one, two, three) = (Some(1), Some(2), Some(3));
         assert_eq!(found, [None, one, one, two, two, None, None, three, three]);
     }
@@ -187,8 +187,8 @@ mod tests {
         for change in 0..10_000 {
             windows.change(change * 10, Some(change as u32));
         }
-        assert_eq!(windows.at(99_990), Some(9_999));
-        assert_eq!(windows.at(15), None);
+        assert_eq!(windows.window_at(99_990), Some(9_999));
+        assert_eq!(windows.window_at(15), None);
         assert_eq!(windows.changes.len(), MAX_WINDOW_CHANGES);
     }
 }

@@ -116,7 +116,7 @@ impl WindowTables {
             key
         } else {
             KernelKey {
-                path: ActivityPath::Called(key.path.of_calls()),
+                path: ActivityPath::Called(key.path.calls_path()),
                 symbol: None,
                 ..key
             }
@@ -155,7 +155,7 @@ impl WindowTables {
             key
         } else {
             CopyKey {
-                path: ActivityPath::Called(key.path.of_calls()),
+                path: ActivityPath::Called(key.path.calls_path()),
                 ..key
             }
         }

@@ -14,7 +14,7 @@ const MIN_SHARE: f64 = 0.5;
 const MIN_NS_PER_CALL: u64 = 10_000;
 
 /// Adds a note for each of the worst functions.
-pub(super) fn note(profile: &mut Profile) {
+pub(super) fn add_diagnostic(profile: &mut Profile) {
     // Late records may count twice.
     let is_exact = profile
         .cupti

@@ -51,7 +51,7 @@ impl Stamp {
 #[cfg(test)]
 impl CallbackClock {
     /// A clock whose stamps are ns.
-    pub(crate) fn in_ns() -> Self {
+    pub(crate) fn nanosecond_clock() -> Self {
         Self {
             counts_ticks: false,
             anchors: Mutex::default(),

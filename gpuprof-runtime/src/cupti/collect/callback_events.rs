@@ -68,7 +68,7 @@ mod tests {
                 call: CallPosition::default(),
                 stack: None,
             };
-            let event = call.event(1, &CallbackClock::in_ns());
+            let event = call.event(1, &CallbackClock::nanosecond_clock());
             assert!(event.api.is_plausible());
             (event.api.start, event.api.end)
         };

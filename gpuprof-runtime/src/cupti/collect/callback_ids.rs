@@ -193,7 +193,7 @@ impl ApiFunction {
 }
 
 /// The ids of the driver or runtime functions of a group.
-pub(crate) fn of_group(is_runtime: bool, group: CallGroup) -> impl Iterator<Item = u32> {
+pub(crate) fn ids_of_group(is_runtime: bool, group: CallGroup) -> impl Iterator<Item = u32> {
     let ids = if is_runtime { RUNTIME } else { DRIVER };
     let chosen = ids
         .iter()
@@ -226,7 +226,8 @@ fn without_version(name: &str) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::{
-        ApiFunction, CallGroup, CallPurpose, DRIVER_LAUNCH, RUNTIME_LAUNCH, of_group, plain_name,
+        ApiFunction, CallGroup, CallPurpose, DRIVER_LAUNCH, RUNTIME_LAUNCH, ids_of_group,
+        plain_name,
     };
 
     const GROUPS: [CallGroup; 3] = [CallGroup::Always, CallGroup::Memory, CallGroup::Lookups];
@@ -242,7 +243,7 @@ mod tests {
         ] {
             assert_eq!(driver(cbid).purpose(), None, "{cbid}");
             for group in GROUPS {
-                assert!(of_group(false, group).all(|id| id != cbid), "{cbid}");
+                assert!(ids_of_group(false, group).all(|id| id != cbid), "{cbid}");
             }
         }
     }
@@ -258,7 +259,7 @@ mod tests {
         // The same id is another function in each of the two.
         assert_eq!(driver(RUNTIME_LAUNCH).purpose(), None);
         for group in GROUPS {
-            assert!(of_group(true, group).all(|cbid| {
+            assert!(ids_of_group(true, group).all(|cbid| {
                 let function = ApiFunction {
                     is_runtime: true,
                     cbid,

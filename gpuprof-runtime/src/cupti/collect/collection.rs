@@ -237,7 +237,7 @@ fn enable_callbacks(library: &CuptiLibrary, subscriber: Subscriber) -> Result<()
         (false, DOMAIN_DRIVER, DRIVER_LAUNCH),
         (true, DOMAIN_RUNTIME, RUNTIME_LAUNCH),
     ] {
-        for cbid in callback_ids::of_group(is_runtime, CallGroup::Always) {
+        for cbid in callback_ids::ids_of_group(is_runtime, CallGroup::Always) {
             let result = library.enable_callback(1, subscriber, domain, cbid);
             // A version may lack newer calls, but every version has launches.
             if cbid == launch {

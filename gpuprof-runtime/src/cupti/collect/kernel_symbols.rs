@@ -21,7 +21,7 @@ impl KernelSymbols {
     ///
     /// # Safety
     /// `address` is 0 or that of a NUL-terminated string that does not change during the call.
-    pub(crate) unsafe fn at(&mut self, address: usize) -> KernelSymbol {
+    pub(crate) unsafe fn symbol_at(&mut self, address: usize) -> KernelSymbol {
         if address == 0 {
             return self.copy("(unnamed)");
         }
@@ -63,7 +63,7 @@ mod tests {
     fn at(symbols: &mut KernelSymbols, text: &[u8]) -> KernelSymbol {
         assert_eq!(text.last(), Some(&0));
         // SAFETY: the text ends with a NUL, and does not change.
-        unsafe { symbols.at(text.as_ptr() as usize) }
+        unsafe { symbols.symbol_at(text.as_ptr() as usize) }
     }
 
     #[test]
@@ -86,7 +86,7 @@ mod tests {
         }
         let unnamed = [(); 2].map(|()| {
             // SAFETY: 0 is no address.
-            unsafe { symbols.at(0) }
+            unsafe { symbols.symbol_at(0) }
         });
         assert_eq!(
             unnamed.each_ref().map(KernelSymbol::as_str),

@@ -57,7 +57,7 @@ pub(super) fn sample(function: ApiFunction, symbol_name: *const c_void) -> Optio
         };
         let sample = sampling.wants(call, start)?;
         let stack = unwind();
-        sampling.pay(sample, clock::now().saturating_sub(start));
+        sampling.charge(sample, clock::now().saturating_sub(start));
         stack
     });
     stack.ok().flatten()

@@ -59,7 +59,7 @@ impl OptionalCalls {
     fn enable(&self, group: CallGroup, is_enabled: bool, library: &CuptiLibrary) {
         let subscriber = self.subscriber as Subscriber;
         for (is_runtime, domain) in [(false, DOMAIN_DRIVER), (true, DOMAIN_RUNTIME)] {
-            for cbid in callback_ids::of_group(is_runtime, group) {
+            for cbid in callback_ids::ids_of_group(is_runtime, group) {
                 // Fails if this version lacks the call.
                 let _ = library.enable_callback(is_enabled.into(), subscriber, domain, cbid);
             }

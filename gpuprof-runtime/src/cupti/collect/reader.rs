@@ -91,12 +91,12 @@ impl Reader {
         let _guard = ReaderExitGuard(&self.progress.requests);
         buffers::pool().prepare();
         // The driver is unknown until a span has used it; it may not even be loaded.
-        while Driver::met().is_none() {
+        while Driver::loaded().is_none() {
             if self.serve() {
                 return;
             }
         }
-        let relaxed = Driver::met().map(|driver| driver.relaxed(|| while !self.serve() {}));
+        let relaxed = Driver::loaded().map(|driver| driver.relaxed(|| while !self.serve() {}));
         // If the mode cannot be set, continue without it: no flush was ever observed to invalidate
         // a capture (H200, driver 580, GLOBAL captures on this thread and on another).
         if !matches!(relaxed, Some(Ok(()))) {
@@ -153,7 +153,7 @@ impl Reader {
     }
 
     fn flush(&self, flags: u32) {
-        if !Driver::met().is_some_and(Driver::has_ended) {
+        if !Driver::loaded().is_some_and(Driver::has_ended) {
             // A failure is counted by the library; buffers returned before can still be read.
             let _ = self.library.flush_all(flags);
         }
@@ -255,7 +255,7 @@ impl Reader {
         let symbols = &mut self.symbols;
         let parsed = parse(bytes, |address| {
             // SAFETY: CUPTI's kernel records hold null or the address of a C string that it keeps.
-            unsafe { symbols.at(address) }
+            unsafe { symbols.symbol_at(address) }
         });
         let counters = &self.progress.counters;
         match parsed {

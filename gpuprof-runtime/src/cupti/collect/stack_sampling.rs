@@ -78,7 +78,7 @@ impl StackSampling {
     }
 
     /// Pays for a sample, which took so many clock ticks.
-    pub(super) fn pay(&mut self, sample: StackSampleReason, ticks: u64) {
+    pub(super) fn charge(&mut self, sample: StackSampleReason, ticks: u64) {
         match sample {
             StackSampleReason::First => {}
             StackSampleReason::Paid => self.credit -= ticks as f64,
@@ -123,7 +123,7 @@ mod tests {
         let wanted = at.filter(|now| {
             let sample = sampling.wants(call(1), *now);
             if let Some(sample) = sample {
-                sampling.pay(sample, cost);
+                sampling.charge(sample, cost);
             }
             sample.is_some()
         });
@@ -156,14 +156,14 @@ mod tests {
     #[test]
     fn the_first_calls_of_each_kernel_are_free() {
         let mut sampling = window();
-        sampling.pay(StackSampleReason::Paid, 1_000_000_000);
+        sampling.charge(StackSampleReason::Paid, 1_000_000_000);
         for kernel in [1, 2] {
             for _ in 0..FIRST_CALLS {
                 assert_eq!(
                     sampling.wants(call(kernel), 1),
                     Some(StackSampleReason::First)
                 );
-                sampling.pay(StackSampleReason::First, 1_000_000);
+                sampling.charge(StackSampleReason::First, 1_000_000);
             }
             assert_eq!(sampling.wants(call(kernel), 1), None);
         }
@@ -176,7 +176,7 @@ mod tests {
     #[test]
     fn kernels_beyond_the_table_are_paid_for_by_the_budget_alone() {
         let mut sampling = window();
-        sampling.pay(StackSampleReason::Paid, u64::MAX / 2);
+        sampling.charge(StackSampleReason::Paid, u64::MAX / 2);
         let wanted = (0..2 * MAX_KEYS).filter(|symbol| sampling.wants(call(*symbol), 1).is_some());
         assert_eq!(wanted.count(), MAX_KEYS);
         assert_eq!(sampling.first_calls.len(), MAX_KEYS);

@@ -28,7 +28,7 @@ struct LinesByStack {
 
 impl LineCache {
     /// The lines of one row, those with the most GPU time first. Several stacks may have one line.
-    pub(crate) fn of_row(&self, stacks: &StackTotals) -> Vec<LaunchLine> {
+    pub(crate) fn lines_of_row(&self, stacks: &StackTotals) -> Vec<LaunchLine> {
         let mut lines = Vec::new();
         for (stack, totals) in stacks.iter() {
             let mut of_stack = LaunchLine::clone(&self.line(stack));
@@ -39,7 +39,7 @@ impl LineCache {
     }
 
     /// The line of a recorded stack; `None` if none was recorded.
-    pub(crate) fn of_recorded(&self, stack: u16) -> Option<String> {
+    pub(crate) fn recorded_line(&self, stack: u16) -> Option<String> {
         let stack = StackId::from_number(stack)?;
         Some(self.line(stack).to_string())
     }

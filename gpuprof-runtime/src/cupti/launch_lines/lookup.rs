@@ -153,7 +153,7 @@ struct Libraries {
 impl Libraries {
     fn find() -> Self {
         let cupti = lifecycle::subscription().and_then(|of| of.library.address());
-        let driver = Driver::met().and_then(Driver::address);
+        let driver = Driver::loaded().and_then(Driver::address);
         Self {
             own: modules::base_of(Self::find as *const () as usize),
             cupti: cupti.and_then(modules::base_of),

@@ -27,7 +27,7 @@ pub(crate) fn write_to_profile(
         stacks.calls += kernel.times.calls;
         stacks.sampled_calls += kernel.launch_lines.iter().map(|of| of.calls).sum::<u64>();
     }
-    stacks.unattributed = lines.of_row(unattributed);
+    stacks.unattributed = lines.lines_of_row(unattributed);
     let of_kernels = profile.kernels.iter().map(|kernel| &kernel.launch_lines);
     let all: Vec<&LaunchLine> = of_kernels.chain([&stacks.unattributed]).flatten().collect();
     let has = |is: &dyn Fn(&LaunchLine) -> bool| all.iter().any(|line| is(line));

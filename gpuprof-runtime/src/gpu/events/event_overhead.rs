@@ -12,7 +12,7 @@ use crossbeam_queue::SegQueue;
 use cudarc::driver::CudaContext;
 
 use crate::clock;
-use crate::driver::current_context::within;
+use crate::driver::current_context::with_current;
 use crate::driver::handles::Stream;
 use crate::driver::table::{Driver, FailedCall};
 use crate::gpu::events::pool::{Context, EventPair};
@@ -91,7 +91,7 @@ impl OverheadProbe {
     /// the context is gone.
     fn start(driver: &Driver, context: &Arc<Context>) -> Option<Self> {
         let held = context.hold().ok()?;
-        let started = within(driver, context.handle, || {
+        let started = with_current(driver, context.handle, || {
             let stream = driver.create_stream().ok()?;
             let mut probe = Self {
                 context: Arc::clone(context),
@@ -102,13 +102,15 @@ impl OverheadProbe {
             match probe.record(driver) {
                 Ok(()) => Some(probe),
                 Err(failed) => {
-                    context.note(failed);
-                    probe.put_away(driver);
+                    context.count_failure(failed);
+                    probe.destroy_events(driver);
                     None
                 }
             }
         });
-        started.inspect_err(|failed| context.note(*failed)).ok()?
+        started
+            .inspect_err(|failed| context.count_failure(*failed))
+            .ok()?
     }
 
     fn record(&mut self, driver: &Driver) -> Result<(), FailedCall> {
@@ -128,10 +130,10 @@ impl OverheadProbe {
     fn poll(&self, driver: &Driver) -> bool {
         if let Err(failed) = self.context.check(driver, false) {
             // Its stream and its events have gone with it.
-            self.context.note(failed);
+            self.context.count_failure(failed);
             return true;
         }
-        let polled = within(driver, self.context.handle, || {
+        let polled = with_current(driver, self.context.handle, || {
             let passed = self
                 .pairs
                 .last()
@@ -139,14 +141,14 @@ impl OverheadProbe {
             match passed {
                 Ok(false) => return false,
                 Ok(true) => self.read(driver),
-                Err(failed) => self.context.note(failed),
+                Err(failed) => self.context.count_failure(failed),
             }
-            self.put_away(driver);
+            self.destroy_events(driver);
             true
         });
         polled.unwrap_or_else(|failed| {
-            self.context.note(failed);
-            self.put_away(driver);
+            self.context.count_failure(failed);
+            self.destroy_events(driver);
             true
         })
     }
@@ -158,9 +160,9 @@ impl OverheadProbe {
         }
     }
 
-    fn put_away(&self, driver: &Driver) {
+    fn destroy_events(&self, driver: &Driver) {
         for pair in &self.pairs {
-            self.context.give(*pair);
+            self.context.return_pair(*pair);
         }
         // A failure is counted; the stream then goes with its context.
         let _ = driver.destroy_stream(self.stream);
@@ -184,7 +186,7 @@ struct ContextOverhead {
 
 impl EventOverheads {
     /// A context that the resolver has not met, or that has returned.
-    pub(in crate::gpu) fn meet(&mut self, context: &Arc<Context>) {
+    pub(in crate::gpu) fn add_context(&mut self, context: &Arc<Context>) {
         let mut known = self.contexts.iter();
         if !known.any(|known| Arc::ptr_eq(&known.context, context)) {
             self.contexts.push(ContextOverhead {

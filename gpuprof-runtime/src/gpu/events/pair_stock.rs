@@ -72,7 +72,9 @@ impl PairStock {
         returned.take_all(&mut self.0);
         // Those that were not needed for the longest time.
         let surplus = self.0.len().saturating_sub(KEPT);
-        self.0.drain(..surplus).for_each(|pair| context.give(pair));
+        self.0
+            .drain(..surplus)
+            .for_each(|pair| context.return_pair(pair));
     }
 
     /// Empties it.

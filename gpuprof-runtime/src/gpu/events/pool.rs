@@ -10,7 +10,7 @@ use crossbeam_queue::ArrayQueue;
 use cudarc::driver::CudaContext;
 use parking_lot::Mutex;
 
-use crate::driver::current_context::within;
+use crate::driver::current_context::with_current;
 use crate::driver::handles::{self, Event};
 use crate::driver::table::{Driver, FailedCall};
 use crate::gpu::events::async_share::AsyncShare;
@@ -110,7 +110,7 @@ impl Context {
         let handle = life.handle;
         let device = match owner {
             Some(owner) => u32::try_from(owner.ordinal()).unwrap_or(0),
-            None => within(driver, handle, || driver.device())??
+            None => with_current(driver, handle, || driver.device())??
                 .0
                 .unsigned_abs(),
         };
@@ -197,7 +197,7 @@ impl Context {
     }
 
     /// Gives the context up if `failed` says that nothing works here any more.
-    pub(crate) fn note(&self, failed: FailedCall) {
+    pub(crate) fn count_failure(&self, failed: FailedCall) {
         if failed.is_sticky() {
             self.broken.store(true, Relaxed);
         }
@@ -250,7 +250,7 @@ impl Context {
             }
             first
         };
-        let made = within(driver, self.handle, || driver.relaxed(make))
+        let made = with_current(driver, self.handle, || driver.relaxed(make))
             .flatten()
             .flatten();
         let lacking = made.map_or(NoPair::Failed, |_| NoPair::Exhausted);
@@ -272,7 +272,7 @@ impl Context {
     /// Puts a pair back. Its events may still be pending: recording an event again is allowed at
     /// any time.
     #[inline]
-    pub(crate) fn give(&self, pair: EventPair) {
+    pub(crate) fn return_pair(&self, pair: EventPair) {
         // There is room for every pair ever made.
         let _ = self.free.push(pair);
     }
@@ -283,7 +283,7 @@ impl Context {
             let Some(pair) = self.make_one(driver)? else {
                 break;
             };
-            self.give(pair);
+            self.return_pair(pair);
         }
         Ok(())
     }
@@ -297,7 +297,7 @@ impl Context {
         }
         let pair = make_pair(driver).inspect_err(|&failed| {
             self.made.fetch_sub(1, Relaxed);
-            self.note(failed);
+            self.count_failure(failed);
         })?;
         Ok(Some(pair))
     }
@@ -310,14 +310,14 @@ impl Context {
         }
         let Ok(held) = self.hold() else { return false };
         if let Err(failed) = self.check(driver, held.is_some()) {
-            self.note(failed);
+            self.count_failure(failed);
             return false;
         }
         // As many again as there are, so that a burst is caught up with in a few rounds. A failure
         // is counted, and the next round tries again.
-        let _ = within(driver, self.handle, || self.make(driver, made.max(BATCH)))
+        let _ = with_current(driver, self.handle, || self.make(driver, made.max(BATCH)))
             .flatten()
-            .map_err(|failed| self.note(failed));
+            .map_err(|failed| self.count_failure(failed));
         true
     }
 }

@@ -26,7 +26,7 @@ impl Contexts {
     }
 
     /// The context of `stream`, whose life this is; met now if it never was.
-    pub(crate) fn of(
+    pub(crate) fn find_or_add(
         &self,
         driver: &Driver,
         life: Life,
@@ -35,13 +35,13 @@ impl Contexts {
         if let Some(found) = self.find(life, stream.context()) {
             return Ok(found);
         }
-        self.give_up_ended(driver);
+        self.drop_ended(driver);
         // Not under the lock: a driver that hangs must not hang other threads.
         let context = Arc::new(Context::new(driver, life, stream.context())?);
         // Another thread may have been quicker: looked up and put in under one lock, so that a life
         // has one context and one pool.
         let mut known = self.known.lock();
-        if let Some(found) = among(&mut known, life, stream.context()) {
+        if let Some(found) = find_live(&mut known, life, stream.context()) {
             drop(known);
             found.add_owner(stream.context());
             return Ok(found);
@@ -52,18 +52,18 @@ impl Contexts {
 
     /// Gives up contexts of raw handles that have ended: no owner tells. Like any other call of the
     /// driver's not under the lock.
-    fn give_up_ended(&self, driver: &Driver) {
+    fn drop_ended(&self, driver: &Driver) {
         let mut lent = self.known.lock().clone();
         lent.retain(|one| one.is_lent() && one.is_alive());
         for one in lent {
             if let Err(failed) = one.check(driver, false) {
-                one.note(failed);
+                one.count_failure(failed);
             }
         }
     }
 
     fn find(&self, life: Life, owner: Option<&Arc<CudaContext>>) -> Option<Arc<Context>> {
-        let found = among(&mut self.known.lock(), life, owner)?;
+        let found = find_live(&mut self.known.lock(), life, owner)?;
         found.add_owner(owner);
         Some(found)
     }
@@ -79,7 +79,7 @@ impl Contexts {
 }
 
 /// That of this life, after those that are over were thrown out.
-fn among(
+fn find_live(
     known: &mut Vec<Arc<Context>>,
     life: Life,
     owner: Option<&Arc<CudaContext>>,

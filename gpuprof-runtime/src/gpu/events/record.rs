@@ -1,7 +1,7 @@
 //! The driver calls around a span: asks whether the stream is being captured, then records the
 //! event.
 
-use crate::driver::current_context::within;
+use crate::driver::current_context::with_current;
 use crate::driver::handles::Event;
 use crate::driver::table::{Driver, FailedCall};
 use crate::gpu::events::pair_stock::PairStock;
@@ -22,7 +22,7 @@ const CUDA_ERROR: GpuOutcome = GpuOutcome::Untimed(UntimedReason::CudaError);
 /// Whether an event can be recorded on the stream now.
 #[inline]
 pub(in crate::gpu) fn check(driver: &Driver, stream: &ThreadStream) -> Result<(), GpuOutcome> {
-    in_context_of(driver, stream, || check_stream(driver, stream))
+    with_context_of(driver, stream, || check_stream(driver, stream))
 }
 
 /// A span whose start event is recorded.
@@ -41,7 +41,7 @@ pub(in crate::gpu) fn start(
     stream: &ThreadStream,
     (stock, started): (&mut PairStock, u32),
 ) -> Result<Started, GpuOutcome> {
-    in_context_of(driver, stream, || {
+    with_context_of(driver, stream, || {
         check_stream(driver, stream)?;
         let pair = stock
             .take(&stream.context, &stream.returned, started, driver)
@@ -69,7 +69,7 @@ pub(in crate::gpu) fn start(
 #[cold]
 pub(in crate::gpu) fn take_back(stream: &ThreadStream, span: Started, started: u32) {
     stream.retract(started, span.was_handed_over);
-    stream.context.give(span.pair);
+    stream.context.return_pair(span.pair);
 }
 
 /// Records the end event of a span.
@@ -79,7 +79,7 @@ pub(in crate::gpu) fn end(
     stream: &ThreadStream,
     event: Event,
 ) -> Result<(), GpuOutcome> {
-    in_context_of(driver, stream, || {
+    with_context_of(driver, stream, || {
         check_stream(driver, stream)?;
         let recorded = driver.record(event, stream.stream);
         recorded.map_err(Unrecorded::Failed)
@@ -102,7 +102,7 @@ fn check_stream(driver: &Driver, stream: &ThreadStream) -> Result<(), Unrecorded
 
 /// Runs `f`, which may run twice, with the stream's context current where the driver needs that.
 #[inline(always)]
-fn in_context_of<R>(
+fn with_context_of<R>(
     driver: &Driver,
     stream: &ThreadStream,
     mut f: impl FnMut() -> Result<R, Unrecorded>,
@@ -115,7 +115,7 @@ fn in_context_of<R>(
             result => return result.map_err(|unrecorded| outcome(stream, unrecorded)),
         }
     }
-    within(driver, stream.context.handle, f).map_or_else(
+    with_current(driver, stream.context.handle, f).map_or_else(
         |failed| Err(not_current(driver, stream, failed)),
         |result| result.map_err(|unrecorded| outcome(stream, unrecorded)),
     )
@@ -126,7 +126,7 @@ fn outcome(stream: &ThreadStream, unrecorded: Unrecorded) -> GpuOutcome {
     match unrecorded {
         Unrecorded::Untimed(outcome) => outcome,
         Unrecorded::Failed(failed) => {
-            stream.context.note(failed);
+            stream.context.count_failure(failed);
             CUDA_ERROR
         }
     }
@@ -135,7 +135,7 @@ fn outcome(stream: &ThreadStream, unrecorded: Unrecorded) -> GpuOutcome {
 /// The stream's context could not be made current.
 #[cold]
 fn not_current(driver: &Driver, stream: &ThreadStream, failed: FailedCall) -> GpuOutcome {
-    stream.context.note(failed);
+    stream.context.count_failure(failed);
     // The driver's end is no error.
     GpuOutcome::Untimed(if driver.has_ended() {
         UntimedReason::Unavailable

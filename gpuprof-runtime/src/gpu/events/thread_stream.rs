@@ -194,7 +194,7 @@ impl ThreadStream {
             self.returned.push(pair)
         };
         if let Err(pair) = refused {
-            self.context.give(pair);
+            self.context.return_pair(pair);
         }
     }
 

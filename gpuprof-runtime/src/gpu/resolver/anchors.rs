@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::clock;
-use crate::driver::current_context::within;
+use crate::driver::current_context::with_current;
 use crate::driver::handles::Stream;
 use crate::driver::table::{Driver, FailedCall};
 use crate::gpu::events::pool::{Context, EventPair};
@@ -51,13 +51,13 @@ impl AnchorsByContext {
         clocks: impl Iterator<Item = (u32, &'a HeldPair, i64)>,
     ) {
         if !recorder.takes_gpu_events() {
-            self.0.drain(..).for_each(|own| own.put_away(driver));
+            self.0.drain(..).for_each(|own| own.destroy_events(driver));
             return;
         }
         self.0.retain(|own| own.context.is_alive());
         let now = clock::now();
         for (clock, origin, origin_ns) in clocks {
-            let Some(own) = self.of_clock(driver, clock, &origin.shared.context) else {
+            let Some(own) = self.find_or_add_clock(driver, clock, &origin.shared.context) else {
                 continue;
             };
             if !own.is_due(now) {
@@ -77,12 +77,12 @@ impl AnchorsByContext {
                     recorder.add_anchor(clock, anchor);
                 }
                 Ok(None) => {}
-                Err(failed) => own.context.note(failed),
+                Err(failed) => own.context.count_failure(failed),
             }
         }
     }
 
-    fn of_clock(
+    fn find_or_add_clock(
         &mut self,
         driver: &Driver,
         clock: u32,
@@ -100,10 +100,10 @@ impl ContextAnchors {
     fn new(driver: &Driver, clock: u32, context: &Arc<Context>) -> Option<Self> {
         let _held = HeldHandle::new(context.hold().ok()?);
         context.check(driver, false).ok()?;
-        let made = within(driver, context.handle, || {
+        let made = with_current(driver, context.handle, || {
             let pair = context.take(driver).ok()?;
             let Ok(stream) = driver.create_stream() else {
-                context.give(pair);
+                context.return_pair(pair);
                 return None;
             };
             Some(Self {
@@ -115,7 +115,8 @@ impl ContextAnchors {
                 last: 0,
             })
         });
-        made.inspect_err(|failed| context.note(*failed)).ok()?
+        made.inspect_err(|failed| context.count_failure(*failed))
+            .ok()?
     }
 
     fn is_due(&self, now: u64) -> bool {
@@ -151,7 +152,7 @@ impl ContextAnchors {
             }
             Ok(closest)
         };
-        within(driver, self.context.handle, attempts)?
+        with_current(driver, self.context.handle, attempts)?
     }
 
     /// The GPU passed the event after the first moment and before the second, in ticks.
@@ -172,18 +173,18 @@ impl ContextAnchors {
         }
     }
 
-    fn put_away(self, driver: &Driver) {
+    fn destroy_events(self, driver: &Driver) {
         let held = self.context.hold();
         if held.is_err() || self.context.check(driver, false).is_err() {
             // Its stream and its events have gone with it.
             return;
         }
         let _held = held.map(HeldHandle::new);
-        let put_away = within(driver, self.context.handle, || {
-            self.context.give(self.pair);
+        let put_away = with_current(driver, self.context.handle, || {
+            self.context.return_pair(self.pair);
             // A failure is counted; the stream then goes with its context.
             let _ = driver.destroy_stream(self.stream);
         });
-        let _ = put_away.inspect_err(|failed| self.context.note(*failed));
+        let _ = put_away.inspect_err(|failed| self.context.count_failure(*failed));
     }
 }

@@ -134,7 +134,7 @@ impl EndedGpuSpan {
 /// Books a call on one stream, unless it has crossed into another window. `held`: its context is.
 ///
 /// Returns what it adds to the sum of spans.
-pub(super) fn book(
+pub(super) fn book_span(
     shared: &mut ResolverShared<'_>,
     pair: &EndedPair,
     held: bool,
@@ -147,9 +147,9 @@ pub(super) fn book(
     let call = span.call(shared.place(span, pair, held));
     let ns = span.measured_ns.map(|_| span.closed.ns);
     let times = ns.map(|ns| smallvec![(call, ns)]);
-    book_all(shared.timing, shared.driver, (span, booked), times);
+    add_to_totals(shared.timing, shared.driver, (span, booked), times);
     let ns = ns.ok()?;
-    tell_rates(shared.timing, &pair.shared, span, ns, 1);
+    report_to_sampling(shared.timing, &pair.shared, span, ns, 1);
     Some(call.summed())
 }
 
@@ -176,7 +176,7 @@ pub(super) fn looks_empty(ns: u64, end: &SpanEnd, context: &Context) -> bool {
 /// Times by device. Almost always one, which then takes no allocation.
 type Times = SmallVec<[(TimedCall, u64); 1]>;
 
-fn book_all(
+fn add_to_totals(
     timing: &Timing,
     driver: &Driver,
     (span, booked): (&EndedGpuSpan, &SummedTimes),
@@ -197,7 +197,7 @@ fn book_all(
 }
 
 /// How long the calls of a function are decides how many are timed.
-fn tell_rates(
+fn report_to_sampling(
     timing: &Timing,
     shared: &ThreadStream,
     span: &EndedGpuSpan,
@@ -223,7 +223,7 @@ fn tell_rates(
     };
     timing
         .sampling
-        .note(&observed, clock::rough_ns(clock::now()));
+        .observe(&observed, clock::rough_ns(clock::now()));
 }
 
 /// Calls on several streams, of which not all spans have ended.
@@ -285,7 +285,7 @@ impl MultiStreamCalls {
         if let Ok(times) = &times
             && let Some((_, ns)) = times.first()
         {
-            tell_rates(
+            report_to_sampling(
                 timing,
                 &on_first.pair.shared,
                 &on_first.span,
@@ -297,7 +297,7 @@ impl MultiStreamCalls {
         for (key, time) in spans.iter().flat_map(|one| &one.booked) {
             booked.entry(*key).or_default().add(time);
         }
-        book_all(timing, driver, (&on_first.span, &booked), times);
+        add_to_totals(timing, driver, (&on_first.span, &booked), times);
     }
 }
 

@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use crate::driver::current_context::within;
+use crate::driver::current_context::with_current;
 use crate::driver::handles::Event;
 use crate::driver::table::{CONTEXT_IS_DESTROYED, Driver, FailedCall};
 use crate::gpu::events::pool::EventPair;
@@ -83,8 +83,8 @@ pub(super) fn has_passed(
     let context = &shared.context;
     let query = || driver.is_complete(event);
     let lives = context.check(driver, held);
-    let answer = lives.and_then(|()| within(driver, context.handle, query).flatten());
-    answer.inspect_err(|&failed| context.note(failed))
+    let answer = lives.and_then(|()| with_current(driver, context.handle, query).flatten());
+    answer.inspect_err(|&failed| context.count_failure(failed))
 }
 
 /// The time from one event to another of the same context, ns. `held`: the context is.
@@ -101,8 +101,8 @@ pub(super) fn offset_ns(
     if lives == Err(FailedCall(CONTEXT_IS_DESTROYED)) {
         driver.count_ended_context();
     }
-    let answer = lives.and_then(|()| within(driver, context.handle, read).flatten());
-    answer.inspect_err(|&failed| context.note(failed))
+    let answer = lives.and_then(|()| with_current(driver, context.handle, read).flatten());
+    answer.inspect_err(|&failed| context.count_failure(failed))
 }
 
 /// The time between two events of which the second is later.

@@ -32,7 +32,7 @@ impl Timing {
         let began = Instant::now();
         // A missing event overhead must not keep the program from ending.
         let floor_limit = limit.min(Duration::from_millis(100));
-        let Some(targets) = self.in_flight(limit) else {
+        let Some(targets) = self.unresolved_targets(limit) else {
             return;
         };
         let mut pause = Duration::from_micros(20);
@@ -53,7 +53,7 @@ impl Timing {
 
     /// Every thread's stream, and how many spans have ended there so far. The lock is released
     /// before the caller waits: a thread's first GPU span takes it.
-    fn in_flight(&self, limit: Duration) -> Option<Vec<ResolveTarget>> {
+    fn unresolved_targets(&self, limit: Duration) -> Option<Vec<ResolveTarget>> {
         let streams = self.streams.try_lock_for(limit)?;
         let streams = streams.iter().filter_map(Weak::upgrade);
         Some(streams.map(ResolveTarget::new).collect())

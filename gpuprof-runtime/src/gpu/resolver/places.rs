@@ -39,7 +39,7 @@ pub(super) struct SharedDevices(SmallVec<[(u32, u64); 2]>);
 
 impl SharedDevices {
     /// Notes a look, by the device of each stream.
-    pub(super) fn note(&mut self, look: u64, streams: impl Iterator<Item = u32>) {
+    pub(super) fn add_poll(&mut self, look: u64, streams: impl Iterator<Item = u32>) {
         let mut devices: SmallVec<[u32; 8]> = streams.collect();
         devices.sort_unstable();
         for streams in devices.chunk_by(|a, b| a == b) {

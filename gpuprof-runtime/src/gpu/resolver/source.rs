@@ -146,7 +146,7 @@ impl SpanReceiver {
         self.older = self.older.saturating_sub(1);
     }
 
-    pub(super) fn look_for_untimed(&mut self, look: u64) {
+    pub(super) fn poll_untimed(&mut self, look: u64) {
         let (begun, ended) = self.shared.untimed_calls();
         let was_open = std::mem::replace(&mut self.is_untimed_open, begun != ended);
         let has_begun = begun != std::mem::replace(&mut self.untimed_begun, begun);
@@ -203,7 +203,7 @@ impl SpanReceiver {
 
     /// Releases the context if nothing is pending, then tells waiters what is resolved: by then
     /// gpuprof no longer holds the last reference.
-    pub(super) fn tell(&mut self) {
+    pub(super) fn notify(&mut self) {
         self.count_booked();
         let is_idle = self.open == 0 && !self.has_pending();
         if self.held.is_some() && is_idle && self.shared.may_let_go(self.started) {

@@ -115,7 +115,7 @@ impl Resolver {
                 if quiet > QUIET_LOOKS {
                     self.sleep_until_woken()
                 } else {
-                    self.rest(sleep)
+                    self.park(sleep)
                 }
             }
         });
@@ -138,7 +138,7 @@ impl Resolver {
             .renew(self.driver, &self.timing.recorder, clocks);
         let now_ns = clock::rough_ns(clock::now());
         self.timing.sampling.relax(now_ns);
-        self.tell();
+        self.notify();
         let is_idle = !self.has_pending_calls();
         self.overheads
             .begin_due(&self.timing.probes, self.driver, is_idle);
@@ -156,7 +156,7 @@ impl Resolver {
         self.streams.values().any(Timeline::has_pending)
     }
 
-    fn rest(&self, sleep: Duration) {
+    fn park(&self, sleep: Duration) {
         let hurry = self.timing.hurry.load(Relaxed);
         // Parked and not asleep, so that a new waiter can cut a long pause short.
         thread::park_timeout(if hurry { HURRIED_SLEEP } else { sleep });
@@ -174,11 +174,11 @@ impl Resolver {
     }
 
     /// The context of a stream that a thread uses for the first time.
-    fn meet(&mut self, context: &Arc<Context>) {
+    fn add_context(&mut self, context: &Arc<Context>) {
         let mut known = self.contexts.iter();
         if !known.any(|known| Arc::ptr_eq(known, context)) {
             self.describe(context.device);
-            self.overheads.meet(context);
+            self.overheads.add_context(context);
             self.contexts.push(Arc::clone(context));
         }
     }
@@ -197,7 +197,7 @@ impl Resolver {
     fn receive(&mut self) -> u64 {
         self.looks = self.looks.saturating_add(1);
         for stream in self.streams.values_mut() {
-            stream.look_for_untimed(self.looks);
+            stream.poll_untimed(self.looks);
         }
         self.receive_streams();
         let (mut received, mut most) = (0, 0);
@@ -216,7 +216,7 @@ impl Resolver {
     fn receive_streams(&mut self) {
         while let Some(new) = self.timing.new_streams.pop() {
             let shared = Arc::clone(&new.shared);
-            self.meet(&shared.context);
+            self.add_context(&shared.context);
             let is_per_thread = shared.stream == Stream::PER_THREAD;
             let context = Arc::as_ptr(&shared.context) as usize;
             let key = (
@@ -232,7 +232,7 @@ impl Resolver {
     /// Resolves what the GPU has passed; returns how many ends.
     fn advance(&mut self) -> u64 {
         let devices = self.streams.values().filter_map(Timeline::device);
-        self.devices.note(self.looks, devices);
+        self.devices.add_poll(self.looks, devices);
         let mut shared = ResolverShared {
             timing: self.timing,
             driver: self.driver,
@@ -247,8 +247,8 @@ impl Resolver {
 
     /// Releases what no span needs any more, then tells waiters what is resolved: by then gpuprof
     /// no longer holds the last reference.
-    fn tell(&mut self) {
-        self.streams.values_mut().for_each(Timeline::tell);
+    fn notify(&mut self) {
+        self.streams.values_mut().for_each(Timeline::notify);
         self.streams.retain(|_, stream| !stream.is_over());
     }
 }

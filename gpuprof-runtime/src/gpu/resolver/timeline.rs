@@ -8,7 +8,7 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use crate::driver::current_context::within;
+use crate::driver::current_context::with_current;
 use crate::driver::handles::{self, Event};
 use crate::driver::table::{Driver, FailedCall, NOT_READY};
 use crate::gpu::events::pool::EventPair;
@@ -62,10 +62,10 @@ impl Timeline {
 
     /// Begins a look with each thread's untimed calls, before anything that has come is taken:
     /// starts that come at the next look were recorded after this.
-    pub(super) fn look_for_untimed(&mut self, look: u64) {
+    pub(super) fn poll_untimed(&mut self, look: u64) {
         self.look = look;
         let sources = self.sources.iter_mut();
-        sources.for_each(|source| source.look_for_untimed(look));
+        sources.for_each(|source| source.poll_untimed(look));
     }
 
     /// Takes what has come from each thread. Returns how many ends, and the most of one thread.
@@ -111,7 +111,7 @@ impl Timeline {
         // fails and is counted.
         let resolved = self
             .living_context(driver)
-            .and_then(|context| within(driver, context, || self.advance_here(shared)).ok())
+            .and_then(|context| with_current(driver, context, || self.advance_here(shared)).ok())
             .unwrap_or_else(|| self.advance_here(shared));
         self.cancel_elsewhere();
         source::end_look(&mut self.sources, self.has_several_threads);
@@ -128,8 +128,8 @@ impl Timeline {
         let held = self.sources.iter().find(|source| source.is_held())?;
         let context = &held.shared.context;
         // A primary context can be reset although it is held.
-        let lives = context.check(driver, false);
-        lives.inspect_err(|failed| context.note(*failed)).ok()?;
+        let count = |failed| context.count_failure(failed);
+        context.check(driver, false).map_err(count).ok()?;
         Some(context.handle)
     }
 
@@ -285,7 +285,7 @@ impl Timeline {
         };
         let pair = EndedPair::new(stream, start.pair);
         if start.streams == 1 || end.is_crossed {
-            let summed = complete::book(shared, &pair, held, (&span, &booked));
+            let summed = complete::book_span(shared, &pair, held, (&span, &booked));
             if let (Some(summed), Some(around)) = (summed, start.parent) {
                 let key = (start.path, span.device);
                 self.open.note_booked(around, start.epoch, key, &summed);
@@ -380,13 +380,13 @@ impl Timeline {
     }
 
     /// Releases what is not needed any more, and tells waiters what is resolved.
-    pub(super) fn tell(&mut self) {
-        self.sources.iter_mut().for_each(SpanReceiver::tell);
+    pub(super) fn notify(&mut self) {
+        self.sources.iter_mut().for_each(SpanReceiver::notify);
         self.sources.retain_mut(|source| {
             let is_over = source.is_over();
             if is_over {
                 // Untimed calls since the latest look are those of the next.
-                source.look_for_untimed(self.look.saturating_add(1));
+                source.poll_untimed(self.look.saturating_add(1));
                 self.untimed_at = self.untimed_at.max(source.untimed_at);
             }
             !is_over

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use cudarc::driver::{CudaContext, CudaStream};
 
-use crate::driver::current_context::put_back;
+use crate::driver::current_context::restore;
 use crate::driver::handles;
 use crate::driver::table::Driver;
 
@@ -73,6 +73,6 @@ fn let_go<T: InContext>(last: T) {
     drop(last);
     // A context that cudarc destroys goes off the thread's stack by itself.
     if driver.current() == Ok(context) && driver.pop().is_err() {
-        put_back(driver, context, before);
+        restore(driver, context, before);
     }
 }

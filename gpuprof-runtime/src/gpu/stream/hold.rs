@@ -28,7 +28,7 @@ impl Hold {
         match keep {
             Keep::Nothing => Self::Nothing,
             Keep::Lent(stream) => Self::Lent(LentStream(Arc::as_ptr(stream))),
-            Keep::Owned(stream) => Self::own(stream),
+            Keep::Owned(stream) => Self::hold_owned(stream),
         }
     }
 
@@ -46,7 +46,7 @@ impl Hold {
         }
     }
 
-    fn own(stream: &Arc<CudaStream>) -> Self {
+    fn hold_owned(stream: &Arc<CudaStream>) -> Self {
         Self::Owned(HeldHandle::new(Arc::clone(stream)))
     }
 }
@@ -69,6 +69,6 @@ impl LentStream {
         // SAFETY: the pointer is that of an `Arc`, whose owner outlasts the call. The `Arc` made
         // here is not dropped.
         let lent = ManuallyDrop::new(unsafe { Arc::from_raw(self.0) });
-        Hold::own(&lent)
+        Hold::hold_owned(&lent)
     }
 }

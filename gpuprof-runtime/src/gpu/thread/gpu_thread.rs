@@ -143,7 +143,7 @@ impl GpuThread {
     }
 
     /// Recycles the streams of a call that is not timed.
-    pub(crate) fn give_back(&mut self, streams: CallStreams) {
+    pub(crate) fn recycle_streams(&mut self, streams: CallStreams) {
         if let CallStreams::Own(open) | CallStreams::Default(open) = streams {
             self.recycle(open);
         }
@@ -155,12 +155,12 @@ impl GpuThread {
             Some(local) => local.send_cancel(key),
             None => stream.cancel_elsewhere(key),
         });
-        self.keep(open);
+        self.keep_open(open);
     }
 
     /// The same for one that has nothing to give back.
     #[inline]
-    pub(super) fn keep(&mut self, mut open: Box<OpenGpuSpan>) {
+    pub(super) fn keep_open(&mut self, mut open: Box<OpenGpuSpan>) {
         open.reset();
         let local = match &*open.streams {
             [only] => self.streams.get_mut(&only.shared),

@@ -41,7 +41,7 @@ pub(in crate::gpu) struct LocalStream {
 impl Drop for LocalStream {
     fn drop(&mut self) {
         let pairs = self.stock.drain().chain(self.shared.returned.close());
-        pairs.for_each(|pair| self.shared.context.give(pair));
+        pairs.for_each(|pair| self.shared.context.return_pair(pair));
     }
 }
 

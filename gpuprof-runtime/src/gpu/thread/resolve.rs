@@ -82,7 +82,7 @@ impl Timing {
                     open.streams.extend(new);
                 }
                 Err(outcome) => {
-                    thread.keep(open);
+                    thread.keep_open(open);
                     return CallStreams::Refused(outcome);
                 }
             }
@@ -116,7 +116,7 @@ impl Timing {
                 return Ok(local.blank(hold));
             }
         }
-        let shared = self.meet(thread, stream)?;
+        let shared = self.register_stream(thread, stream)?;
         let mut open = thread.blank();
         open.streams.push(SpanStream::new(shared, hold));
         Ok(open)
@@ -158,7 +158,7 @@ impl Timing {
 
     #[cold]
     #[inline(never)]
-    fn meet(
+    fn register_stream(
         &self,
         thread: &mut GpuThread,
         stream: &StreamRef<'_>,
@@ -197,7 +197,7 @@ impl Timing {
             if let Some(known) = thread.streams.find(is_it) {
                 return Ok(Arc::clone(known));
             }
-            let context = self.contexts.of(driver, life, stream)?;
+            let context = self.contexts.find_or_add(driver, life, stream)?;
             (self.meet_device)(context.device);
             let owner = owner.map(Arc::downgrade);
             Ok(self.keep_stream(thread, stream.handle(), context, owner))

@@ -121,7 +121,7 @@ impl Timing {
             Ok(()) => {
                 open.thread = Some(thread.id);
                 thread.costs.doing = Doing::Recording;
-                self.spend(thread, open);
+                self.charge(thread, open);
             }
             Err(_) => open.end_async(),
         }
@@ -130,7 +130,7 @@ impl Timing {
 
     /// Takes what timing a call costs from the thread's allowance, in automatic sampling.
     #[inline]
-    fn spend(&self, thread: &GpuThread, open: &OpenGpuSpan) {
+    fn charge(&self, thread: &GpuThread, open: &OpenGpuSpan) {
         let (Some((share, session)), Some(counters)) = (self.sampling.budget(), thread.counters)
         else {
             return;
@@ -236,7 +236,7 @@ fn submit_several(
             None => stream.shared.end_elsewhere(end),
         }
     }
-    thread.keep(open);
+    thread.keep_open(open);
 }
 
 /// An entry for a call that inherits a stream, if there is one.

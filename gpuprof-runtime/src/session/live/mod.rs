@@ -34,7 +34,7 @@ pub(super) fn start(settings: &Settings) {
         Ok(socket) => socket,
         Err((path, problem)) => {
             let path = write_outputs::shown(&path);
-            return no_effect(&format!("{path}: {problem}"));
+            return warn_without_effect(&format!("{path}: {problem}"));
         }
     };
     let serve = move || {
@@ -44,10 +44,10 @@ pub(super) fn start(settings: &Settings) {
     };
     if let Err(error) = thread_signals::spawn("gpuprof-live", serve) {
         socket::remove();
-        no_effect(&format!("could not start a thread: {error}"));
+        warn_without_effect(&format!("could not start a thread: {error}"));
     }
 }
 
-fn no_effect(problem: &str) {
+fn warn_without_effect(problem: &str) {
     fd::stderr(format!("gpuprof: GPUPROF_LIVE has no effect: {problem}\n").as_bytes());
 }

@@ -43,7 +43,7 @@ pub(super) fn record(ms: u64, viewer: &UnixStream) -> Result<Trace, &'static str
     let ended = clock::now();
     let made = if is_there {
         waits::wait(waits::exit_wait(LOCK_LIMIT));
-        budget::make(|| current_trace::between((began, ended), LOCK_LIMIT))
+        budget::make(|| current_trace::trace_between((began, ended), LOCK_LIMIT))
     } else {
         None
     };

@@ -15,7 +15,7 @@ pub(super) fn set(files: &[PathBuf]) {
     let _ = FILES.set(
         files
             .iter()
-            .map(|path| write_outputs::fill_in(path))
+            .map(|path| write_outputs::fill_placeholders(path))
             .collect(),
     );
 }

@@ -14,7 +14,7 @@ use crate::settings::metrics_address;
 /// Serves metrics on `address`, whose placeholders are filled in. A failure is one line for the
 /// user, and so is an address that other machines may reach.
 pub(super) fn start(address: &str) {
-    let filled = write_outputs::fill_in(Path::new(address));
+    let filled = write_outputs::fill_placeholders(Path::new(address));
     let shown = write_outputs::shown(&filled);
     let Some(address) = filled.to_str().and_then(metrics_address) else {
         return line(format!(

@@ -23,13 +23,13 @@ struct Scrapes {
 /// another series, and the environment may change while it is read.
 static PLACE: OnceLock<(String, Option<u32>)> = OnceLock::new();
 
-fn place() -> &'static (String, Option<u32>) {
+fn host_and_rank() -> &'static (String, Option<u32>) {
     PLACE.get_or_init(|| (os::host_name(), process_facts::rank()))
 }
 
 /// Looks up host and rank, before others serve metrics.
 pub(super) fn prepare() {
-    place();
+    host_and_rank();
 }
 
 /// Waits at most `limit` for a scrape in progress, and lets no other begin.
@@ -72,7 +72,7 @@ impl Scrapes {
         if !has_measured(&profile) {
             return Some(Families::default());
         }
-        let (host, rank) = place();
+        let (host, rank) = host_and_rank();
         profile.host.clone_from(host);
         profile.rank = *rank;
         let diagnostics = &mut profile.diagnostics;

@@ -125,7 +125,7 @@ pub(super) fn open(
         let is_left_out = is_inside_left_out && measured.streams.is_some();
         let mut streams = measured.streams;
         if is_left_out && let Some(unused) = streams.take() {
-            thread.with_gpu(|gpu| gpu.give_back(unused));
+            thread.with_gpu(|gpu| gpu.recycle_streams(unused));
         }
         let is_outermost = thread.is_outside();
         let gpu = streams.and_then(|streams| {

@@ -115,7 +115,7 @@ impl ThreadState {
         }
         let of_path = *collector().paths.lock().list().get(path as usize)?;
         let key = PathKey::new(of_path.parent, of_path.site, of_path.label);
-        let node = self.nodes.get(key).or_else(|| self.known_node(key))?;
+        let node = self.nodes.get(key).or_else(|| self.existing_node(key))?;
         if !node.is_async() {
             let mark = CallStart::Began(node, node.running_since()?);
             return Some(CallInProgress { path, mark });
@@ -131,8 +131,8 @@ impl ThreadState {
         Some(call)
     }
 
-    fn known_node(&self, key: PathKey) -> Option<&'static PathCounters> {
-        self.counters.get()?.known_node(key)
+    fn existing_node(&self, key: PathKey) -> Option<&'static PathCounters> {
+        self.counters.get()?.existing_node(key)
     }
 
     /// Whether no span is open that began on this thread.

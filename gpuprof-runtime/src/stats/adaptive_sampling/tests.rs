@@ -40,7 +40,7 @@ fn rate(rates: &SamplingRates, site: u32, history: CallHistory, is_used_up: bool
     }
     let CallRate {
         session, function, ..
-    } = rates.of_call(site, 0, || history, |session| spent.allowance(session, now));
+    } = rates.call_sampling(site, 0, || history, |session| spent.allowance(session, now));
     assert_eq!(session, 0);
     function
 }
@@ -76,7 +76,7 @@ fn settled(rates: &SamplingRates, call: ObservedCall) -> u32 {
         .max();
     let from = seen.unwrap_or(0);
     let times = (from..=from + SETTLED_NS).step_by(10_000_000);
-    times.for_each(|now_ns| rates.note(&call, now_ns));
+    times.for_each(|now_ns| rates.observe(&call, now_ns));
     one_in(rates, call.site)
 }
 
@@ -189,8 +189,8 @@ fn long_calls_are_timed_although_short_ones_have_spent_too_much() {
         ..call()
     };
     for at in 0..20_000 {
-        rates.note(&call(), at * 1_000_000);
-        rates.note(&long, at * 1_000_000);
+        rates.observe(&call(), at * 1_000_000);
+        rates.observe(&long, at * 1_000_000);
     }
     assert_eq!(one_in(&rates, 3), MAX_ONE_IN);
     assert_eq!(one_in(&rates, 4), 1);

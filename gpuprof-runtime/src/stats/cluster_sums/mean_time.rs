@@ -21,7 +21,7 @@ impl MeanTime {
     }
 
     /// The call before, which represented `others`, took `ns` more, on another device.
-    pub(super) fn more(&mut self, ns: f64, others: f64) -> f64 {
+    pub(super) fn add_time_on_another_device(&mut self, ns: f64, others: f64) -> f64 {
         if self.calls > 0.0 {
             self.ns += ns * others / self.calls;
         }

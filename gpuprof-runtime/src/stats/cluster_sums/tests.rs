@@ -203,18 +203,20 @@ fn on_two_devices(range: std::ops::Range<u64>) -> ClusterSums {
 fn how_calls_fall_to_devices_is_part_of_what_each_one_has_by_chance() {
     let sums = on_two_devices(0..1_000);
     assert_eq!(sums.half_width(ClusterGroup::Path(0), 1.0), Some(0.0));
-    assert_eq!(sums.half_width(sums.of_site(1, None), 1.0), Some(0.0));
+    assert_eq!(sums.half_width(sums.site_group(1, None), 1.0), Some(0.0));
     for device in [0, 1] {
-        let half = sums.half_width(sums.of_site(1, Some(device)), 1.0).unwrap();
+        let half = sums
+            .half_width(sums.site_group(1, Some(device)), 1.0)
+            .unwrap();
         // About 10 · 50 µs · √(1000 · 0.9 · p (1 − p)), p near a half.
         let wanted = 1.96 * 500_000.0 * (1_000.0 * 0.9 * 0.25_f64).sqrt();
         assert!((half / wanted - 1.0).abs() < 0.1, "{half}, not {wanted}");
     }
     // Of windows, of which one knows a single device.
     let mut merged = on_two_devices(0..100);
-    assert_eq!(merged.of_site(1, Some(0)), ClusterGroup::Site(1));
+    assert_eq!(merged.site_group(1, Some(0)), ClusterGroup::Site(1));
     merged.merge(&on_two_devices(100..1_000));
-    let on = merged.of_site(1, Some(1));
+    let on = merged.site_group(1, Some(1));
     let found = merged.half_width(on, 1.0).unwrap();
     let whole = sums.half_width(on, 1.0).unwrap();
     assert!((found / whole - 1.0).abs() < 0.1, "{found}, not {whole}");

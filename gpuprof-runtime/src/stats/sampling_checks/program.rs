@@ -157,7 +157,7 @@ impl<'a> Program<'a> {
         let open = self.open.pop().unwrap();
         self.record(thread, call.row, decision.is_timed, self.now - began);
         if decision.is_timed {
-            self.book(thread, &open, site, ns);
+            self.record_call(thread, &open, site, ns);
         }
         ns
     }
@@ -174,7 +174,7 @@ impl<'a> Program<'a> {
             history
         };
         let allowance = |session| of.spent.allowance(session, now);
-        let rate = self.rates.of_call(site, 0, history, allowance);
+        let rate = self.rates.call_sampling(site, 0, history, allowance);
         if is_wanted && !rate.function.is_sampled() {
             of.nodes[row].sampling.take_wanted();
         }
@@ -211,7 +211,7 @@ impl<'a> Program<'a> {
         assert!(of.nodes[row].record(&call, of.writer));
     }
 
-    fn book(&mut self, thread: usize, open: &Open, site: u32, ns: u64) {
+    fn record_call(&mut self, thread: usize, open: &Open, site: u32, ns: u64) {
         // Whatever is around a timed call is timed.
         let mut around = self.open.iter();
         let is_outermost = around.all(|outer| self.load.rows[outer.row].site != site);
@@ -252,7 +252,7 @@ impl<'a> Program<'a> {
             event_overhead_ns: EVENT_OVERHEAD_NS,
             costs: COSTS,
         };
-        self.rates.note(&observed, self.now);
+        self.rates.observe(&observed, self.now);
     }
 
     fn figures(mut self) -> Vec<EstimatedFigure> {

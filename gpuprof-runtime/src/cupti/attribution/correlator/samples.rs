@@ -65,7 +65,7 @@ impl Correlator {
         samples: &mut SampledDevices,
         recorded: &mut RecordedWindows,
     ) {
-        for activity in self.orphans.all() {
+        for activity in self.orphans.iter() {
             let device = activity.span().device;
             // It is late for its function if the call arrives.
             let _ = samples.add_activity(device, SampledActivity::new(activity, None));

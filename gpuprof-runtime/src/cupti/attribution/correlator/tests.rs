@@ -78,7 +78,7 @@ fn a_launch_outlasts_many_that_are_complete() {
     let remembered = correlator.calls.values().count();
     assert_eq!(remembered, MAX_RECENT_CUDA_CALLS + 1);
     correlator.add_activity(copy(1));
-    assert_eq!(correlator.orphans.all().count(), 0);
+    assert_eq!(correlator.orphans.iter().count(), 0);
     assert_eq!(correlator.attributed(Since::Session).tables.unfinished, 0);
 }
 
@@ -86,7 +86,7 @@ fn a_launch_outlasts_many_that_are_complete() {
 fn activities_without_a_call_are_bounded_and_unattributed() {
     let mut correlator = with_window();
     (1..=MANY).for_each(|correlation| correlator.add_activity(copy(correlation)));
-    assert!(correlator.orphans.all().count() <= MAX_ORPHANS);
+    assert!(correlator.orphans.iter().count() <= MAX_ORPHANS);
     let attributed = correlator.attributed(Since::Session).tables;
     assert_eq!(attributed.unattributed, u64::from(MANY));
 }

@@ -44,8 +44,8 @@ fn swept(mut activities: Vec<TimedActivity>) -> (DeviceTimes, [u64; 8]) {
     let mut rows = [0; 8];
     let mut add = |row, ns| {
         let path = match row {
-            RowKey::Kernel(key) => key.path.of_calls(),
-            RowKey::Copy(key) => key.path.of_calls(),
+            RowKey::Kernel(key) => key.path.calls_path(),
+            RowKey::Copy(key) => key.path.calls_path(),
         };
         rows[path as usize] += ns;
     };
@@ -72,9 +72,11 @@ fn by_marks(activities: &[TimedActivity]) -> (DeviceTimes, [u64; 8]) {
         for activity in running() {
             match activity.row {
                 RowKey::Kernel(key) => {
-                    rows[key.path.of_calls() as usize] += u64::from(kernels > 1);
+                    rows[key.path.calls_path() as usize] += u64::from(kernels > 1);
                 }
-                RowKey::Copy(key) => rows[key.path.of_calls() as usize] += u64::from(kernels == 0),
+                RowKey::Copy(key) => {
+                    rows[key.path.calls_path() as usize] += u64::from(kernels == 0)
+                }
             }
         }
     }

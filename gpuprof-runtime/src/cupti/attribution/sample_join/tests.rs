@@ -39,7 +39,7 @@ fn joined(join: &mut SampleJoin) -> Joined {
     join.join_all(|joined| {
         let parts = joined.parts.iter().map(|(activity, ns)| {
             let row = activity.row.expect("a kernel");
-            (row.key.path.of_calls(), *ns)
+            (row.key.path.calls_path(), *ns)
         });
         all.push((joined.sample.start, joined.busy_ns, parts.collect()));
     });

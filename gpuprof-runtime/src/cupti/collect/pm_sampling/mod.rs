@@ -189,12 +189,12 @@ impl PmSampling {
 /// Runs `f` so that no call of the driver in it can disturb a capture elsewhere, if that is
 /// possible.
 fn relaxed(f: impl Fn()) {
-    let relaxed = Driver::met().map(|driver| driver.relaxed(&f));
+    let relaxed = Driver::loaded().map(|driver| driver.relaxed(&f));
     if !matches!(relaxed, Some(Ok(()))) {
         f();
     }
 }
 
 fn has_driver_ended() -> bool {
-    Driver::met().is_some_and(Driver::has_ended)
+    Driver::loaded().is_some_and(Driver::has_ended)
 }

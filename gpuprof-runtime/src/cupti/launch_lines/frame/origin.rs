@@ -74,7 +74,7 @@ pub(super) fn origin(
     let mut named: Vec<&str> = crates_of_function(function).collect();
     let has_crates = !named.is_empty();
     named.retain(|name| !TOOLCHAIN.contains(name));
-    let mut by_name = || by_crates(&named, is_main_crate);
+    let mut by_name = || origin_of_crates(&named, is_main_crate);
     match file.map(package) {
         Some(Package::Toolchain | Package::Gpuprof) => Origin::Plumbing,
         Some(Package::Dependency(krate)) if PLUMBING.contains(&&*krate) => Origin::Plumbing,
@@ -88,7 +88,7 @@ pub(super) fn origin(
 }
 
 /// By all crates that a function may be of: it is a dependency's if each of them is one.
-fn by_crates(names: &[&str], is_main_crate: &mut dyn FnMut(&str) -> bool) -> Origin {
+fn origin_of_crates(names: &[&str], is_main_crate: &mut dyn FnMut(&str) -> bool) -> Origin {
     let mut origin = None;
     for name in names {
         let of_crate = if PLUMBING.contains(name) {

@@ -97,18 +97,18 @@ fn toolchain_part(file: &str) -> Option<&str> {
 /// A path of a dependency, from the folder of the crate on.
 fn dependency_part(file: &str) -> Option<String> {
     let vendored = || after(file, "/vendor/", 0);
-    let part = of_registry(file).or_else(vendored).map(str::to_owned);
-    part.or_else(|| of_checkout(file))
+    let part = path_in_registry(file).or_else(vendored).map(str::to_owned);
+    part.or_else(|| path_in_checkout(file))
 }
 
 /// `half-2.4.1/src/lib.rs` of that path below `…/registry/src/index.crates.io-1949cf8c6b5b557f/`.
-fn of_registry(file: &str) -> Option<&str> {
+fn path_in_registry(file: &str) -> Option<&str> {
     let (index, part) = after(file, "/registry/src/", 0)?.split_once('/')?;
     without_hash(index).map(|_| part)
 }
 
 /// `cudarc/src/lib.rs` of `…/git/checkouts/cudarc-1949cf8c6b5b557f/4d5e6f7/src/lib.rs`.
-fn of_checkout(file: &str) -> Option<String> {
+fn path_in_checkout(file: &str) -> Option<String> {
     let (checkout, rest) = after(file, "/git/checkouts/", 0)?.split_once('/')?;
     let (commit, part) = rest.split_once('/')?;
     let repository = without_hash(checkout).filter(|_| is_hexadecimal(commit))?;
