@@ -41,7 +41,7 @@ impl Collector {
         let sites = self.sites.try_lock_for(limit)?.clone();
         let mut trace = Trace::default();
         trace.devices = self.gpu.devices(limit);
-        let mut builder = Builder::new(&recorded, &names, (&paths, &sites), &self.lines);
+        let mut builder = Builder::new(&recorded, &names, &paths, &sites, &self.lines);
         builder.list(&recorded, &mut trace);
         trace.base_unix_ns = builder.base_ns;
         trace.end_ns = builder.since_base(builder.host.convert(clock::now()));
@@ -89,7 +89,8 @@ impl<'a> Builder<'a> {
     fn new(
         recorded: &Recording,
         (symbols, names): &'a (cupti::SymbolNumbers, cupti::RecordedNames),
-        (paths, sites): (&'a [CallPath], &'a [&'static Site]),
+        paths: &'a [CallPath],
+        sites: &'a [&'static Site],
         lines: &'a cupti::LineCache,
     ) -> Self {
         let host = HostClock {

@@ -147,7 +147,7 @@ impl Collector {
         let names = cupti::KernelNames::new(&tables, &symbols, &self.lines);
         let scale = clock::scale();
         let of_cupti = runs_cupti.then_some(&tables);
-        let (memory, memory_by_site) = self.memory(settings, of_cupti, (&paths, &sites), limit)?;
+        let (memory, memory_by_site) = self.memory(settings, of_cupti, &paths, &sites, limit)?;
         let mut inputs = ProfileInputs {
             never_called: entries
                 .filter(|site| {

@@ -16,7 +16,8 @@ impl Collector {
         &self,
         settings: Option<&Settings>,
         tables: Option<&WindowTables>,
-        (paths, sites): (&[CallPath], &[&'static Site]),
+        paths: &[CallPath],
+        sites: &[&'static Site],
         limit: Duration,
     ) -> Option<(Option<Memory>, MemoryBySite)> {
         let is_asked = |settings: &Settings| settings.memory && settings.mode == Mode::On;

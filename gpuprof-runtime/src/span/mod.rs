@@ -187,14 +187,7 @@ impl ActiveSpan {
                 streams => {
                     let timing = &collector().gpu;
                     let streams = timing.hold(gpu, streams, false);
-                    begin_gpu_timing(
-                        timing,
-                        gpu,
-                        (streams, sampling),
-                        site,
-                        call.node.path,
-                        false,
-                    )
+                    begin_gpu_timing(timing, gpu, streams, sampling, site, call.node.path, false)
                 }
             };
             if let Some(reason) = open.as_ref().and_then(|open| open.untimed_reason()) {

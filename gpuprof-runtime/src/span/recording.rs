@@ -92,7 +92,8 @@ fn has_stalled(gpu: &GpuThread, took: u64) -> bool {
 pub(super) fn begin_gpu_timing(
     timing: &'static Timing,
     gpu: &mut GpuThread,
-    (streams, sampling): (CallStreams, CallSampling<'_>),
+    streams: CallStreams,
+    sampling: CallSampling<'_>,
     site: &Site,
     path: u32,
     is_async: bool,
@@ -108,7 +109,7 @@ pub(super) fn begin_gpu_timing(
         }
         streams => streams,
     };
-    let open = timing.begin(gpu, (streams, sampling), place, is_async);
+    let open = timing.begin(gpu, streams, sampling, place, is_async);
     // Only once a stream exists: before that CUDA may not be initialized, and the driver would
     // register its exit handler after ours.
     if open.is_some() {

@@ -54,7 +54,7 @@ pub(super) fn function(
         }
     }
     let totals = &inputs.totals;
-    let gpu = gpu_stats(inputs, id, (nodes, &sample), None);
+    let gpu = gpu_stats(inputs, id, nodes, &sample, None);
     let gpu_totals = || nodes.iter().flat_map(|node| node.gpu());
     let devices: FxHashSet<u32> = gpu_totals().map(|(device, _)| device).collect();
     let mut devices: Vec<u32> = devices.into_iter().collect();
@@ -63,7 +63,7 @@ pub(super) fn function(
     let is_split = gpu.as_ref().is_some_and(|gpu| gpu.device.is_none());
     let ordinals = devices.iter().filter(|_| is_split);
     let by_device: Vec<_> = ordinals
-        .filter_map(|&ordinal| gpu_stats(inputs, id, (nodes, &sample), Some(ordinal)))
+        .filter_map(|&ordinal| gpu_stats(inputs, id, nodes, &sample, Some(ordinal)))
         .collect();
     let failed: u64 = gpu_totals().map(|(_, gpu)| gpu.failed).sum();
     let timed = gpu.as_ref().map_or(0, |gpu| gpu.timed_calls);
@@ -179,7 +179,8 @@ fn untimed_reasons(
 fn gpu_stats(
     inputs: &ProfileInputs<'_>,
     site: u32,
-    (nodes, sample): (&[&CallTreeNode<'_>], &SampleCounts),
+    nodes: &[&CallTreeNode<'_>],
+    sample: &SampleCounts,
     device: Option<u32>,
 ) -> Option<GpuSpanStats> {
     let (mut timed, mut represented) = (DurationSums::default(), DurationSums::default());
@@ -227,7 +228,7 @@ fn gpu_stats(
     stats.device = only_device;
     stats.timed_calls = calls;
     stats.times = span_stats(&all, total.round() as u64, self_time, Some(&histogram));
-    stats.estimate = estimate(inputs, site, (nodes, sample), device);
+    stats.estimate = estimate(inputs, site, nodes, sample, device);
     stats.timed_bytes = of_timed(work.bytes);
     stats.timed_flops = of_timed(work.flops);
     stats.timed_items = of_timed(work.items);
@@ -240,7 +241,8 @@ fn gpu_stats(
 fn estimate(
     inputs: &ProfileInputs<'_>,
     site: u32,
-    (nodes, sample): (&[&CallTreeNode<'_>], &SampleCounts),
+    nodes: &[&CallTreeNode<'_>],
+    sample: &SampleCounts,
     device: Option<u32>,
 ) -> Option<Estimate> {
     if sample.sampled_out() == 0 {

@@ -162,7 +162,7 @@ pub(crate) fn write_to_profile(
     (profile.kernels, profile.copies) = (kernels, copies);
     busy_rows::write(profile, tables);
     device_samples::write(&mut profile.counters, &tables.device_samples);
-    tree_rows::write_activities(profile, tables, paths, (&kernel_rows, &copy_rows));
+    tree_rows::write_activities(profile, tables, paths, &kernel_rows, &copy_rows);
     let api = tables.api.iter();
     profile.api = api_rows(api.map(|((_, function), totals)| (*function, totals)));
     sort_by(&mut profile.api, api_order);

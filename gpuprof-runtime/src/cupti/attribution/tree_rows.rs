@@ -49,7 +49,8 @@ pub(super) fn write_activities(
     profile: &mut Profile,
     tables: &WindowTables,
     paths: &[CallPath],
-    (kernel_rows, copy_rows): (&[KernelRowKey], &[CopyRowKey]),
+    kernel_rows: &[KernelRowKey],
+    copy_rows: &[CopyRowKey],
 ) {
     let kernels = indices(kernel_rows);
     let copies = indices(copy_rows);

@@ -39,7 +39,8 @@ pub(in crate::gpu) struct Started {
 pub(in crate::gpu) fn start(
     driver: &Driver,
     stream: &ThreadStream,
-    (stock, started): (&mut PairStock, u32),
+    stock: &mut PairStock,
+    started: u32,
 ) -> Result<Started, GpuOutcome> {
     with_context_of(driver, stream, || {
         check_stream(driver, stream)?;

@@ -40,9 +40,9 @@ impl ResolverShared<'_> {
             && let Ok(ns) = span.measured_ns
             && let SpanPlace::At { clock, start_ns } = self.clocks.place(self.driver, pair, held)
         {
-            let times = (clock, start_ns, ns);
+            let stream = &pair.shared;
             self.recorded
-                .record(recorder, &span.start, &pair.shared, times);
+                .record(recorder, &span.start, stream, clock, start_ns, ns);
         }
     }
 
@@ -138,7 +138,8 @@ pub(super) fn book_span(
     shared: &mut ResolverShared<'_>,
     pair: &EndedPair,
     held: bool,
-    (span, booked): (&EndedGpuSpan, &SummedTimes),
+    span: &EndedGpuSpan,
+    booked: &SummedTimes,
 ) -> Option<SummedTime> {
     if span.end.is_crossed {
         return None;
@@ -147,7 +148,7 @@ pub(super) fn book_span(
     let call = span.call(shared.place(span, pair, held));
     let ns = span.measured_ns.map(|_| span.closed.ns);
     let times = ns.map(|ns| smallvec![(call, ns)]);
-    add_to_totals(shared.timing, shared.driver, (span, booked), times);
+    add_to_totals(shared.timing, shared.driver, span, booked, times);
     let ns = ns.ok()?;
     report_to_sampling(shared.timing, &pair.shared, span, ns, 1);
     Some(call.summed())
@@ -179,7 +180,8 @@ type Times = SmallVec<[(TimedCall, u64); 1]>;
 fn add_to_totals(
     timing: &Timing,
     driver: &Driver,
-    (span, booked): (&EndedGpuSpan, &SummedTimes),
+    span: &EndedGpuSpan,
+    booked: &SummedTimes,
     times: Result<Times, FailedCall>,
 ) {
     let mut totals = timing.totals().lock();
@@ -250,14 +252,15 @@ pub(super) type PendingSpan = Option<HeldHandle<CudaContext>>;
 pub(super) fn add(shared: &mut ResolverShared<'_>, added: SpanOfCall) {
     let held = false;
     shared.record(&added.span, &added.pair, held);
-    let lent = (shared.timing, shared.driver);
-    shared.calls.add(lent, shared.clocks, added);
+    let (timing, driver) = (shared.timing, shared.driver);
+    shared.calls.add(timing, driver, shared.clocks, added);
 }
 
 impl MultiStreamCalls {
     fn add(
         &mut self,
-        (timing, driver): (&Timing, &Driver),
+        timing: &Timing,
+        driver: &Driver,
         clocks: &mut ContextClocks,
         added: SpanOfCall,
     ) {
@@ -297,7 +300,7 @@ impl MultiStreamCalls {
         for (key, time) in spans.iter().flat_map(|one| &one.booked) {
             booked.entry(*key).or_default().add(time);
         }
-        add_to_totals(timing, driver, (&on_first.span, &booked), times);
+        add_to_totals(timing, driver, &on_first.span, &booked, times);
     }
 }
 

@@ -30,7 +30,9 @@ impl SpanRecorder {
         recorder: &Arc<Recorder>,
         start: &SpanStart,
         shared: &ThreadStream,
-        (clock, start_ns, ns): (u32, i64, u64),
+        clock: u32,
+        start_ns: i64,
+        ns: u64,
     ) {
         let is_per_thread = shared.stream == Stream::PER_THREAD;
         let life = shared.context.life();

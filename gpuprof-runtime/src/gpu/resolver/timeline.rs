@@ -285,7 +285,7 @@ impl Timeline {
         };
         let pair = EndedPair::new(stream, start.pair);
         if start.streams == 1 || end.is_crossed {
-            let summed = complete::book_span(shared, &pair, held, (&span, &booked));
+            let summed = complete::book_span(shared, &pair, held, &span, &booked);
             if let (Some(summed), Some(around)) = (summed, start.parent) {
                 let key = (start.path, span.device);
                 self.open.note_booked(around, start.epoch, key, &summed);

@@ -25,7 +25,8 @@ impl Timing {
     pub(crate) fn begin(
         &'static self,
         thread: &mut GpuThread,
-        (streams, sampling): (CallStreams, CallSampling<'_>),
+        streams: CallStreams,
+        sampling: CallSampling<'_>,
         place: SiteAndPath,
         is_async: bool,
     ) -> Option<Box<OpenGpuSpan>> {
@@ -65,8 +66,8 @@ impl Timing {
         let decision = sampling.decide();
         open.decision = Some(decision);
         open.is_async = is_async;
-        let decided = (&decision, sampling.rate.function);
-        open.state = match self.start_or_leave_out(thread, &mut open, place, decided) {
+        let rate = sampling.rate.function;
+        open.state = match self.start_or_leave_out(thread, &mut open, place, &decision, rate) {
             Ok(()) => FrameState::Started,
             Err(outcome) => FrameState::Untimed(outcome.standing_for(decision.stands_for)),
         };
@@ -82,7 +83,8 @@ impl Timing {
         thread: &mut GpuThread,
         open: &mut OpenGpuSpan,
         place: SiteAndPath,
-        (decision, rate): (&Decision, FunctionRate),
+        decision: &Decision,
+        rate: FunctionRate,
     ) -> Result<(), GpuOutcome> {
         if decision.is_timed {
             self.start(thread, open, place, decision)

@@ -37,8 +37,7 @@ fn record_start(
         return record::check(driver, &local.shared).and(full);
     }
     let key = local.next_key();
-    let stock = (&mut local.stock, key.number);
-    let started = record::start(driver, &local.shared, stock)?;
+    let started = record::start(driver, &local.shared, &mut local.stock, key.number)?;
     let end = started.pair.end;
     stream.timed = Some(TimedSpan { key, end });
     Ok((key, started))

@@ -135,8 +135,8 @@ pub(super) fn open(
                 made: None,
             };
             let begin = |gpu: &mut gpu::GpuThread| {
-                let streams = (streams, sampling);
-                begin_gpu_timing(&collector().gpu, gpu, streams, site, node.path, true)
+                let timing = &collector().gpu;
+                begin_gpu_timing(timing, gpu, streams, sampling, site, node.path, true)
             };
             measure_overhead(thread, clock::now(), begin).and_then(|(open, _)| open)
         });
