@@ -2,7 +2,7 @@
 //! nothing, so that a library compiles in both builds. Plain types are those of `gpuprof-report`.
 
 use gpuprof_report::profile::Profile;
-use gpuprof_report::settings::{CuptiMode, Mode, Output, Sampling, SessionError, Sort};
+use gpuprof_report::setting_values::{CuptiMode, Mode, Output, Sampling, SessionError, Sort};
 use gpuprof_report::trace::Trace;
 use std::cell::{Ref, RefMut};
 use std::ffi::c_void;

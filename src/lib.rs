@@ -183,7 +183,7 @@ pub use gpuprof_bench::{self as bench, bench};
 #[cfg(feature = "bench")]
 pub use gpuprof_macros::gpu_bench;
 pub use gpuprof_report::profile::{self, Profile};
-pub use gpuprof_report::settings::{CuptiMode, Mode, Output, Sampling, SessionError, Sort};
+pub use gpuprof_report::setting_values::{CuptiMode, Mode, Output, Sampling, SessionError, Sort};
 pub use gpuprof_report::{csv, folded, json, trace};
 #[cfg(feature = "metrics")]
 pub use gpuprof_runtime::metrics;

@@ -13,7 +13,6 @@
 
 #![deny(unsafe_code)]
 
-mod agreement;
 mod bench;
 mod clocks;
 mod compare;
@@ -24,6 +23,7 @@ mod measure;
 mod measurement;
 mod memory;
 mod outcome;
+mod output_agreement;
 mod profile;
 #[doc(hidden)]
 pub mod registry;
@@ -33,13 +33,13 @@ mod stopping;
 mod table;
 mod variant;
 
-pub use agreement::{Agreement, Tolerance, ValuePair};
 pub use bench::{Bench, bench};
 pub use compare::{Comparing, Comparison, Requirement, Speedup};
 pub use error::BenchError;
 pub use harness::main;
 pub use measurement::{CallMode, Measurement, Results, Stopped};
 pub use outcome::Outcome;
+pub use output_agreement::{Agreement, Tolerance, ValuePair};
 pub use profile::to_profile;
 pub use stopping::StoppingRule;
 pub use variant::Variant;

@@ -2,9 +2,9 @@
 
 use std::fmt::Debug;
 
-use crate::agreement::OutputValues;
 use crate::error::BenchError;
 use crate::outcome::Outcome;
+use crate::output_agreement::OutputValues;
 
 /// One of two implementations of the same; see [`Bench::compare`](crate::Bench::compare).
 pub struct Variant<'a> {

@@ -3,7 +3,7 @@
 use crate::amounts;
 use crate::argument_list::{Form, RawArgument};
 use crate::argument_table::{PRECISIONS, usage};
-use crate::invisible_groups::bare;
+use crate::group_precedence::bare;
 use crate::recorded_values::{self, RecordedValue};
 use proc_macro2::Ident;
 use syn::spanned::Spanned;

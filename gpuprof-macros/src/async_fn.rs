@@ -6,9 +6,9 @@
 //! another attribute macro below this one, or a lint behind `#[must_use]` or `#[expect]`.
 
 use crate::argument_values::Args;
-use crate::item::FunctionItem;
 use crate::literals_and_return_types::replace_impl_trait;
 use crate::parameter_bindings;
+use crate::parsed_item::FunctionItem;
 use crate::unused;
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, quote_spanned};

@@ -7,7 +7,7 @@ use crate::argument_values::Args;
 use crate::async_fn;
 use crate::errors::Errors;
 use crate::expand;
-use crate::item::{Container, FunctionItem, Item};
+use crate::parsed_item::{Container, FunctionItem, Item};
 use crate::validate::is_gpu_profile;
 use proc_macro2::{Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote_spanned};

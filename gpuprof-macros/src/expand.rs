@@ -13,9 +13,9 @@ use crate::amounts::to_f64;
 use crate::argument_values::Args;
 use crate::async_fn;
 use crate::future_fn::{self, FutureTail};
-use crate::invisible_groups;
-use crate::item::{FunctionItem, Item};
+use crate::group_precedence;
 use crate::literals_and_return_types::suffix_integer_literals;
+use crate::parsed_item::{FunctionItem, Item};
 use crate::recorded_values::RecordedValue;
 use crate::stream_expressions::streams;
 use crate::stream_types::names_stream;
@@ -90,7 +90,7 @@ fn split(body: TokenStream) -> (TokenStream, TokenStream) {
     };
     match parse.parse2(body.clone()) {
         Ok((inner, statements)) if !inner.is_empty() => {
-            let statements = statements.into_iter().map(invisible_groups::replace);
+            let statements = statements.into_iter().map(group_precedence::replace);
             (inner, statements.collect())
         }
         _ => (TokenStream::new(), body),

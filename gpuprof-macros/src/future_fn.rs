@@ -2,7 +2,7 @@
 //! })`, which is what `async_trait` writes, or `async move { … }` in a function that returns `impl
 //! Future`. Works on tokens; bodies are never parsed.
 
-use crate::invisible_groups;
+use crate::group_precedence;
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 use syn::{ReturnType, Type, TypeParamBound};
 
@@ -28,7 +28,7 @@ pub(crate) fn tail(body: &TokenStream, output: &ReturnType) -> Option<FutureTail
     let tokens: Vec<TokenTree> = body
         .clone()
         .into_iter()
-        .map(invisible_groups::replace)
+        .map(group_precedence::replace)
         .collect();
     match tokens.last()? {
         TokenTree::Group(parens) if parens.delimiter() == Delimiter::Parenthesis => {

@@ -17,10 +17,10 @@ mod errors;
 mod expand;
 mod expression_text;
 mod future_fn;
-mod invisible_groups;
-mod item;
+mod group_precedence;
 mod literals_and_return_types;
 mod parameter_bindings;
+mod parsed_item;
 mod recorded_values;
 mod scope_name;
 mod stream_expressions;
@@ -30,7 +30,7 @@ mod unused;
 mod validate;
 
 use errors::Errors;
-use invisible_groups::replace_all;
+use group_precedence::replace_all;
 use proc_macro2::TokenStream;
 
 /// Profiles a function, or every function of an inline `mod` or an `impl` block. The crate
@@ -62,14 +62,15 @@ pub fn __checked_scope_name(name: proc_macro::TokenStream) -> proc_macro::TokenS
 fn profile(arguments: TokenStream, annotated: TokenStream) -> TokenStream {
     let mut errors = Errors::default();
     let written = argument_list::parse(replace_all(arguments), &mut errors);
-    let item = errors.record(syn::parse2::<item::Item>(annotated.clone()));
+    let item = errors.record(syn::parse2::<parsed_item::Item>(annotated.clone()));
     let target = item
         .as_ref()
         .and_then(|item| validate::target(item, &mut errors));
     let args = validate::arguments(&written, target, &mut errors);
 
     // In the place of an expression there is room for the error alone.
-    let is_expression = matches!(&item, Some(item::Item::Other(other)) if other.is_expression());
+    let is_expression =
+        matches!(&item, Some(parsed_item::Item::Other(other)) if other.is_expression());
     let annotated = if is_expression {
         TokenStream::new()
     } else {
@@ -78,10 +79,10 @@ fn profile(arguments: TokenStream, annotated: TokenStream) -> TokenStream {
     let measures = errors.is_empty() && cfg!(feature = "enable");
     let expanded = match item {
         // Also without spans: the marks inside the block have to go.
-        Some(item::Item::Container(container)) => {
+        Some(parsed_item::Item::Container(container)) => {
             errors.record(container::functions(container, measures.then_some(&args)))
         }
-        Some(item::Item::Function(function)) if measures => {
+        Some(parsed_item::Item::Function(function)) if measures => {
             Some(expand::function(*function, &args, false))
         }
         _ => None,

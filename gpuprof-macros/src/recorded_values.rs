@@ -4,7 +4,7 @@ use crate::amounts;
 use crate::argument_table::usage;
 use crate::errors::Errors;
 use crate::expression_text::text;
-use crate::invisible_groups::bare;
+use crate::group_precedence::bare;
 use proc_macro2::{Ident, TokenStream, TokenTree};
 use quote::ToTokens;
 use syn::ext::IdentExt;

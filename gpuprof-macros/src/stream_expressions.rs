@@ -1,8 +1,8 @@
 //! Writes the part of the span that finds its streams: from `stream = …`, or among the parameters.
 
 use crate::argument_values::Args;
-use crate::item::FunctionItem;
 use crate::parameter_bindings::{Binding, bindings};
+use crate::parsed_item::FunctionItem;
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, quote_spanned};
 use syn::spanned::Spanned;

@@ -5,7 +5,7 @@ use crate::argument_list::RawArgument;
 use crate::argument_table::{self, AttributeTarget};
 use crate::argument_values::Args;
 use crate::errors::Errors;
-use crate::item::{ContainerKind, Item};
+use crate::parsed_item::{ContainerKind, Item};
 use crate::suggest;
 use proc_macro2::{Ident, TokenTree};
 use syn::{Attribute, Error};

@@ -46,7 +46,7 @@ pub mod metrics;
 pub mod occupancy;
 pub mod profile;
 pub mod sanitize;
-pub mod settings;
+pub mod setting_values;
 #[doc(hidden)]
 pub mod sorting;
 pub mod sparse_histogram;

@@ -3,7 +3,7 @@
 mod profiles;
 
 use gpuprof_report::folded;
-use gpuprof_report::profile::{Cupti, NodeActivity, Profile, TreeNode};
+use gpuprof_report::profile::{CuptiCompleteness, NodeActivity, Profile, TreeNode};
 use profiles::{digits, layers, trouble, without_stream};
 
 fn gpu(profile: &Profile) -> String {
@@ -88,7 +88,7 @@ fn with_records_kernels_and_copies_are_leaves_and_the_sum_is_all_gpu_work() {
     small.copies = profile.copies;
     small.copies[0].kind = "memset".into();
     small.copies[1].kind = "DtoH".into();
-    small.cupti = Some(Cupti::default());
+    small.cupti = Some(CuptiCompleteness::default());
     small.cupti.as_mut().unwrap().unattributed_ns = 5;
     assert_eq!(
         gpu(&small),

@@ -3,7 +3,7 @@
 mod profiles;
 
 use gpuprof_report::profile::Profile;
-use gpuprof_report::settings::Sampling;
+use gpuprof_report::setting_values::Sampling;
 use profiles::{full, options, report, trouble, without_stream};
 
 fn table(profile: &Profile, width: Option<usize>) -> String {

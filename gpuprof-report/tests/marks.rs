@@ -3,7 +3,7 @@
 
 mod profiles;
 
-use gpuprof_report::profile::{Cupti, Profile};
+use gpuprof_report::profile::{CuptiCompleteness, Profile};
 use profiles::{
     convolution, digits, full, graphs, options, quickstart, report, shared_stream, training,
 };
@@ -11,7 +11,7 @@ use profiles::{
 /// The same run with CUPTI, in which requests launched a kernel each.
 fn with_cupti() -> Profile {
     let mut profile = shared_stream();
-    profile.cupti = Some(Cupti::default());
+    profile.cupti = Some(CuptiCompleteness::default());
     for function in &mut profile.functions {
         function.activity.busy_calls = function.calls;
         function.activity.busy_ns = Some(0);

@@ -95,7 +95,7 @@ impl Rank {
             ),
         ];
         profile.diagnostics.calls = 3 * self.steps;
-        profile.cupti = Some(Cupti::default());
+        profile.cupti = Some(CuptiCompleteness::default());
         profile
     }
 }

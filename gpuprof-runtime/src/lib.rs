@@ -19,7 +19,7 @@
 )]
 
 pub use gpuprof_report::profile;
-pub use gpuprof_report::settings::{CuptiMode, Mode, Output, Sampling, SessionError, Sort};
+pub use gpuprof_report::setting_values::{CuptiMode, Mode, Output, Sampling, SessionError, Sort};
 pub use gpuprof_report::trace;
 
 mod clock;

@@ -24,7 +24,7 @@ pub use crate::span::Span;
 pub use crate::span::future::AsyncSpan;
 pub use crate::span::instrumented::{HandOver, Instrumented, instrument};
 use crate::span::time_line::value_text;
-pub use crate::stats::ended_call::StatedWork;
+pub use crate::stats::call_outcome::StatedWork;
 pub use gpuprof_report::profile::Precision;
 
 /// The type name of a function item: its path.

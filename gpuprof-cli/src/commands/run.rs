@@ -7,7 +7,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, ExitStatus};
 
 use clap::{Args, ValueEnum};
-use gpuprof_report::settings::{Output, Sampling};
+use gpuprof_report::setting_values::{Output, Sampling};
 use gpuprof_report::variables::{COUNTERS, CUPTI_LIBRARY, STACKS};
 use gpuprof_report::{libcupti_paths, sanitize};
 use tempfile::TempDir;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ColorChoice, ValueEnum};
 use gpuprof_report::profile::Profile;
-use gpuprof_report::settings::Sort;
+use gpuprof_report::setting_values::Sort;
 use gpuprof_report::{csv, folded, html, json, table};
 use regex_lite::Regex;
 

@@ -4,7 +4,7 @@ use std::fs;
 use std::process::Stdio;
 
 use gpuprof_report::profile::Profile;
-use gpuprof_report::settings::Sort;
+use gpuprof_report::setting_values::Sort;
 use gpuprof_report::table::{self, TableOptions};
 use gpuprof_report::{csv, folded, html, json};
 

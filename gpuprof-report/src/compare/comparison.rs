@@ -1,7 +1,7 @@
 //! What a comparison says, as plain data.
 
 use super::measure::Measure;
-use super::sides::{Fact, Side};
+use super::sides::{Fact, SideSummary};
 
 /// What is judged, and how strictly.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -148,9 +148,9 @@ pub struct ComparedItem {
 #[non_exhaustive]
 pub struct ProfileComparison {
     /// The old side.
-    pub old: Side,
+    pub old: SideSummary,
     /// The new side.
-    pub new: Side,
+    pub new: SideSummary,
     /// By what they were judged.
     pub options: ComparisonOptions,
     /// What makes the comparison doubtful.

@@ -1,7 +1,7 @@
 //! A comparison as a JSON document, `gpuprof.comparison/1`.
 
 use super::comparison::{ComparedItem, ProfileComparison, SideFigures};
-use super::sides::{Fact, Side};
+use super::sides::{Fact, SideSummary};
 use crate::json_writer::{Fields, JsonObject, document};
 
 /// The name and version of the document.
@@ -31,7 +31,7 @@ impl JsonObject for ProfileComparison {
     }
 }
 
-impl JsonObject for Side {
+impl JsonObject for SideSummary {
     fn write_fields(&self, fields: &mut Fields<'_>) {
         fields.field("runs", &(self.runs as u64));
         fields.field("wall_ns", &self.wall_ns);

@@ -70,7 +70,7 @@ pub use gate::{GateOutcome, GateRule};
 pub use json::to_json;
 pub use markdown::to_markdown;
 pub use measure::Measure;
-pub use sides::{Fact, Side};
+pub use sides::{Fact, SideSummary};
 pub use table::to_text;
 
 /// Compares the runs of two versions of a program. Each profile is a run.
@@ -86,8 +86,8 @@ pub use table::to_text;
 pub fn compare(old: &[Profile], new: &[Profile], options: &ComparisonOptions) -> ProfileComparison {
     let items = items::collect(old, new);
     ProfileComparison {
-        old: Side::new(old),
-        new: Side::new(new),
+        old: SideSummary::new(old),
+        new: SideSummary::new(new),
         options: *options,
         warnings: warnings::comparison_warnings(old, new),
         facts: sides::facts(old, new),

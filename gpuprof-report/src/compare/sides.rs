@@ -8,7 +8,7 @@ use crate::sanitize;
 /// The runs of one version.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
-pub struct Side {
+pub struct SideSummary {
     /// Number of runs.
     pub runs: usize,
     /// Median of their wall times, ns.
@@ -17,7 +17,7 @@ pub struct Side {
     pub simulated: bool,
 }
 
-impl Side {
+impl SideSummary {
     pub(super) fn new(runs: &[Profile]) -> Self {
         let walls = runs.iter().map(|run| run.wall_ns as f64).collect();
         let mut devices = runs.iter().flat_map(|run| &run.devices);

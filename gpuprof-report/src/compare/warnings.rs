@@ -3,7 +3,7 @@
 use super::sides::{devices, driver, values};
 use super::text;
 use crate::profile::Profile;
-use crate::settings::Sampling;
+use crate::setting_values::Sampling;
 
 /// One line each.
 pub(super) fn comparison_warnings(old: &[Profile], new: &[Profile]) -> Vec<String> {

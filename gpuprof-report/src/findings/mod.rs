@@ -12,7 +12,6 @@ mod enough_kernel_time;
 mod gpu_idle;
 mod host;
 mod host_time;
-mod kernel_thresholds;
 mod late_rank;
 mod launches;
 mod loading;
@@ -26,14 +25,15 @@ mod precedence;
 mod profile_facts;
 mod profile_index;
 mod rule;
+mod rule_limit;
 mod rule_list;
 mod run_idle;
 mod shapes;
 mod tensor_cores;
 #[cfg(test)]
 mod tests;
-mod threshold;
 mod thresholds;
+mod thresholds_of_kernels;
 mod whole_run;
 mod wording;
 

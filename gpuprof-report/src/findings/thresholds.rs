@@ -1,8 +1,8 @@
 //! The limits of all rules, each with its reason and source. A test compares them with
 //! docs/findings.md.
 
-pub(super) use super::kernel_thresholds::*;
-use super::threshold::Threshold;
+use super::rule_limit::Threshold;
+pub(super) use super::thresholds_of_kernels::*;
 
 // All rules.
 

@@ -4,7 +4,7 @@ use crate::json_writer::{Fields, JsonObject, JsonValue, JsonWriter};
 use crate::profile::{
     ApiKind, Bucket, CopyKind, FindingRule, MemoryKind, Metric, Precision, ThrottleReason,
 };
-use crate::settings::Sampling;
+use crate::setting_values::Sampling;
 
 impl JsonValue for Bucket {
     fn write(&self, writer: &mut JsonWriter) {

@@ -2,7 +2,7 @@
 
 use super::totals::rounded_mean;
 use crate::figures::Sum;
-use crate::profile::{CudaError, Cupti, Diagnostics};
+use crate::profile::{CudaError, CuptiCompleteness, Diagnostics};
 
 /// Different notes, and different errors, that are kept.
 const MAX_LINES: usize = 100;
@@ -40,7 +40,7 @@ pub(super) fn add_note(notes: &mut Vec<String>, note: &str) {
 }
 
 /// Adds CUPTI's counts.
-pub(super) fn add_cupti(sum: &mut Option<Cupti>, more: &Option<Cupti>) {
+pub(super) fn add_cupti(sum: &mut Option<CuptiCompleteness>, more: &Option<CuptiCompleteness>) {
     let (Some(sum), Some(more)) = (sum.as_mut(), more) else {
         if sum.is_none() {
             sum.clone_from(more);

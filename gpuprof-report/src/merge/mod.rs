@@ -36,7 +36,7 @@ mod diagnostics;
 mod function_spreads;
 mod functions;
 mod labels;
-mod launch_lines;
+mod launch_stacks;
 mod memory;
 mod missing_ranks;
 mod repeats;
@@ -120,7 +120,7 @@ impl Merger {
         self.windows.push(WallClockRange::of(profile));
         self.add_facts(profile);
         let ordinals = self.devices.add(profile);
-        launch_lines::add_stacks(&mut self.sums.stacks, &profile.stacks);
+        launch_stacks::add_stacks(&mut self.sums.stacks, &profile.stacks);
         memory::add_memory(&mut self.sums.memory, &profile.memory, |device| {
             ordinals.own(device)
         });

@@ -339,11 +339,11 @@ fn devices(profile: &Profile) -> Family {
 #[cfg(test)]
 mod tests {
     use super::{Profile, Series, SeriesValue, busy};
-    use crate::profile::{BusyRecords, Cupti, GpuBusy};
+    use crate::profile::{BusyRecords, CuptiCompleteness, GpuBusy};
 
     fn profile(busy_ns: u64, has_records: bool) -> Profile {
         Profile {
-            cupti: Some(Cupti::default()),
+            cupti: Some(CuptiCompleteness::default()),
             gpu_busy: vec![GpuBusy {
                 device: 0,
                 busy_ns,

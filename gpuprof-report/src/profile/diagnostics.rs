@@ -1,7 +1,7 @@
 //! Coverage, overhead and errors of a measurement.
 
 use crate::figures::{Sum, figures};
-use crate::settings::Sampling;
+use crate::setting_values::Sampling;
 
 figures! {
     /// Coverage, overhead and errors of the measurement.

@@ -14,7 +14,7 @@ figures! {
     /// `late_records` and `unattributed` are included.
     #[derive(Clone, Debug, Default, PartialEq, Eq)]
     #[non_exhaustive]
-    pub struct Cupti {
+    pub struct CuptiCompleteness {
         /// `cuptiGetVersion`: 18 for CUDA 12.0, 130000 and more for CUDA 13.
         pub version: u32 = max;
         /// Path or name that the library was loaded by.

@@ -102,7 +102,9 @@ pub use device::{Device, PeakRate, Throttle};
 pub use diagnostics::{CUPTI_UNAVAILABLE, CudaError, Diagnostics, UntimedReasons};
 pub use finding::{Finding, ToolCommand};
 pub use function::{CapturedRuns, Function, NodeActivity, TreeNode};
-pub use gpu_activity::{ApiStats, CopyStats, Cupti, DurationStats, GpuActivity, KernelStats};
+pub use gpu_activity::{
+    ApiStats, CopyStats, CuptiCompleteness, DurationStats, GpuActivity, KernelStats,
+};
 pub use gpu_busy::{BusyRecords, GpuBusy};
 pub use label_stats::{LabelGpuStats, LabelStats, OTHER_LABELS, labelled};
 pub use launch_lines::{
@@ -175,7 +177,7 @@ figures! {
         pub tree: Vec<TreeNode>;
         /// How complete CUPTI's records are; `None` if CUPTI was not asked for or is unavailable,
         /// in which case `diagnostics.notes` says why.
-        pub cupti: Option<Cupti>;
+        pub cupti: Option<CuptiCompleteness>;
         /// The kernels of the program, longest total time first.
         pub kernels: Vec<KernelStats>;
         /// The copies by direction, and the memsets, of the program, longest total time first.

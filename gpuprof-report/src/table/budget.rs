@@ -6,7 +6,7 @@ use super::number;
 use super::words::{DIM, NAMES, Paragraph, WARN, labelled};
 use crate::profile::{Function, Profile};
 use crate::sanitize;
-use crate::settings::Sampling;
+use crate::setting_values::Sampling;
 use crate::sorting::sort_by;
 
 /// Of the budget: a function that costs the program less than that is not named.

@@ -7,7 +7,7 @@ use super::qualifiers::Doubt;
 use super::row::{Figures, per_second};
 use crate::profile::{Function, LabelStats, labelled};
 use crate::sanitize;
-use crate::settings::Sort;
+use crate::setting_values::Sort;
 use crate::sorting::sort_by_key;
 
 /// The names and figures of a function's labels in the order wanted, of at most `limit`, and of one

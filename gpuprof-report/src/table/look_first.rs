@@ -205,7 +205,7 @@ const UNITS: [&str; 16] = [
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::Cupti;
+    use crate::profile::CuptiCompleteness;
 
     fn finding(function: Option<&str>, evidence: &str) -> Finding {
         Finding {
@@ -220,7 +220,7 @@ mod tests {
     fn text(findings: Vec<Finding>, width: usize, full: bool) -> (String, Hidden) {
         let profile = Profile {
             findings,
-            cupti: Some(Cupti::default()),
+            cupti: Some(CuptiCompleteness::default()),
             ..Profile::default()
         };
         let options = TableOptions {
@@ -249,7 +249,7 @@ mod tests {
     #[test]
     fn a_merged_profile_was_looked_at_by_no_rule() {
         let profile = Profile {
-            cupti: Some(Cupti::default()),
+            cupti: Some(CuptiCompleteness::default()),
             ranks: Some(crate::profile::Ranks::default()),
             ..Profile::default()
         };

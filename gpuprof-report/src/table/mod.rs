@@ -50,7 +50,7 @@ pub(crate) use number::size;
 pub(crate) use number::{count, duration, prefixed_rate};
 
 use crate::profile::{Function, Profile};
-pub use crate::settings::Sort;
+pub use crate::setting_values::Sort;
 use hidden::Hidden;
 use legend::Marks;
 pub use options::{FULL_REPORT, TableOptions};

@@ -2,7 +2,7 @@
 
 use std::num::NonZeroUsize;
 
-use crate::settings::Sort;
+use crate::setting_values::Sort;
 
 /// Columns of a terminal that a pipe, a log or a file is taken for.
 pub(super) const PIPE_WIDTH: usize = 120;

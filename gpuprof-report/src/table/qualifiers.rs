@@ -1,7 +1,7 @@
 //! What keeps a GPU figure from being the whole truth: a sample, calls that went untimed, shared
 //! time, a duration near the event overhead or of the host.
 
-use crate::profile::{Cupti, Function, Profile};
+use crate::profile::{CuptiCompleteness, Function, Profile};
 
 /// Before a sum scaled up from a sample.
 pub(super) const ESTIMATED: &str = "~";
@@ -155,7 +155,7 @@ impl RowMark {
 
 /// Whether a kernel, copy or memset ran for a call of the function or for a span nested in one.
 /// `None`: the records do not say.
-fn has_work(function: &Function, cupti: Option<&Cupti>) -> Option<bool> {
+fn has_work(function: &Function, cupti: Option<&CuptiCompleteness>) -> Option<bool> {
     let cupti = cupti?;
     let activity = &function.activity;
     if activity.activities > 0 || !activity.kernels.is_empty() || !activity.copies.is_empty() {
@@ -295,7 +295,7 @@ mod tests {
         RowMark::of(function, mean_ns, profile)
     }
 
-    fn profile(event_overhead_ns: Option<u64>, cupti: Option<Cupti>) -> Profile {
+    fn profile(event_overhead_ns: Option<u64>, cupti: Option<CuptiCompleteness>) -> Profile {
         let mut profile = Profile {
             cupti,
             ..Profile::default()
@@ -328,18 +328,18 @@ mod tests {
 
     #[test]
     fn complete_records_say_what_was_launched() {
-        let of = |activities, inherited, cupti: Cupti| {
+        let of = |activities, inherited, cupti: CuptiCompleteness| {
             let mut function = averaging(94_000);
             (function.gpu_inherited_calls, function.gpu_host_calls) = (inherited, inherited);
             (function.activity.activities, function.activity.busy_calls) = (activities, 10);
             of_function(&function, &profile(Some(1_410), Some(cupti)))
         };
-        let complete = Cupti::default;
+        let complete = CuptiCompleteness::default;
         assert_eq!(of(0, 10, complete()), Some(RowMark::LaunchedNothing));
         assert_eq!(of(0, 1, complete()), Some(RowMark::LaunchedNothing));
         assert_eq!(of(0, 0, complete()), None, "it has its own stream");
         assert_eq!(of(1, 10, complete()), None);
-        let missing: [fn(&mut Cupti) -> &mut u64; 5] = [
+        let missing: [fn(&mut CuptiCompleteness) -> &mut u64; 5] = [
             |cupti| &mut cupti.dropped_records,
             |cupti| &mut cupti.invalid_records,
             |cupti| &mut cupti.unfinished,

@@ -2,7 +2,7 @@
 
 use super::number;
 use super::words::{BOLD, DIM, PLAIN, Paragraph, WARN};
-use crate::profile::{Cupti, Profile};
+use crate::profile::{CuptiCompleteness, Profile};
 
 /// The CUDA version of a `cuptiGetVersion`.
 fn version(version: u32) -> String {
@@ -14,7 +14,7 @@ fn version(version: u32) -> String {
 }
 
 /// Adds how many records came.
-pub(super) fn add(cupti: &Cupti, words: &mut Paragraph) {
+pub(super) fn add(cupti: &CuptiCompleteness, words: &mut Paragraph) {
     words
         .add_one(PLAIN, version(cupti.version))
         .then(",")
@@ -75,7 +75,7 @@ pub(super) fn unattributed(profile: &Profile) -> Vec<Paragraph> {
 }
 
 /// What no row under a function has.
-fn outside(cupti: &Cupti) -> Paragraph {
+fn outside(cupti: &CuptiCompleteness) -> Paragraph {
     let count = number::count(cupti.unattributed).text();
     let mut words = Paragraph::default();
     words
@@ -91,7 +91,7 @@ fn outside(cupti: &Cupti) -> Paragraph {
 }
 
 /// What a graph ran that belongs to no function that captured it.
-fn not_captured(cupti: &Cupti) -> Paragraph {
+fn not_captured(cupti: &CuptiCompleteness) -> Paragraph {
     let count = number::count(cupti.unattributed_graph_nodes).text();
     let mut words = Paragraph::default();
     words
@@ -109,7 +109,7 @@ fn not_captured(cupti: &Cupti) -> Paragraph {
 mod tests {
     use super::*;
 
-    fn text(cupti: &Cupti) -> String {
+    fn text(cupti: &CuptiCompleteness) -> String {
         let profile = Profile {
             cupti: Some(cupti.clone()),
             ..Profile::default()
@@ -126,10 +126,10 @@ mod tests {
 
     #[test]
     fn a_missing_record_may_be_a_dropped_one() {
-        let cupti = Cupti {
+        let cupti = CuptiCompleteness {
             dropped_records: 2,
             unfinished: 1,
-            ..Cupti::default()
+            ..CuptiCompleteness::default()
         };
         let expected = "2 dropped because there was no room, 1 missing: not finished or dropped";
         assert!(text(&cupti).contains(expected), "{}", text(&cupti));
@@ -137,13 +137,13 @@ mod tests {
 
     #[test]
     fn the_line_names_only_what_went_wrong() {
-        let mut cupti = Cupti {
+        let mut cupti = CuptiCompleteness {
             version: 130_001,
             records: 12_345,
-            ..Cupti::default()
+            ..CuptiCompleteness::default()
         };
         assert_eq!(text(&cupti), "CUPTI 13.0, 12,345 records, 0 dropped\n");
-        let counts: [fn(&mut Cupti) -> &mut u64; 8] = [
+        let counts: [fn(&mut CuptiCompleteness) -> &mut u64; 8] = [
             |cupti| &mut cupti.dropped_records,
             |cupti| &mut cupti.invalid_records,
             |cupti| &mut cupti.unfinished,

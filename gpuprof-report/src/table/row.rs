@@ -6,7 +6,7 @@ use super::counters;
 use super::peak::{self, PeakKind, share};
 use super::qualifiers::Doubt;
 use crate::profile::{CounterValues, Device, Function, GpuSpanStats, Precision, Profile, TreeNode};
-use crate::settings::Sort;
+use crate::setting_values::Sort;
 use crate::sorting::sort_by;
 
 /// One row. `None` is a figure that does not exist or does not add up. Times in ns, rates per

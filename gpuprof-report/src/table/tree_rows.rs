@@ -18,7 +18,7 @@ use super::row::{Figures, gpu_inclusive, has_run, longest};
 use super::{label_rows, words};
 use crate::profile::{Function, NodeActivity, Profile, TreeNode};
 use crate::sanitize;
-use crate::settings::Sort;
+use crate::setting_values::Sort;
 
 /// One row, not yet formatted.
 #[derive(Default)]

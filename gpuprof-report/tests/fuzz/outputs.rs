@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 
 use gpuprof_report::profile::Profile;
-use gpuprof_report::settings::Sort;
+use gpuprof_report::setting_values::Sort;
 use gpuprof_report::table::{self, TableOptions};
 use gpuprof_report::{compare, csv, findings, folded, html, json, merge};
 

@@ -8,7 +8,7 @@ use gpuprof_report::profile::{
     CollectiveRanks, Function, FunctionRanks, MetaPair, Profile, RankSpread, Ranks, SpanStats,
     Throttle, ToolCommand, UntimedReasons,
 };
-use gpuprof_report::settings::Sampling;
+use gpuprof_report::setting_values::Sampling;
 use serde_json::{Map, Value, json};
 
 use super::profiles::{

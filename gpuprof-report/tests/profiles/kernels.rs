@@ -141,7 +141,7 @@ fn gathered(mut profile: Profile, outside: Vec<KernelStats>, api: Vec<ApiStats>)
     }
     let times = || outside.iter().map(|kernel| &kernel.times);
     profile.cupti = Some({
-        let mut cupti = Cupti::default();
+        let mut cupti = CuptiCompleteness::default();
         cupti.version = 130_001;
         cupti.library = "libcupti.so.13".into();
         cupti.records = 12_345;

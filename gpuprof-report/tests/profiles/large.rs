@@ -8,7 +8,7 @@ pub(crate) fn large(count: u32) -> Profile {
     let mut profile = Profile::default();
     profile.program = "large_model".into();
     profile.started_at = "2026-11-22T18:00:00Z".into();
-    profile.cupti = Some(Cupti::default());
+    profile.cupti = Some(CuptiCompleteness::default());
     let mut device = Device::default();
     device.name = "Invented GPU".into();
     device.driver = "13.0".into();

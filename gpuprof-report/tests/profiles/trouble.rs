@@ -3,7 +3,7 @@
 use std::num::NonZeroU32;
 
 use gpuprof_report::profile::*;
-use gpuprof_report::settings::Sampling;
+use gpuprof_report::setting_values::Sampling;
 
 use super::{
     Gpu, MS, US, function, gpu, h200, mark_estimates, node, on_gpu, profile, split_by_device,

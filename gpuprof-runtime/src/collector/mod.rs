@@ -13,7 +13,7 @@ mod lending;
 mod live_rows;
 mod memory_profile;
 mod memory_tracks;
-pub(crate) mod session_state;
+pub(crate) mod process_state;
 mod step_clock;
 mod threads;
 mod trace_clocks;
@@ -32,7 +32,7 @@ use self::default_stream::DefaultStream;
 pub(crate) use self::default_stream::has_default_stream;
 use self::ended_windows::EndingWindow;
 use self::first_stream::FirstStream;
-use self::session_state::SessionState;
+use self::process_state::ProcessState;
 use self::step_clock::StepClock;
 use self::threads::Threads;
 use self::window::{MeasuringWindow, WindowState};
@@ -79,14 +79,14 @@ pub(crate) struct Collector {
     pub(crate) default_stream: DefaultStream,
     pub(crate) first_stream: FirstStream,
     pub(crate) gpu: Timing,
-    pub(crate) cupti: cupti::Attribution,
+    pub(crate) cupti: cupti::SharedAttribution,
     /// The source lines of launches that were looked up.
     lines: cupti::LineCache,
     /// Of the time line.
     pub(crate) recorder: Arc<Recorder>,
     /// What NVML has reported in the polls of this window.
     pub(crate) clocks: PolledClocks,
-    pub(crate) session: SessionState,
+    pub(crate) session: ProcessState,
     /// Calls on threads that had already detached from their counters.
     pub(crate) calls_after_thread_exit: AtomicU64,
 }
@@ -104,11 +104,11 @@ impl Collector {
             default_stream: DefaultStream::default(),
             first_stream: FirstStream::new(),
             gpu: Timing::new(Arc::clone(&recorder), add_device),
-            cupti: cupti::Attribution::new(Arc::clone(&recorder)),
+            cupti: cupti::SharedAttribution::new(Arc::clone(&recorder)),
             lines: cupti::LineCache::default(),
             recorder,
             clocks: PolledClocks::default(),
-            session: SessionState::default(),
+            session: ProcessState::default(),
             calls_after_thread_exit: AtomicU64::new(0),
         }
     }

@@ -7,8 +7,8 @@ use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 
 use crate::os;
+use crate::stats::calls_in_progress::CallsInProgress;
 use crate::stats::host_totals::Totals;
-use crate::stats::open_calls::CallsInProgress;
 use crate::stats::thread_counters::{RunningThread, ThreadCounters};
 
 /// The counters of every thread that has called a profiled function, reused when a thread ends.

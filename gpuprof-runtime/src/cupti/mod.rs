@@ -14,7 +14,7 @@ pub(crate) use {
     attribution::kernel_names::{KernelNames, full_name},
     attribution::memory_profile::{self, MemoryBySite},
     attribution::recorded_activities::RecordedNames,
-    attribution::shared_attribution::Attribution,
+    attribution::shared_attribution::SharedAttribution,
     attribution::symbol_table::SymbolNumbers,
     attribution::to_profile::{recorded_activity, write_to_profile},
     attribution::window_tables::WindowTables,
@@ -42,7 +42,7 @@ pub(crate) fn call_name(is_runtime: bool, cbid: u32) -> String {
 /// Starts CUPTI, at most once per process. Records go to `attribution`; `poll_clocks` is called
 /// about once per second on the reader thread. If CUPTI is unavailable, [`notes`] says why.
 /// Returns whether this call has started it.
-pub(crate) fn start(attribution: &'static Attribution, poll_clocks: fn()) -> bool {
+pub(crate) fn start(attribution: &'static SharedAttribution, poll_clocks: fn()) -> bool {
     let pm_sampling = Arc::clone(&attribution.pm_sampling);
     collect::collection::start(Box::new(attribution), pm_sampling, poll_clocks)
 }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use super::waits::LOCK_LIMIT;
 use super::{open_windows, write_outputs};
 use crate::collector::collector;
-use crate::collector::session_state::Checkpoints;
+use crate::collector::process_state::Checkpoints;
 use crate::os::{self, atomic_file, fd};
 use crate::settings::{Mode, Output, Settings};
 

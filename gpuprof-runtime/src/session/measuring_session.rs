@@ -12,7 +12,7 @@ use crate::os::fork;
 use crate::os::own_work::OwnWork;
 use crate::settings::{CuptiMode, Mode, Output, Sampling, Settings};
 use gpuprof_report::profile::Profile;
-use gpuprof_report::settings::{SessionError, Sort};
+use gpuprof_report::setting_values::{SessionError, Sort};
 
 /// A measuring window with its own settings, for programs that do not use the environment's.
 ///

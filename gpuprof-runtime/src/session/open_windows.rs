@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use super::current_profile;
 use super::waits::{self, LOCK_LIMIT};
 use crate::collector::collector;
-use crate::collector::session_state::Sessions;
+use crate::collector::process_state::Sessions;
 use crate::cupti;
 use crate::os::fd;
 use crate::settings::Settings;

@@ -15,7 +15,7 @@ pub(crate) use self::environment::from_env;
 pub(crate) use self::metrics::Metrics;
 #[cfg(feature = "metrics")]
 pub(crate) use self::metrics::address as metrics_address;
-pub(crate) use gpuprof_report::settings::{CuptiMode, Mode, Output, Sampling, Sort};
+pub(crate) use gpuprof_report::setting_values::{CuptiMode, Mode, Output, Sampling, Sort};
 
 /// Events that a time line keeps.
 const TRACE_LIMIT: usize = 1_000_000;

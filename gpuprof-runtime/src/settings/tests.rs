@@ -1,7 +1,7 @@
 //! Reading each setting, and the message for a value that is not understood.
 
 use super::{CuptiMode, Mode, Output, Sampling, from_env};
-use gpuprof_report::settings::Sort;
+use gpuprof_report::setting_values::Sort;
 use gpuprof_report::variables::VARIABLES;
 use std::num::NonZeroU32;
 use std::time::Duration;

@@ -7,7 +7,7 @@ use super::time_line::{EndedSpan, RecordedCall};
 use crate::clock;
 use crate::gpu::frame_stack::FrameToken;
 use crate::os::own_work::OwnWork;
-use crate::stats::ended_call::{CallRecord, GpuOutcome, StatedWork, UntimedReason};
+use crate::stats::call_outcome::{CallRecord, GpuOutcome, StatedWork, UntimedReason};
 use crate::stats::path_counters::PathCounters;
 
 /// An open call.
@@ -162,7 +162,7 @@ impl CallTimer {
             nested_ticks,
             wall_ticks: None,
             outcome: if details.is_left_out {
-                GpuOutcome::Untimed(UntimedReason::LeftOut)
+                GpuOutcome::Untimed(UntimedReason::LeftOutUnasked)
             } else {
                 GpuOutcome::NoStream
             },

@@ -23,7 +23,7 @@ use crate::nvtx::{OpenRange, Payload};
 use crate::recorder::CallArguments;
 use crate::site::labels::LabelNumber;
 use crate::site::{Site, SiteFlags};
-use crate::stats::ended_call::StatedWork;
+use crate::stats::call_outcome::StatedWork;
 use crate::stats::path_counters::PathCounters;
 
 /// The span of one call of an async function. It begins at the first poll.

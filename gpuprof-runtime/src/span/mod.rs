@@ -28,7 +28,7 @@ use crate::nvtx::{OpenRange, Payload};
 use crate::recorder::CallArguments;
 use crate::site::labels::LabelNumber;
 use crate::site::{Site, SiteFlags};
-use crate::stats::ended_call::StatedWork;
+use crate::stats::call_outcome::StatedWork;
 use crate::stats::sampling_decisions::CallSampling;
 
 /// The guard that `#[gpu_profile]` puts at the top of a function.

@@ -12,7 +12,7 @@ use crate::recorder::CallArguments;
 use crate::site::labels::LabelNumber;
 use crate::site::{Meta, Site, SiteFlags};
 use crate::span::Span;
-use crate::stats::ended_call::StatedWork;
+use crate::stats::call_outcome::StatedWork;
 
 /// Clock ticks that [`CALLS`] spans without a stream take, measured by [`calibrate`].
 static SPAN_TICKS: AtomicU64 = AtomicU64::new(0);

@@ -11,7 +11,7 @@ use crate::gpu::frame_stack::SpanFrame;
 use crate::gpu::{CallStreams, GpuThread, OpenGpuSpan, SiteAndPath, Timing};
 use crate::os::own_work::OwnWork;
 use crate::site::Site;
-use crate::stats::ended_call::{CallRecord, GpuOutcome, StatedWork};
+use crate::stats::call_outcome::{CallRecord, GpuOutcome, StatedWork};
 use crate::stats::path_counters::PathCounters;
 use crate::stats::profiled_call::{EndedCall, ProfiledCall};
 use crate::stats::sampling_decisions::CallSampling;

@@ -70,7 +70,7 @@ impl ThreadSampling {
         // Without a number it is not timed.
         let id = site.id().unwrap_or(u32::MAX);
         let sampling = &collector().gpu.sampling;
-        let rate = sampling.call_sampling(id, site.meta.sample, history, allowance);
+        let rate = sampling.call_rate(id, site.meta.sample, history, allowance);
         if is_wanted && !rate.function.is_sampled() {
             node.sampling.take_wanted();
         }

@@ -177,7 +177,7 @@ impl SamplingRates {
     /// How many outermost calls each timed one is to stand for, and how many calls of `site`, whose
     /// own `sample` is `stated`, or 0. `allowance`: that of the thread in this session.
     #[inline]
-    pub(crate) fn call_sampling(
+    pub(crate) fn call_rate(
         &self,
         site: u32,
         stated: u32,
@@ -186,7 +186,7 @@ impl SamplingRates {
     ) -> CallRate {
         let session = self.session.load(Relaxed);
         let function = match (session, stated) {
-            (0, 0) => self.path_sampling(site, history, allowance),
+            (0, 0) => self.function_rate(site, history, allowance),
             _ => FunctionRate::Stated(stated),
         };
         CallRate { session, function }
@@ -194,7 +194,7 @@ impl SamplingRates {
 
     /// How many calls of `site` one is to stand for that is timed now.
     #[inline]
-    fn path_sampling(
+    fn function_rate(
         &self,
         site: u32,
         history: impl FnOnce() -> CallHistory,

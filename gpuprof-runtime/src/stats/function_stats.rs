@@ -3,10 +3,10 @@
 
 use rustc_hash::FxHashSet;
 
+use super::call_outcome::{StatedWork, UntimedReason};
 use super::call_tree_node::CallTreeNode;
 use super::cluster_sums::ClusterGroup;
 use super::durations::{DurationSums, Ns};
-use super::ended_call::{StatedWork, UntimedReason};
 use super::gpu_totals::GpuPathTotals;
 use super::host_path_totals::HostPathTotals;
 use super::path_estimate::{PathEstimate, SampleCounts};

@@ -4,9 +4,9 @@ use rustc_hash::FxHashMap;
 
 use super::busy_union::{BusyUnion, SpanPlace};
 use super::by_window::WindowSum;
+use super::call_outcome::StatedWork;
 use super::cluster_sums::{CallOfCluster, ClusterSums};
 use super::durations::DurationSums;
-use super::ended_call::StatedWork;
 use super::path_ids::ROOT;
 use super::sampling_decisions::SamplingDraw;
 use gpuprof_report::sparse_histogram::SparseHistogram;

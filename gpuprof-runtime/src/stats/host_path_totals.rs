@@ -1,8 +1,8 @@
 //! What the host recorded on a call path, as plain data.
 
+use super::call_outcome::{REASONS, StatedWork, UntimedReason};
+use super::calls_in_progress::CallsInProgress;
 use super::durations::{DurationSums, Ns, Ticks};
-use super::ended_call::{REASONS, StatedWork, UntimedReason};
-use super::open_calls::CallsInProgress;
 use crate::clock::Scale;
 
 /// Number of calls by GPU timing outcome.
@@ -60,7 +60,7 @@ impl<Unit> HostPathTotals<Unit> {
 
     /// Calls that sampling left out, captured ones among them.
     pub(super) fn left_out_calls(&self) -> u64 {
-        self.untimed(UntimedReason::SampledOut) + self.untimed(UntimedReason::LeftOut)
+        self.untimed(UntimedReason::LeftOutAsked) + self.untimed(UntimedReason::LeftOutUnasked)
     }
 
     /// Calls that were not timed for this reason.

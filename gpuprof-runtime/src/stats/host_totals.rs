@@ -2,8 +2,8 @@
 
 use rustc_hash::FxHashMap;
 
+use super::calls_in_progress::CallsInProgress;
 use super::host_path_totals::HostPathTotals;
-use super::open_calls::CallsInProgress;
 use gpuprof_report::histogram::Histogram;
 
 /// The counters of any number of threads, as plain data.

@@ -8,11 +8,11 @@
 use std::array;
 use std::sync::atomic::{Ordering, Ordering::Relaxed};
 
+use super::call_outcome::{CallRecord, GpuOutcome, REASONS, StatedWork};
+use super::calls_in_progress::{AtomicOpenCalls, CallsInProgress};
 use super::concurrent_histogram::bump;
 use super::durations::{AtomicDurations, DurationSums, add_f64};
-use super::ended_call::{CallRecord, GpuOutcome, REASONS, StatedWork};
 use super::host_path_totals::{HostPathTotals, OutcomeCounts};
-use super::open_calls::{AtomicOpenCalls, CallsInProgress};
 use super::path_sampling::PathSampling;
 use super::sampling_decisions::CallHistory;
 use super::site_counters::SiteCounters;

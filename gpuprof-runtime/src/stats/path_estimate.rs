@@ -8,9 +8,9 @@ use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
 
+use super::call_outcome::UntimedReason;
 use super::cluster_sums::Z975;
 use super::durations::{DurationSums, Ns};
-use super::ended_call::UntimedReason;
 use super::gpu_totals::GpuPathTotals;
 use super::host_path_totals::HostPathTotals;
 use gpuprof_report::histogram::Histogram;
@@ -43,7 +43,7 @@ pub(super) struct SampleCounts {
 impl SampleCounts {
     pub(super) fn new(totals: &HostPathTotals<Ns>, gpu: &[(u32, &GpuPathTotals)]) -> Self {
         let sum = |field: fn(&GpuPathTotals) -> u64| gpu.iter().map(|(_, gpu)| field(gpu)).sum();
-        let unasked = totals.untimed(UntimedReason::LeftOut);
+        let unasked = totals.untimed(UntimedReason::LeftOutUnasked);
         Self {
             timed: sum(|gpu| gpu.calls),
             drawn: sum(|gpu| gpu.drawn),

@@ -6,7 +6,7 @@
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use super::ended_call::GpuOutcome;
+use super::call_outcome::GpuOutcome;
 use super::path_ids::ROOT;
 use crate::site::Site;
 

@@ -104,7 +104,7 @@ pub(crate) struct CallRate {
 
 /// A sampling decision.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Decision {
+pub(crate) struct SamplingDecision {
     pub(crate) is_timed: bool,
     /// How many calls each timed one stands for by its own draw.
     pub(crate) own_weight: u32,
@@ -117,7 +117,7 @@ pub(crate) struct Decision {
     pub(crate) draw: SamplingDraw,
 }
 
-impl Decision {
+impl SamplingDecision {
     /// Nothing was drawn: every call is timed.
     pub(crate) const ALL: Self = Self {
         is_timed: true,
@@ -202,7 +202,7 @@ pub(crate) enum DecisionStage {
 #[derive(Debug)]
 pub(crate) struct ThreadDecisions {
     /// On the innermost call that sampling has decided on. `None`: there is none.
-    around: Cell<Option<Decision>>,
+    around: Cell<Option<SamplingDecision>>,
     /// State of the generator of random numbers; 0 before the first.
     random: Cell<u64>,
 }
@@ -226,7 +226,7 @@ impl ThreadDecisions {
 
     /// Calls from now on are inside one that was decided on so.
     #[inline]
-    pub(crate) fn set_around(&self, around: Option<Decision>) {
+    pub(crate) fn set_around(&self, around: Option<SamplingDecision>) {
         self.around.set(around);
     }
 
@@ -238,22 +238,27 @@ impl ThreadDecisions {
 
     /// Whether sampling takes a call.
     #[inline(always)]
-    pub(crate) fn decide(&self, rate: CallRate, stage: DecisionStage) -> Decision {
+    pub(crate) fn decide(&self, rate: CallRate, stage: DecisionStage) -> SamplingDecision {
         let around = self.around.get();
         if around.is_none() && rate.session <= 1 && rate.function.is_every_call() {
-            Decision::ALL
+            SamplingDecision::ALL
         } else {
             self.make(around, rate, stage)
         }
     }
 
     #[inline(never)]
-    fn make(&self, around: Option<Decision>, rate: CallRate, stage: DecisionStage) -> Decision {
+    fn make(
+        &self,
+        around: Option<SamplingDecision>,
+        rate: CallRate,
+        stage: DecisionStage,
+    ) -> SamplingDecision {
         let mut random = match self.random.get() {
             0 => random::generator(),
             state => fastrand::Rng::with_seed(state),
         };
-        let decision = Decision::make(&mut random, around, rate, stage);
+        let decision = SamplingDecision::make(&mut random, around, rate, stage);
         self.random.set(random.get_seed());
         decision
     }
@@ -265,13 +270,13 @@ pub(crate) struct CallSampling<'a> {
     pub(crate) rate: CallRate,
     pub(crate) decisions: &'a ThreadDecisions,
     /// The decision, if it was made before the streams were looked at.
-    pub(crate) made: Option<Decision>,
+    pub(crate) made: Option<SamplingDecision>,
 }
 
 impl CallSampling<'_> {
     /// Whether sampling takes the call, which has a stream.
     #[inline(always)]
-    pub(crate) fn decide(&self) -> Decision {
+    pub(crate) fn decide(&self) -> SamplingDecision {
         let decide = || self.decisions.decide(self.rate, DecisionStage::WithStreams);
         self.made.unwrap_or_else(decide)
     }

@@ -8,8 +8,8 @@ use std::path::Path;
 use gpuprof_report::histogram::Histogram;
 use gpuprof_report::json;
 use gpuprof_report::profile::{
-    BusyRecords, Cupti, Device, DurationStats, Function, GpuBusy, GpuSpanStats, KernelStats,
-    MetaPair, Profile, SCHEMA, SpanStats,
+    BusyRecords, CuptiCompleteness, Device, DurationStats, Function, GpuBusy, GpuSpanStats,
+    KernelStats, MetaPair, Profile, SCHEMA, SpanStats,
 };
 
 const RANKS: u32 = 1_000;
@@ -52,7 +52,7 @@ fn profile(rank: u32) -> Profile {
         MetaPair::new("commit", "1f2e3d4"),
     ];
     profile.devices = vec![device(rank)];
-    let mut cupti = Cupti::default();
+    let mut cupti = CuptiCompleteness::default();
     cupti.version = 130_000;
     profile.cupti = Some(cupti);
     let slowness = if rank == SLOW_RANK { 3 } else { 1 };

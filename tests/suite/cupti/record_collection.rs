@@ -6,7 +6,7 @@ mod program;
 use std::time::Duration;
 
 use gpuprof::Profile;
-use gpuprof::profile::Cupti;
+use gpuprof::profile::CuptiCompleteness;
 use support::cupti_from_environment::CUPTI_CONFIGURATION;
 use support::program::{Ended, Folder, Program};
 use support::suite::Module;
@@ -60,7 +60,7 @@ fn run(scenario: &str, count: u64, orders: &str) -> (Ended, Profile) {
 }
 
 #[track_caller]
-fn counted(count: u64, orders: &str) -> Cupti {
+fn counted(count: u64, orders: &str) -> CuptiCompleteness {
     let (_, profile) = run("launches", count, orders);
     assert_eq!(profile.diagnostics.notes, [""; 0]);
     profile.cupti.expect("it runs")

@@ -2,7 +2,7 @@
 
 use std::ops::Deref;
 
-use gpuprof::profile::{Cupti, GpuActivity};
+use gpuprof::profile::{CuptiCompleteness, GpuActivity};
 use gpuprof::{CuptiMode, Profile, Sampling, Session, SessionBuilder};
 use simcupti::Order;
 
@@ -92,7 +92,7 @@ impl Tier {
     }
 }
 
-pub fn cupti(profile: &Profile) -> &Cupti {
+pub fn cupti(profile: &Profile) -> &CuptiCompleteness {
     let notes = &profile.diagnostics.notes;
     let cupti = profile.cupti.as_ref();
     cupti.unwrap_or_else(|| panic!("CUPTI is not active: {notes:?}"))

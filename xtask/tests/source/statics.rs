@@ -21,7 +21,7 @@ const STATICS: [(&str, &[&str]); 7] = [
         THREAD_LOCAL,
         &[
             "cupti/collect/api_callbacks.rs OPEN_API_CALLS",
-            "cupti/collect/call_rings.rs SENDER",
+            "cupti/collect/cuda_call_rings.rs SENDER",
             "cupti/collect/graph_nodes.rs LATEST_CREATOR UPDATE",
             "cupti/collect/launch_stacks.rs SAMPLING",
             "os/mod.rs THREAD_ID",
@@ -37,10 +37,10 @@ const STATICS: [(&str, &[&str]); 7] = [
          not wait until a collector is made",
         &[
             "cupti/collect/buffers.rs POOL",
-            "cupti/collect/call_rings.rs NEW_RINGS",
+            "cupti/collect/cuda_call_rings.rs NEW_RINGS",
             "cupti/collect/launch_stacks.rs IS_ON",
             "cupti/collect/lifecycle.rs RUNNING SHUTTING_DOWN SUBSCRIPTION",
-            "cupti/collect/reader_queue.rs CALLBACK_EVENTS",
+            "cupti/collect/bounded_queue.rs CALLBACK_EVENTS",
             "cupti/collect/stack_table.rs STACKS",
             "os/fork.rs IS_CHILD",
             "os/thread_scheduling.rs ON_LOAD PROCESSORS",

@@ -2,7 +2,7 @@
 
 use crate::compare::{ComparisonOptions, compare};
 use crate::profile::{Device, MetaPair, Profile, Throttle};
-use crate::settings::Sampling;
+use crate::setting_values::Sampling;
 
 fn run(number: usize) -> Profile {
     Profile {

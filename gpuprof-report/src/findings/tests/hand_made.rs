@@ -1,8 +1,8 @@
 //! Builders of hand-made profiles.
 
 use crate::profile::{
-    ApiStats, BusyRecords, CopyStats, Cupti, Device, DurationStats, Function, GpuActivity, GpuBusy,
-    GpuSpanStats, KernelStats, Profile, SpanStats, TreeNode,
+    ApiStats, BusyRecords, CopyStats, CuptiCompleteness, Device, DurationStats, Function,
+    GpuActivity, GpuBusy, GpuSpanStats, KernelStats, Profile, SpanStats, TreeNode,
 };
 
 pub(super) const US: u64 = 1_000;
@@ -236,9 +236,9 @@ pub(super) fn program(
         api: api.collect(),
         devices: vec![device],
         tree,
-        cupti: Some(Cupti {
+        cupti: Some(CuptiCompleteness {
             records: 1_000,
-            ..Cupti::default()
+            ..CuptiCompleteness::default()
         }),
         kernels: functions
             .iter()

@@ -20,8 +20,8 @@ mod wrong_advice;
 
 use super::findings;
 use crate::profile::{
-    ApiStats, BusyRecords, CopyStats, Cupti, DurationStats, Finding, Function, GpuActivity,
-    GpuBusy, KernelStats, Profile, SpanStats, TreeNode,
+    ApiStats, BusyRecords, CopyStats, CuptiCompleteness, DurationStats, Finding, Function,
+    GpuActivity, GpuBusy, KernelStats, Profile, SpanStats, TreeNode,
 };
 
 use hand_made::*;
@@ -78,7 +78,7 @@ fn without_cupti_or_its_records_nothing_is_said_of_idle_time() {
     assert_eq!(named("launch-bound", &profile), ["step"]);
     profile.cupti.as_mut().unwrap().dropped_records = 11;
     assert!(!speaks("launch-bound", &profile), "records are missing");
-    profile.cupti = Some(Cupti::default());
+    profile.cupti = Some(CuptiCompleteness::default());
     profile.gpu_busy[0].records = None;
     assert!(!speaks("launch-bound", &profile), "GPU spans only");
     profile.gpu_busy.clear();
@@ -91,7 +91,7 @@ fn without_cupti_or_its_records_nothing_is_said_of_idle_time() {
 #[test]
 fn an_empty_profile_has_no_finding() {
     let profile = Profile {
-        cupti: Some(Cupti::default()),
+        cupti: Some(CuptiCompleteness::default()),
         ..Profile::default()
     };
     assert_eq!(findings(&profile), []);

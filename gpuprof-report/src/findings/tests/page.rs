@@ -6,7 +6,7 @@ use crate::profile::FindingRule;
 const PAGE: &str = include_str!("../../../../docs/findings.md");
 const SOURCES: [&str; 2] = [
     include_str!("../thresholds.rs"),
-    include_str!("../kernel_thresholds.rs"),
+    include_str!("../thresholds_of_kernels.rs"),
 ];
 /// Thresholds that apply to several rules, which the text before the rules states.
 const OF_ALL_RULES: [&str; 2] = ["0.2 % of the wall time", "70 % of the largest gain"];

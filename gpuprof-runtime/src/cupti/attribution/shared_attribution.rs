@@ -14,9 +14,9 @@ use super::correlator::{Attributed, Correlator};
 use super::live_memory::LiveMemorySummary;
 use super::recorded_activities::RecordedNames;
 use super::symbol_table::SymbolNumbers;
+use crate::cupti::collect::bounded_queue::BoundedQueue;
 use crate::cupti::collect::pm_sampling::{PmSampling, SamplingEvent};
 use crate::cupti::collect::reader::RecordSink;
-use crate::cupti::collect::reader_queue::BoundedQueue;
 use crate::cupti::collect::record::{
     ActivityRecord, ApiEvent, CapturedCall, MemoryRecord, NodeEvent,
 };
@@ -34,7 +34,7 @@ const LOCK_TIMEOUT: Duration = Duration::from_secs(1);
 const ENDED_CALLS_PER_LOCK: usize = 4_096;
 
 #[derive(Default)]
-pub(crate) struct Attribution {
+pub(crate) struct SharedAttribution {
     pub(crate) pm_sampling: Arc<PmSampling>,
     correlator: Mutex<Correlator>,
     ended_calls: BoundedQueue<EndedCall>,
@@ -42,7 +42,7 @@ pub(crate) struct Attribution {
     missed_changes: AtomicU64,
 }
 
-impl Attribution {
+impl SharedAttribution {
     pub(crate) fn new(recorder: Arc<Recorder>) -> Self {
         let pm_sampling = Arc::new(PmSampling::default());
         let correlator = Correlator::new(recorder, Arc::clone(&pm_sampling));
@@ -129,7 +129,7 @@ impl Attribution {
     }
 }
 
-impl RecordSink for &'static Attribution {
+impl RecordSink for &'static SharedAttribution {
     fn on_activity(&mut self, activity: ActivityRecord) {
         self.correlator.lock().add_activity(activity);
     }
@@ -176,8 +176,8 @@ impl RecordSink for &'static Attribution {
 mod tests {
     use std::time::Duration;
 
-    use super::{Attribution, Since};
-    use crate::cupti::collect::reader_queue::CAPACITY;
+    use super::{SharedAttribution, Since};
+    use crate::cupti::collect::bounded_queue::CAPACITY;
     use crate::stats::profiled_call::EndedCall;
 
     fn ended(id: u64) -> EndedCall {
@@ -197,7 +197,7 @@ mod tests {
 
     #[test]
     fn calls_beyond_the_queues_capacity_are_counted_in_their_window() {
-        let attribution = Attribution::default();
+        let attribution = SharedAttribution::default();
         for call in 1..=CAPACITY as u64 + 7 {
             attribution.end_call(ended(call << 20));
         }
@@ -214,7 +214,7 @@ mod tests {
 
     #[test]
     fn a_missed_window_change_is_reported() {
-        let attribution = Attribution::default();
+        let attribution = SharedAttribution::default();
         assert_eq!(attribution.note(), None);
         let held = attribution.correlator.lock();
         attribution.begin_window(2);

@@ -14,10 +14,10 @@ use super::kernel_names::{KernelNames, OTHER_KERNELS};
 use super::kernel_rows::{self, SharedRow};
 use super::limits::{MAX_KERNEL_ROWS, MAX_REPLAY_ROWS};
 use super::memory_profile::MemoryBySite;
+use super::node_activities;
 use super::replay_rows;
 use super::row_keys::{CopyRowKey, KernelRowKey};
 use super::row_totals::{ApiTotals, CallTotals, CopyTotals, DurationTotals, duration_stats};
-use super::tree_rows;
 use super::window_tables::WindowTables;
 use super::wrong_streams;
 use crate::clock;
@@ -38,7 +38,7 @@ pub(crate) fn recorded_activity(
     RecordedActivity {
         functions: activity_by_site(tables, names, paths),
         memory,
-        paths: tree_rows::activity_by_path(tables),
+        paths: node_activities::activity_by_path(tables),
         replayed: replay_rows::replayed_paths(tables, paths),
     }
 }
@@ -162,7 +162,7 @@ pub(crate) fn write_to_profile(
     (profile.kernels, profile.copies) = (kernels, copies);
     busy_rows::write(profile, tables);
     device_samples::write(&mut profile.counters, &tables.device_samples);
-    tree_rows::write_activities(profile, tables, paths, &kernel_rows, &copy_rows);
+    node_activities::write_activities(profile, tables, paths, &kernel_rows, &copy_rows);
     let api = tables.api.iter();
     profile.api = api_rows(api.map(|((_, function), totals)| (*function, totals)));
     sort_by(&mut profile.api, api_order);
@@ -262,7 +262,7 @@ fn api_order(a: &ApiStats, b: &ApiStats) -> Ordering {
 
 #[cfg(test)]
 mod tests {
-    use gpuprof_report::profile::{Cupti, Profile};
+    use gpuprof_report::profile::{CuptiCompleteness, Profile};
 
     use super::write_to_profile;
     use crate::cupti::attribution::activity_path::{ActivityPath, Cause};
@@ -294,7 +294,7 @@ mod tests {
 
     fn profile(tables: &WindowTables, symbols: &SymbolNumbers) -> Profile {
         let mut profile = Profile::default();
-        profile.cupti = Some(Cupti::default());
+        profile.cupti = Some(CuptiCompleteness::default());
         let lines = LineCache::default();
         let names = KernelNames::new(tables, symbols, &lines);
         write_to_profile(&mut profile, tables, &names, &[]);

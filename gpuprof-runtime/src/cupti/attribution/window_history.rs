@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use super::activity_path::Cause;
 use super::call_activity::ActivityInterval;
+use super::calls_awaiting_records::{Added, CallsAwaitingRecords, ClosedCall};
 use super::limits::MAX_WINDOW_CHANGES;
-use super::open_calls::{Added, ClosedCall, UnclosedCalls};
 use super::row_keys::KernelKey;
 use super::window_tables::WindowTables;
 use crate::cupti::collect::record::ActivityRecord;
@@ -43,7 +43,7 @@ impl WindowHistory {
 #[derive(Debug, Default)]
 pub(crate) struct RecordedWindows {
     tables: ByWindow<WindowTables>,
-    pub(crate) calls: UnclosedCalls,
+    pub(crate) calls: CallsAwaitingRecords,
 }
 
 impl RecordedWindows {

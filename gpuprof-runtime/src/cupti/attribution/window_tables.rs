@@ -10,12 +10,12 @@ use rustc_hash::FxHashMap;
 
 use super::activity_path::{ActivityPath, Cause};
 use super::call_activity::{ActivityInterval, CallActivity};
+use super::calls_awaiting_records::Added;
+use super::device_busy::DeviceBusy;
 use super::device_samples::DeviceSamples;
 use super::device_sweep::{DeviceTimes, RowTime, TimedActivity};
-use super::device_timeline::DeviceTimeline;
 use super::limits::{MAX_COPY_ROWS, MAX_KERNEL_ROWS, MAX_REPLAY_ROWS};
 use super::memory_totals::PathMemory;
-use super::open_calls::Added;
 use super::row_keys::{CopyKey, KernelKey, RowKey};
 use super::row_totals::{
     ApiTotals, CallTotals, CopyTotals, KernelTotals, LaunchShape, ReplayKey, ReplayTotals,
@@ -44,7 +44,7 @@ pub(crate) struct WindowTables {
     /// Replays of captured calls beyond [`MAX_REPLAY_ROWS`].
     pub(crate) dropped_replays: u64,
     /// By device.
-    timelines: FxHashMap<u32, DeviceTimeline>,
+    timelines: FxHashMap<u32, DeviceBusy>,
     /// By site, of the kernels of its function.
     pub(crate) site_samples: FxHashMap<u32, RowSamples>,
     /// By device.
@@ -271,7 +271,7 @@ impl WindowSum for WindowTables {
     /// Finishes the timelines of all devices.
     fn end(&mut self) {
         let timelines = self.timelines.values_mut();
-        let finished: Vec<RowTime> = timelines.flat_map(DeviceTimeline::finish).collect();
+        let finished: Vec<RowTime> = timelines.flat_map(DeviceBusy::finish).collect();
         self.add_row_times(finished);
     }
 

@@ -15,14 +15,14 @@ use std::cell::RefCell;
 use std::ffi::{c_int, c_void};
 
 use super::bindings::{API_ENTER, CallbackData, DOMAIN_RUNTIME};
+use super::bounded_queue::CALLBACK_EVENTS;
 use super::callback_clock::Stamp;
 use super::callback_events::{CallbackEvent, ReturnedCall};
 use super::callback_ids::CallPurpose;
 use super::launch_stacks;
-use super::reader_queue::CALLBACK_EVENTS;
 use super::record::ApiFunction;
 use super::stack_table::StackId;
-use super::{call_rings, lifecycle};
+use super::{cuda_call_rings, lifecycle};
 use crate::os;
 use crate::stats::profiled_call;
 
@@ -171,7 +171,7 @@ fn leave(open: &mut ApiCallStack, function: ApiFunction, data: &CallbackData) {
     if is_ordered {
         CALLBACK_EVENTS.push(CallbackEvent::Call(call, os::thread_id()))
     } else {
-        call_rings::send(call, &CALLBACK_EVENTS)
+        cuda_call_rings::send(call, &CALLBACK_EVENTS)
     }
 }
 

@@ -16,7 +16,7 @@ use super::callback_ids::{self, CallGroup, DRIVER_LAUNCH, RUNTIME_LAUNCH};
 use super::kernel_symbol::STACK_BYTES;
 use super::library::{CallError, CuptiLibrary};
 use super::lifecycle::{self, Subscription};
-use super::optional_calls::{MemoryRecords, OptionalCalls};
+use super::opt_in_records::{MemoryRecords, OptInRecords};
 use super::pm_sampling::PmSampling;
 use super::reader::{Reader, RecordSink};
 use super::reader_progress::ReaderProgress;
@@ -24,7 +24,7 @@ use super::record::ApiFunction;
 use super::unavailable_reason::CuptiUnavailable;
 use super::{buffers, callbacks};
 use crate::os;
-use gpuprof_report::profile::Cupti;
+use gpuprof_report::profile::CuptiCompleteness;
 
 /// The kinds of activity that are recorded.
 const KINDS: [u32; 4] = [
@@ -54,8 +54,8 @@ pub(crate) struct CollectionCounts {
 
 impl CollectionCounts {
     /// What was collected after `earlier`.
-    pub(crate) fn since(self, earlier: &Self) -> Cupti {
-        let mut cupti = Cupti::default();
+    pub(crate) fn since(self, earlier: &Self) -> CuptiCompleteness {
+        let mut cupti = CuptiCompleteness::default();
         cupti.version = self.version;
         cupti.library = self.library;
         cupti.records = self.records.saturating_sub(earlier.records);
@@ -79,7 +79,7 @@ pub(crate) fn start(
 pub(crate) fn record_optional(all: bool, memory: bool) {
     if let Some(subscription) = lifecycle::subscription() {
         subscription
-            .optional_calls
+            .opt_in_records
             .lock()
             .record(all, memory, subscription.library);
     }
@@ -88,7 +88,7 @@ pub(crate) fn record_optional(all: bool, memory: bool) {
 /// Whether CUPTI records allocations and frees.
 pub(crate) fn records_memory() -> bool {
     let subscription = lifecycle::subscription();
-    subscription.is_some_and(|all| all.optional_calls.lock().memory() == MemoryRecords::On)
+    subscription.is_some_and(|all| all.opt_in_records.lock().memory() == MemoryRecords::On)
 }
 
 /// Waits at most `limit` until everything that CUPTI has finished was passed to the sink; returns
@@ -143,7 +143,7 @@ pub(crate) fn notes() -> Vec<String> {
         )
     });
     let no_graph_nodes = (!subscription.reports_graph_nodes).then(|| NO_GRAPH_NODES.to_owned());
-    let memory = subscription.optional_calls.lock().memory();
+    let memory = subscription.opt_in_records.lock().memory();
     let no_memory = match memory {
         MemoryRecords::Refused(CallError { call, status }) => {
             let name = library.status_name(status);
@@ -212,7 +212,7 @@ fn subscribe(
         reader,
         progress,
         reports_graph_nodes,
-        optional_calls: Mutex::new(OptionalCalls::new(subscriber)),
+        opt_in_records: Mutex::new(OptInRecords::new(subscriber)),
     })
 }
 

@@ -18,9 +18,9 @@ use std::ffi::c_void;
 
 use super::api_callbacks;
 use super::bindings::{GraphNode, ResourceData, node_callback};
+use super::bounded_queue::{BoundedQueue, CALLBACK_EVENTS};
 use super::callback_events::CallbackEvent;
 use super::lifecycle;
-use super::reader_queue::{BoundedQueue, CALLBACK_EVENTS};
 use super::record::{CapturedCall, NodeEvent};
 use crate::stats::profiled_call;
 
@@ -116,7 +116,7 @@ fn number(node: GraphNode) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::{CallbackEvent, NodeEvent, NodeQueue, node_callback, on_node};
-    use crate::cupti::collect::reader_queue::CAPACITY;
+    use crate::cupti::collect::bounded_queue::CAPACITY;
     use crate::stats::profiled_call::CallPosition;
 
     fn events(queue: &NodeQueue) -> Vec<NodeEvent> {

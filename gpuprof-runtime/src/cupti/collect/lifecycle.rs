@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 
 use super::callback_clock::{CallbackClock, Stamp};
 use super::library::CuptiLibrary;
-use super::optional_calls::OptionalCalls;
+use super::opt_in_records::OptInRecords;
 use super::reader_progress::ReaderProgress;
 use super::unavailable_reason::CuptiUnavailable;
 
@@ -30,7 +30,7 @@ pub(crate) struct Subscription {
     pub(crate) progress: &'static ReaderProgress,
     /// Whether callbacks report the nodes of graphs.
     pub(crate) reports_graph_nodes: bool,
-    pub(crate) optional_calls: Mutex<OptionalCalls>,
+    pub(crate) opt_in_records: Mutex<OptInRecords>,
 }
 
 /// Starts CUPTI by `subscribe`, once per process. Returns whether this call has started it.

@@ -3,25 +3,25 @@
 
 mod api_callbacks;
 mod bindings;
+pub(crate) mod bounded_queue;
 mod buffers;
-mod call_rings;
 pub(crate) mod callback_clock;
 mod callback_events;
 pub(crate) mod callback_ids;
 mod callbacks;
 pub(crate) mod collection;
+mod cuda_call_rings;
 pub(crate) mod graph_nodes;
 pub(crate) mod kernel_symbol;
 mod kernel_symbols;
 pub(crate) mod launch_stacks;
 mod library;
 pub(crate) mod lifecycle;
-mod optional_calls;
+mod opt_in_records;
 mod parse_record;
 pub(crate) mod pm_sampling;
 pub(crate) mod reader;
 pub(crate) mod reader_progress;
-pub(crate) mod reader_queue;
 pub(crate) mod record;
 mod stack_sampling;
 pub(crate) mod stack_table;

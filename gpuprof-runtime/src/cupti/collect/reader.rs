@@ -9,16 +9,16 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::bindings::FLUSH_FORCED;
+use super::bounded_queue::CALLBACK_EVENTS;
 use super::buffers::{self, BufferPool, FilledBuffer};
-use super::call_rings::CallRings;
 use super::callback_clock::CallbackClock;
 use super::callback_events::{CallbackEvent, ReturnedCall};
+use super::cuda_call_rings::CudaCallRings;
 use super::kernel_symbols::KernelSymbols;
 use super::library::CuptiLibrary;
 use super::parse_record::{Parsed, parse};
 use super::pm_sampling::{PmSampling, SamplingEvent};
 use super::reader_progress::{ReaderExitGuard, ReaderProgress};
-use super::reader_queue::CALLBACK_EVENTS;
 use super::record::{ActivityRecord, ApiEvent, CapturedCall, MemoryRecord, NodeEvent};
 use crate::driver::Driver;
 
@@ -54,7 +54,7 @@ pub(crate) struct Reader {
     sink: Box<dyn RecordSink>,
     pm_sampling: Arc<PmSampling>,
     symbols: KernelSymbols,
-    rings: CallRings,
+    rings: CudaCallRings,
     /// Takes a while, but here it delays only threads that wait for a report.
     poll_clocks: fn(),
     last_clock_poll: Option<Instant>,
@@ -79,7 +79,7 @@ impl Reader {
             sink,
             pm_sampling,
             symbols: KernelSymbols::default(),
-            rings: CallRings::default(),
+            rings: CudaCallRings::default(),
             poll_clocks,
             last_clock_poll: None,
             last_read: now,

@@ -7,7 +7,7 @@ use crate::driver::table::{Driver, FailedCall};
 use crate::gpu::events::pair_stock::PairStock;
 use crate::gpu::events::pool::{EventPair, NoPair};
 use crate::gpu::events::thread_stream::ThreadStream;
-use crate::stats::ended_call::{GpuOutcome, UntimedReason};
+use crate::stats::call_outcome::{GpuOutcome, UntimedReason};
 
 /// Why no event is recorded.
 enum Unrecorded {

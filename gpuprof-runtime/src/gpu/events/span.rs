@@ -3,7 +3,7 @@
 use crate::driver::handles::Event;
 use crate::gpu::events::pool::EventPair;
 use crate::stats::adaptive_sampling::CallCosts;
-use crate::stats::ended_call::StatedWork;
+use crate::stats::call_outcome::StatedWork;
 use crate::stats::sampling_decisions::SamplingDraw;
 
 /// The name of a span on one stream: no other one that is open or unresolved has it.

@@ -245,7 +245,7 @@ pub(super) struct SpanOfCall {
 }
 
 /// A span whose call is not booked, with what has to be held until then beside what the
-/// [`SpanReceiver`](super::source::SpanReceiver) holds.
+/// [`SpanReceiver`](super::span_receiver::SpanReceiver) holds.
 pub(super) type PendingSpan = Option<HeldHandle<CudaContext>>;
 
 /// Adds a span of a call on several streams, and books the call if it is the last one.

@@ -8,6 +8,6 @@ mod open_spans;
 mod passed;
 mod places;
 mod recorded_spans;
-pub(in crate::gpu) mod source;
+pub(in crate::gpu) mod span_receiver;
+mod stream_order;
 pub(in crate::gpu) mod thread;
-mod timeline;

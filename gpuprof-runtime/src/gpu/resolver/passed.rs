@@ -4,7 +4,7 @@ use crate::driver::handles::Event;
 use crate::driver::table::{Driver, FailedCall, NOT_READY};
 use crate::gpu::events::span::SpanStep;
 use crate::gpu::resolver::event_times;
-use crate::gpu::resolver::source::{EndElsewhere, SpanReceiver};
+use crate::gpu::resolver::span_receiver::{EndElsewhere, SpanReceiver};
 
 /// After all others.
 const LAST: Option<i64> = Some(i64::MAX);

@@ -22,7 +22,7 @@ use crate::gpu::resolver::anchors::AnchorsByContext;
 use crate::gpu::resolver::complete::{MultiStreamCalls, ResolverShared};
 use crate::gpu::resolver::places::{ContextClocks, SharedDevices};
 use crate::gpu::resolver::recorded_spans::SpanRecorder;
-use crate::gpu::resolver::timeline::Timeline;
+use crate::gpu::resolver::stream_order::StreamOrder;
 use crate::gpu::timing::Timing;
 use crate::os;
 
@@ -64,7 +64,7 @@ struct Resolver {
     driver: &'static Driver,
     contexts: Vec<Arc<Context>>,
     overheads: EventOverheads,
-    streams: FxHashMap<StreamKey, Timeline>,
+    streams: FxHashMap<StreamKey, StreamOrder>,
     /// Calls on several streams.
     calls: MultiStreamCalls,
     clocks: ContextClocks,
@@ -153,7 +153,7 @@ impl Resolver {
     }
 
     fn has_pending_calls(&self) -> bool {
-        self.streams.values().any(Timeline::has_pending)
+        self.streams.values().any(StreamOrder::has_pending)
     }
 
     fn park(&self, sleep: Duration) {
@@ -166,7 +166,7 @@ impl Resolver {
     fn sleep_until_woken(&self) {
         let has_work = || {
             let has_new = !self.timing.new_streams.is_empty() || self.timing.probes.has_new();
-            has_new || self.streams.values().any(Timeline::has_news)
+            has_new || self.streams.values().any(StreamOrder::has_news)
         };
         self.timing
             .sleep_flag
@@ -231,7 +231,7 @@ impl Resolver {
 
     /// Resolves what the GPU has passed; returns how many ends.
     fn advance(&mut self) -> u64 {
-        let devices = self.streams.values().filter_map(Timeline::device);
+        let devices = self.streams.values().filter_map(StreamOrder::device);
         self.devices.add_poll(self.looks, devices);
         let mut shared = ResolverShared {
             timing: self.timing,
@@ -248,7 +248,7 @@ impl Resolver {
     /// Releases what no span needs any more, then tells waiters what is resolved: by then gpuprof
     /// no longer holds the last reference.
     fn notify(&mut self) {
-        self.streams.values_mut().for_each(Timeline::notify);
+        self.streams.values_mut().for_each(StreamOrder::notify);
         self.streams.retain(|_, stream| !stream.is_over());
     }
 }

@@ -1,7 +1,7 @@
 //! The streams of a call that has not begun.
 
 use crate::gpu::thread::frame::OpenGpuSpan;
-use crate::stats::ended_call::GpuOutcome;
+use crate::stats::call_outcome::GpuOutcome;
 
 /// The streams of a call, held so that nothing borrowed is left; in the entry that the call will
 /// have.

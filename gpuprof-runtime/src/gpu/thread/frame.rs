@@ -9,9 +9,9 @@ use crate::gpu::events::span::SpanKey;
 use crate::gpu::events::thread_stream::ThreadStream;
 use crate::gpu::thread::frame_stack::FrameToken;
 use crate::gpu::thread::span_streams::{SpanStream, SpanStreams};
-use crate::stats::ended_call::{GpuOutcome, UntimedReason};
+use crate::stats::call_outcome::{GpuOutcome, UntimedReason};
 use crate::stats::path_ids::ROOT;
-use crate::stats::sampling_decisions::Decision;
+use crate::stats::sampling_decisions::SamplingDecision;
 
 /// A span that is open on this thread, or a `with_stream`.
 #[derive(Debug)]
@@ -25,7 +25,7 @@ pub(crate) struct OpenGpuSpan {
     /// it.
     pub(super) lender: Option<FrameToken>,
     /// What sampling decided; spans inside follow. `None`: it had nothing to decide.
-    pub(super) decision: Option<Decision>,
+    pub(super) decision: Option<SamplingDecision>,
     pub(super) state: FrameState,
     /// Where it began.
     pub(super) thread: Option<ThreadId>,

@@ -13,7 +13,7 @@ use crate::gpu::thread::local_streams::LocalStreams;
 use crate::gpu::thread::recent_costs::RecentCosts;
 use crate::site::Site;
 use crate::stats::profiled_call::{ProfiledCall, ReservedIds};
-use crate::stats::sampling_decisions::Decision;
+use crate::stats::sampling_decisions::SamplingDecision;
 use crate::stats::thread_counters::ThreadCounters;
 
 /// Entries that a thread keeps for calls to come that are not on one stream of its own.
@@ -72,7 +72,7 @@ impl GpuThread {
 
     /// On the innermost open call that sampling has decided on. `None`: there is none.
     #[inline]
-    pub(crate) fn decision_around(&self) -> Option<Decision> {
+    pub(crate) fn decision_around(&self) -> Option<SamplingDecision> {
         if !self.has_open() {
             return None;
         }

@@ -11,7 +11,7 @@ use crate::gpu::thread::frame::{FrameState, OpenGpuSpan};
 use crate::gpu::thread::frame_stack::FrameToken;
 use crate::gpu::thread::gpu_thread::GpuThread;
 use crate::gpu::thread::span_streams::SpanStream;
-use crate::stats::ended_call::{GpuOutcome, UntimedReason};
+use crate::stats::call_outcome::{GpuOutcome, UntimedReason};
 
 const STREAM_UNSAFE: GpuOutcome = GpuOutcome::Untimed(UntimedReason::StreamUnsafe);
 

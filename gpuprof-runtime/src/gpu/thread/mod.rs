@@ -5,11 +5,11 @@ pub(in crate::gpu) mod call_streams;
 pub(in crate::gpu) mod frame;
 pub(crate) mod frame_stack;
 pub(in crate::gpu) mod gpu_thread;
+pub(in crate::gpu) mod hold_streams;
 pub(in crate::gpu) mod inherit;
 pub(in crate::gpu) mod local_streams;
 pub(in crate::gpu) mod parameter_search;
 pub(in crate::gpu) mod recent_costs;
-pub(in crate::gpu) mod resolve;
 pub(in crate::gpu) mod span_streams;
 pub(in crate::gpu) mod span_timing;
 pub(in crate::gpu) mod start_events;
@@ -20,5 +20,5 @@ pub(crate) use gpu_thread::GpuThread;
 pub use parameter_search::{
     Carried, CarrierNo, CarrierYes, IsStream, ParameterProbe, StreamNo, StreamYes,
 };
-pub use resolve::Streams;
+pub use hold_streams::Streams;
 pub(crate) use start_events::SiteAndPath;

@@ -12,7 +12,7 @@ use std::sync::{Arc, MutexGuard, RwLockReadGuard, RwLockWriteGuard};
 use cudarc::driver::CudaStream;
 
 use crate::gpu::stream::stream_ref::{HasStream, StreamRef};
-use crate::gpu::thread::resolve::Streams;
+use crate::gpu::thread::hold_streams::Streams;
 use crate::site::Site;
 
 /// Types that are nothing but a stream.

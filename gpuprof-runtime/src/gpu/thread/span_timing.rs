@@ -15,8 +15,8 @@ use crate::gpu::thread::span_streams::{SpanStream, TimedSpan};
 use crate::gpu::thread::start_events::{SiteAndPath, UNAVAILABLE, start_on_one, start_on_several};
 use crate::gpu::timing::Timing;
 use crate::stats::adaptive_sampling::{CallCosts, OVERHEADS_PER_PAIR};
-use crate::stats::ended_call::{CallRecord, GpuOutcome, UntimedReason};
-use crate::stats::sampling_decisions::{CallSampling, Decision, FunctionRate};
+use crate::stats::call_outcome::{CallRecord, GpuOutcome, UntimedReason};
+use crate::stats::sampling_decisions::{CallSampling, FunctionRate, SamplingDecision};
 use crate::stats::window_epoch;
 
 impl Timing {
@@ -83,7 +83,7 @@ impl Timing {
         thread: &mut GpuThread,
         open: &mut OpenGpuSpan,
         place: SiteAndPath,
-        decision: &Decision,
+        decision: &SamplingDecision,
         rate: FunctionRate,
     ) -> Result<(), GpuOutcome> {
         if decision.is_timed {
@@ -99,7 +99,7 @@ impl Timing {
         thread: &mut GpuThread,
         open: &mut OpenGpuSpan,
         place: SiteAndPath,
-        decision: &Decision,
+        decision: &SamplingDecision,
     ) -> Result<(), GpuOutcome> {
         let driver = Driver::get();
         if driver.lacks().is_some() || !self.has_resolver() {
@@ -260,11 +260,11 @@ fn inheriting(thread: &mut GpuThread, is_async: bool) -> Box<OpenGpuSpan> {
 /// driver is asked whether this one could.
 fn leave_out(thread: &mut GpuThread, open: &OpenGpuSpan, rate: FunctionRate) -> GpuOutcome {
     if !rate.asks() {
-        return GpuOutcome::Untimed(UntimedReason::LeftOut);
+        return GpuOutcome::Untimed(UntimedReason::LeftOutUnasked);
     }
     thread.costs.doing = Doing::LeavingOut;
     match check(&open.streams) {
-        Ok(()) => GpuOutcome::Untimed(UntimedReason::SampledOut),
+        Ok(()) => GpuOutcome::Untimed(UntimedReason::LeftOutAsked),
         Err(outcome) => outcome,
     }
 }

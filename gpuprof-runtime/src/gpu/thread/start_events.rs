@@ -9,8 +9,8 @@ use crate::gpu::events::span::{SpanKey, SpanStart};
 use crate::gpu::thread::gpu_thread::GpuThread;
 use crate::gpu::thread::local_streams::LocalStream;
 use crate::gpu::thread::span_streams::{SpanStream, TimedSpan};
-use crate::stats::ended_call::{GpuOutcome, UntimedReason};
-use crate::stats::sampling_decisions::Decision;
+use crate::stats::call_outcome::{GpuOutcome, UntimedReason};
+use crate::stats::sampling_decisions::SamplingDecision;
 
 pub(super) const UNAVAILABLE: GpuOutcome = GpuOutcome::Untimed(UntimedReason::Unavailable);
 
@@ -22,7 +22,7 @@ pub(crate) struct SiteAndPath {
 }
 
 /// A call that starts: where, in which window, and what sampling decided.
-pub(super) type StartedCall<'a> = (SiteAndPath, u32, &'a Decision);
+pub(super) type StartedCall<'a> = (SiteAndPath, u32, &'a SamplingDecision);
 
 /// Records the start event on one stream.
 #[inline(always)]

@@ -1,11 +1,11 @@
 //! The descriptors of the live view.
 
-use crate::session::serving::Descriptors;
+use crate::session::serving::ServerDescriptors;
 
 /// Viewers at once.
 const MAX_CONNECTIONS: usize = 4;
 
-pub(super) static DESCRIPTORS: Descriptors<1, MAX_CONNECTIONS, 1> = Descriptors::new();
+pub(super) static DESCRIPTORS: ServerDescriptors<1, MAX_CONNECTIONS, 1> = ServerDescriptors::new();
 
 /// Closes the child's copies. Takes no lock.
 pub(in crate::session) fn close_in_forked_child() {

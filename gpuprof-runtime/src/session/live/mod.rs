@@ -5,8 +5,8 @@
 //! or a viewer that stops reading, keeps no other viewer waiting. Without a viewer nothing runs.
 //! All limits are in docs/security.md.
 
+mod answer_cost;
 mod answers;
-mod budget;
 mod connection;
 mod connections;
 #[cfg(feature = "trace")]
@@ -14,7 +14,7 @@ mod recording;
 mod server;
 mod socket;
 
-pub(super) use self::budget::stop;
+pub(super) use self::answer_cost::stop;
 pub(super) use self::connections::close_in_forked_child;
 
 use self::socket::Socket;

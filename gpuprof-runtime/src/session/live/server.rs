@@ -6,7 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::thread;
 use std::time::Duration;
 
-use super::budget::PACE;
+use super::answer_cost::PACE;
 use super::connection::ViewerConnection;
 use super::connections::DESCRIPTORS;
 use super::socket::Socket;

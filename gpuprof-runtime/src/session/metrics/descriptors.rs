@@ -4,7 +4,7 @@ use std::fs;
 use std::iter;
 use std::os::fd::RawFd;
 
-use crate::session::serving::Descriptors;
+use crate::session::serving::ServerDescriptors;
 
 /// Clients at once. One more takes the place of the one that has not sent its request for longest.
 pub(super) const MAX_CONNECTIONS: usize = 16;
@@ -14,7 +14,8 @@ pub(super) const MAX_CONNECTIONS: usize = 16;
 const OWN: usize = 5;
 
 /// A connection has its socket and a copy.
-pub(super) static DESCRIPTORS: Descriptors<OWN, MAX_CONNECTIONS, 2> = Descriptors::new();
+pub(super) static DESCRIPTORS: ServerDescriptors<OWN, MAX_CONNECTIONS, 2> =
+    ServerDescriptors::new();
 
 /// Notes the listening socket, and what its thread waits on.
 pub(super) fn set_listener(listener: RawFd) {

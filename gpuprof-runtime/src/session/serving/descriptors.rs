@@ -6,14 +6,19 @@ use std::os::fd::RawFd;
 use crate::os::noted_descriptor::NotedDescriptor;
 
 /// The descriptors of a server and of at most `PLACES` connections, each of which has `EACH`.
-pub(in crate::session) struct Descriptors<const OWN: usize, const PLACES: usize, const EACH: usize>
-{
+pub(in crate::session) struct ServerDescriptors<
+    const OWN: usize,
+    const PLACES: usize,
+    const EACH: usize,
+> {
     /// The listening socket, and what its thread waits on.
     own: [NotedDescriptor; OWN],
     connections: [[NotedDescriptor; EACH]; PLACES],
 }
 
-impl<const OWN: usize, const PLACES: usize, const EACH: usize> Descriptors<OWN, PLACES, EACH> {
+impl<const OWN: usize, const PLACES: usize, const EACH: usize>
+    ServerDescriptors<OWN, PLACES, EACH>
+{
     pub(in crate::session) const fn new() -> Self {
         Self {
             own: [const { NotedDescriptor::new() }; OWN],

@@ -7,5 +7,5 @@ mod process_end;
 pub(super) use self::budget::{Budget, cpu_time_of};
 #[cfg(feature = "metrics")]
 pub(super) use self::descriptors::ConnectionSlot;
-pub(super) use self::descriptors::Descriptors;
+pub(super) use self::descriptors::ServerDescriptors;
 pub(super) use self::process_end::{has_ended, stop};

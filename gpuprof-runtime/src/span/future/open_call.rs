@@ -15,7 +15,7 @@ use crate::span::recording::{
 };
 use crate::span::thread_state::{NodeError, ThreadState, with_thread};
 use crate::span::time_line::EndedSpan;
-use crate::stats::ended_call::{CallRecord, GpuOutcome, StatedWork, UntimedReason};
+use crate::stats::call_outcome::{CallRecord, GpuOutcome, StatedWork, UntimedReason};
 use crate::stats::path_counters::PathCounters;
 use crate::stats::profiled_call::ProfiledCall;
 use crate::stats::sampling_decisions::CallSampling;
@@ -183,7 +183,7 @@ pub(super) fn close(open: PolledCall) {
         nested_ticks: open.nested_ticks,
         wall_ticks: Some(ended.saturating_sub(open.started)),
         outcome: if open.is_left_out {
-            GpuOutcome::Untimed(UntimedReason::LeftOut)
+            GpuOutcome::Untimed(UntimedReason::LeftOutUnasked)
         } else {
             GpuOutcome::NoStream
         },

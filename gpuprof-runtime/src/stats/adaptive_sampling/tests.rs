@@ -40,7 +40,7 @@ fn rate(rates: &SamplingRates, site: u32, history: CallHistory, is_used_up: bool
     }
     let CallRate {
         session, function, ..
-    } = rates.call_sampling(site, 0, || history, |session| spent.allowance(session, now));
+    } = rates.call_rate(site, 0, || history, |session| spent.allowance(session, now));
     assert_eq!(session, 0);
     function
 }

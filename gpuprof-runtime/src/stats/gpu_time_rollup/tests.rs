@@ -5,7 +5,7 @@ use crate::clock::Scale;
 use crate::site::labels::LabelNumber;
 use crate::stats::build_profile::profile;
 use crate::stats::busy_union::SpanPlace;
-use crate::stats::ended_call::{StatedWork, UntimedReason};
+use crate::stats::call_outcome::{StatedWork, UntimedReason};
 use crate::stats::gpu_totals::{GpuTimeTotals, TimedCall};
 use crate::stats::host_path_totals::HostPathTotals;
 use crate::stats::host_totals::Totals;
@@ -47,7 +47,7 @@ fn with_inputs(paths: &[Path<'_>], then: impl FnOnce(&mut ProfileInputs<'_>)) {
         let mut host = HostPathTotals::default();
         host.cpu.calls = path.left_out + path.timed.len() as u64;
         host.counts.submitted = path.timed.len() as u64;
-        host.counts.untimed[UntimedReason::SampledOut as usize] = path.left_out;
+        host.counts.untimed[UntimedReason::LeftOutAsked as usize] = path.left_out;
         totals.add_node(number, &host);
         for &(ns, weight) in path.timed {
             cluster += 1;

@@ -12,14 +12,14 @@ use crate::site::{Meta, Site};
 use crate::stats::adaptive_sampling::{CallCosts, OVERHEADS_PER_PAIR, ObservedCall, SamplingRates};
 use crate::stats::build_profile::profile;
 use crate::stats::busy_union::SpanPlace;
-use crate::stats::ended_call::{CallRecord, GpuOutcome, StatedWork, UntimedReason};
+use crate::stats::call_outcome::{CallRecord, GpuOutcome, StatedWork, UntimedReason};
 use crate::stats::gpu_totals::{GpuTimeTotals, TimedCall};
 use crate::stats::host_totals::Totals;
 use crate::stats::path_counters::PathCounters;
 use crate::stats::path_ids::{CallPath, ROOT};
 use crate::stats::profile_inputs::ProfileInputs;
 use crate::stats::sampling_allowance::Spent;
-use crate::stats::sampling_decisions::{Decision, DecisionStage, ThreadDecisions};
+use crate::stats::sampling_decisions::{DecisionStage, SamplingDecision, ThreadDecisions};
 use crate::stats::site_counters::SiteCounters;
 use crate::stats::window_epoch::{self, WriterEpoch};
 use gpuprof_report::profile::{Estimate, Profile};
@@ -83,7 +83,7 @@ struct Thread {
 /// A timed or untimed call that is open.
 struct Open {
     row: usize,
-    decision: Decision,
+    decision: SamplingDecision,
     /// The time of the calls nested in it, by their weights in it.
     nested_ns: u64,
 }
@@ -162,7 +162,7 @@ impl<'a> Program<'a> {
         ns
     }
 
-    fn decide(&mut self, thread: usize, row: usize, site: u32) -> Decision {
+    fn decide(&mut self, thread: usize, row: usize, site: u32) -> SamplingDecision {
         let is_outermost = self.open.is_empty();
         let outer = self.open.last().map(|open| open.decision);
         let (now, outermost) = (self.now, self.open.first().map_or(row, |open| open.row));
@@ -174,7 +174,7 @@ impl<'a> Program<'a> {
             history
         };
         let allowance = |session| of.spent.allowance(session, now);
-        let rate = self.rates.call_sampling(site, 0, history, allowance);
+        let rate = self.rates.call_rate(site, 0, history, allowance);
         if is_wanted && !rate.function.is_sampled() {
             of.nodes[row].sampling.take_wanted();
         }
@@ -203,7 +203,7 @@ impl<'a> Program<'a> {
             outcome: if is_timed {
                 GpuOutcome::Submitted
             } else {
-                GpuOutcome::Untimed(UntimedReason::SampledOut)
+                GpuOutcome::Untimed(UntimedReason::LeftOutAsked)
             },
             work: &StatedWork::NONE,
             gpu_call: 0,

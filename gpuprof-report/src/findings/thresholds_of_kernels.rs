@@ -1,6 +1,6 @@
 //! The limits of the rules about kernels.
 
-use super::threshold::Threshold;
+use super::rule_limit::Threshold;
 
 /// The kernel in the GPU time. A smaller share is not worth a change (chosen).
 pub(super) const KERNEL_SHARE: Threshold = Threshold(0.1);

@@ -12,7 +12,7 @@ use super::lifecycle;
 pub(crate) const CAPACITY: usize = 1 << 18;
 
 /// For the reader, what must be in order across threads: changes of graph nodes, and the CUDA calls
-/// whose order among those matters. Other CUDA calls have their [rings](super::call_rings).
+/// whose order among those matters. Other CUDA calls have their [rings](super::cuda_call_rings).
 pub(crate) static CALLBACK_EVENTS: BoundedQueue<CallbackEvent> = BoundedQueue::new();
 
 #[derive(Debug)]

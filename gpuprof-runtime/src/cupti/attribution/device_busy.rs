@@ -9,7 +9,7 @@ use super::limits::MAX_PENDING_ACTIVITIES;
 const MAX_LATE_SHARE: u64 = 100;
 
 #[derive(Clone, Debug, Default)]
-pub(crate) struct DeviceTimeline {
+pub(crate) struct DeviceBusy {
     pending: Vec<TimedActivity>,
     sweep: DeviceSweep,
     /// Of finished sweeps.
@@ -20,7 +20,7 @@ pub(crate) struct DeviceTimeline {
     is_finished: bool,
 }
 
-impl DeviceTimeline {
+impl DeviceBusy {
     /// Adds an activity. Returns what had to be finished to make room.
     #[must_use]
     pub(crate) fn add(&mut self, activity: TimedActivity) -> Vec<RowTime> {

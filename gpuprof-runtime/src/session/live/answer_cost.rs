@@ -31,7 +31,7 @@ pub(super) const ENDING: &str = "the program ends";
 static ANSWERS: Mutex<Budget> = Mutex::new(Budget::new(PAUSE, MAX_PAUSE));
 
 /// What an answer cost, and what that means for the next one.
-pub(super) struct Cost {
+pub(super) struct AnswerCost {
     /// CPU time of all answers so far, ns.
     pub(super) spent_ns: u64,
     /// When the viewer should ask again.
@@ -52,12 +52,12 @@ pub(super) fn charge(spent: Duration) {
 }
 
 /// Makes an answer as soon as the cost of the earlier ones allows. `None`: the process ends.
-pub(super) fn make<T>(make: impl FnOnce() -> T) -> Option<(T, Cost)> {
+pub(super) fn make<T>(make: impl FnOnce() -> T) -> Option<(T, AnswerCost)> {
     let mut answers = wait()?;
     let (answer, spent) = cpu_time_of(make);
     answer_cost::add(spent);
     let pause = answers.spend(spent);
-    let cost = Cost {
+    let cost = AnswerCost {
         spent_ns: answer_cost::spent_ns(),
         interval: pause.max(MIN_INTERVAL),
     };

@@ -5,7 +5,7 @@ use super::callback_ids::{self, CallGroup};
 use super::library::{CallError, CuptiLibrary};
 
 /// What is collected beside what always is.
-pub(crate) struct OptionalCalls {
+pub(crate) struct OptInRecords {
     /// The subscriber's handle.
     subscriber: usize,
     records_memory_calls: bool,
@@ -22,7 +22,7 @@ pub(crate) enum MemoryRecords {
     Refused(CallError),
 }
 
-impl OptionalCalls {
+impl OptInRecords {
     pub(super) fn new(subscriber: Subscriber) -> Self {
         Self {
             subscriber: subscriber as usize,

@@ -9,7 +9,7 @@ use crate::settings::Settings;
 use gpuprof_report::profile::Profile;
 
 #[derive(Default)]
-pub(crate) struct SessionState {
+pub(crate) struct ProcessState {
     pub(crate) sessions: Mutex<Sessions>,
     pub(crate) checkpoints: Checkpoints,
     /// CPU time of the answers to viewers, ns.

@@ -4,9 +4,9 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum UntimedReason {
     /// Left out by sampling. Its stream was not being captured.
-    SampledOut,
+    LeftOutAsked,
     /// Left out by sampling before the driver was asked whether its stream was being captured.
-    LeftOut,
+    LeftOutUnasked,
     PoolExhausted,
     QueueFull,
     CudaError,
@@ -18,7 +18,7 @@ pub(crate) enum UntimedReason {
 impl UntimedReason {
     /// Whether sampling left it out.
     pub(crate) fn is_by_sampling(self) -> bool {
-        matches!(self, Self::SampledOut | Self::LeftOut)
+        matches!(self, Self::LeftOutAsked | Self::LeftOutUnasked)
     }
 }
 

@@ -15,7 +15,7 @@ use crate::gpu::thread::gpu_thread::GpuThread;
 use crate::gpu::thread::local_streams::LocalStream;
 use crate::gpu::thread::span_streams::SpanStream;
 use crate::gpu::timing::Timing;
-use crate::stats::ended_call::{GpuOutcome, UntimedReason};
+use crate::stats::call_outcome::{GpuOutcome, UntimedReason};
 
 /// The stream or streams of one call, as the attribute's `stream = …` or the search among the
 /// parameters gave them.

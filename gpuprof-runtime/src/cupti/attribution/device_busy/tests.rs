@@ -1,4 +1,4 @@
-use super::{DeviceTimeline, MAX_PENDING_ACTIVITIES, RowTime, TimedActivity};
+use super::{DeviceBusy, MAX_PENDING_ACTIVITIES, RowTime, TimedActivity};
 use crate::cupti::attribution::activity_path::ActivityPath;
 use crate::cupti::attribution::row_keys::{CopyKey, KernelKey, RowKey};
 use crate::cupti::collect::record::CopyKind;
@@ -33,7 +33,7 @@ fn total_ns(finished: &[RowTime]) -> u64 {
 }
 
 /// A kernel of 40 ns and a copy that is exposed for 20 ns in each 100 ns.
-fn add_many(timeline: &mut DeviceTimeline) -> u64 {
+fn add_many(timeline: &mut DeviceBusy) -> u64 {
     let mut exposed_ns = 0;
     for at in (0..MANY).map(|index| 1_000 + index * 100) {
         // The copy comes first.
@@ -50,7 +50,7 @@ fn add_many(timeline: &mut DeviceTimeline) -> u64 {
 
 #[test]
 fn beyond_the_limit_it_is_exact_in_whatever_order_they_came() {
-    let mut timeline = DeviceTimeline::default();
+    let mut timeline = DeviceBusy::default();
     let exposed_ns = add_many(&mut timeline);
     let exposed_ns = exposed_ns + total_ns(&timeline.finish());
     assert_eq!(exposed_ns, 20 * MANY);
@@ -62,7 +62,7 @@ fn beyond_the_limit_it_is_exact_in_whatever_order_they_came() {
 
 #[test]
 fn what_comes_too_late_is_left_out_up_to_one_percent() {
-    let mut timeline = DeviceTimeline::default();
+    let mut timeline = DeviceBusy::default();
     let _ = add_many(&mut timeline);
     let limit = 60 * MANY / 100;
     assert!(timeline.add(activity(true, 5, 5 + limit)).is_empty());
@@ -79,7 +79,7 @@ fn what_comes_too_late_is_left_out_up_to_one_percent() {
 
 #[test]
 fn what_a_window_gets_after_its_end_is_late() {
-    let mut timeline = DeviceTimeline::default();
+    let mut timeline = DeviceBusy::default();
     assert!(timeline.add(activity(true, 1_000, 2_000)).is_empty());
     let _ = timeline.finish();
     assert!(timeline.add(activity(true, 1_500, 1_510)).is_empty());
@@ -93,7 +93,7 @@ fn what_a_window_gets_after_its_end_is_late() {
 /// None of them ends.
 #[test]
 fn activities_at_once_are_bounded() {
-    let mut timeline = DeviceTimeline::default();
+    let mut timeline = DeviceBusy::default();
     for index in 0..MANY {
         let _ = timeline.add(activity(true, 1_000 + index, 1 << 40));
     }

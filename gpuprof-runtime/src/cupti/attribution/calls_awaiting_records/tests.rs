@@ -1,6 +1,6 @@
 use super::{
-    ActivityInterval, Added, EndedCall, MAX_AWAITED_CALLS, MAX_ENDED_CALLS, MAX_RUNNING_CALLS,
-    UnclosedCalls,
+    ActivityInterval, Added, CallsAwaitingRecords, EndedCall, MAX_AWAITED_CALLS, MAX_ENDED_CALLS,
+    MAX_RUNNING_CALLS,
 };
 
 fn interval(start: u64, end: u64) -> ActivityInterval {
@@ -28,13 +28,13 @@ fn ended(id: u64, parent: u64) -> EndedCall {
     }
 }
 
-fn with_running<const N: usize>(ids: [u64; N]) -> UnclosedCalls {
-    let mut calls = UnclosedCalls::default();
+fn with_running<const N: usize>(ids: [u64; N]) -> CallsAwaitingRecords {
+    let mut calls = CallsAwaitingRecords::default();
     ids.into_iter().for_each(|id| calls.add_running(id));
     calls
 }
 
-fn close_all(calls: &mut UnclosedCalls) -> Vec<(u64, u64, u64)> {
+fn close_all(calls: &mut CallsAwaitingRecords) -> Vec<(u64, u64, u64)> {
     std::iter::from_fn(|| calls.close_oldest())
         .map(|closed| {
             let activity = &closed.activity;
@@ -82,7 +82,7 @@ fn only_activities_from_the_final_window_of_a_call_are_counted() {
 
 #[test]
 fn an_activity_of_a_closed_call_is_late_and_counts_in_the_open_parent() {
-    let mut calls = UnclosedCalls::default();
+    let mut calls = CallsAwaitingRecords::default();
     calls.end(ended(2, 1));
     assert_eq!(close_all(&mut calls), [(2, 0, 0)]);
     let mut late = Vec::new();
@@ -114,7 +114,7 @@ fn an_inexact_busy_time_is_reported() {
 
 #[test]
 fn ended_calls_are_bounded() {
-    let mut calls = UnclosedCalls::default();
+    let mut calls = CallsAwaitingRecords::default();
     for call in 1..=MAX_ENDED_CALLS as u64 {
         calls.end(ended(call, 0));
     }
@@ -125,7 +125,7 @@ fn ended_calls_are_bounded() {
 
 #[test]
 fn a_call_whose_records_are_awaited_is_closed_last_and_after_it_its_parent() {
-    let mut calls = UnclosedCalls::default();
+    let mut calls = CallsAwaitingRecords::default();
     calls.add_running(2);
     calls.await_records(2);
     calls.end(ended(2, 1));
@@ -141,7 +141,7 @@ fn a_call_whose_records_are_awaited_is_closed_last_and_after_it_its_parent() {
 
 #[test]
 fn calls_whose_records_never_arrive_are_bounded() {
-    let mut calls = UnclosedCalls::default();
+    let mut calls = CallsAwaitingRecords::default();
     for call in 1..=300_000 {
         calls.add_running(call);
         calls.await_records(call);
@@ -156,7 +156,7 @@ fn calls_whose_records_never_arrive_are_bounded() {
 
 #[test]
 fn calls_that_never_end_are_bounded_and_those_without_activity_go_first() {
-    let mut calls = UnclosedCalls::default();
+    let mut calls = CallsAwaitingRecords::default();
     calls.add_running(1);
     for call in 2..=200_000 {
         calls.add_running(call);

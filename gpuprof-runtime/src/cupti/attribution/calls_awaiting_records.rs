@@ -32,7 +32,7 @@ pub(crate) enum Added {
 
 /// A call that is not closed.
 #[derive(Clone, Debug, Default)]
-struct UnclosedCall {
+struct CallAwaitingRecords {
     /// The window of `activity`.
     epoch: u32,
     activity: CallActivity,
@@ -43,7 +43,7 @@ struct UnclosedCall {
     latest_change: u64,
 }
 
-impl UnclosedCall {
+impl CallAwaitingRecords {
     /// The activities in this window; `None` if the call already has some of a later window.
     fn activity_in(&mut self, epoch: u32) -> Option<&mut CallActivity> {
         if epoch > self.epoch {
@@ -55,8 +55,8 @@ impl UnclosedCall {
 }
 
 #[derive(Clone, Debug, Default)]
-pub(crate) struct UnclosedCalls {
-    open: FxHashMap<u64, UnclosedCall>,
+pub(crate) struct CallsAwaitingRecords {
+    open: FxHashMap<u64, CallAwaitingRecords>,
     /// The latest ended calls that are open, in order: nested calls before their enclosing calls.
     ended: VecDeque<u64>,
     /// Earlier ended calls whose records are awaited, in order.
@@ -70,15 +70,15 @@ pub(crate) struct UnclosedCalls {
     forgotten: u64,
 }
 
-impl UnclosedCalls {
+impl CallsAwaitingRecords {
     /// Adds a call that has not ended, unless it is known. `id` 0 is no call.
     pub(crate) fn add_running(&mut self, id: u64) {
         if id == 0 || self.open.contains_key(&id) || self.closed.contains_key(&id) {
             return;
         }
-        let running = UnclosedCall {
+        let running = CallAwaitingRecords {
             latest_change: self.next_change(),
-            ..UnclosedCall::default()
+            ..CallAwaitingRecords::default()
         };
         self.open.insert(id, running);
         if self.running() > MAX_RUNNING_CALLS {
@@ -253,7 +253,7 @@ impl UnclosedCalls {
     }
 
     /// Adds to the nearest enclosing call that is open: a parent may have ended first.
-    fn merge_into_parent(&mut self, ended: &EndedCall, inner: &UnclosedCall) -> Added {
+    fn merge_into_parent(&mut self, ended: &EndedCall, inner: &CallAwaitingRecords) -> Added {
         let merge = |activity: &mut CallActivity| activity.merge(&inner.activity);
         self.update_nearest(ended.parent, inner.epoch, |_| {}, merge)
     }
@@ -277,7 +277,7 @@ impl UnclosedCalls {
         // The unions of at least half the mean size have at least half of all intervals.
         let large = self.total_intervals / self.open.len().max(1) / 2;
         self.total_intervals = 0;
-        for UnclosedCall { activity, .. } in self.open.values_mut() {
+        for CallAwaitingRecords { activity, .. } in self.open.values_mut() {
             if activity.busy.len() >= large {
                 activity.busy.compact();
             }

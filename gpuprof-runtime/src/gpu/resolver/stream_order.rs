@@ -18,7 +18,7 @@ use crate::gpu::resolver::complete::{self, EndedGpuSpan, PendingSpan, ResolverSh
 use crate::gpu::resolver::event_times::{self, EndedPair, HeldPair, duration};
 use crate::gpu::resolver::open_spans::OpenSpans;
 use crate::gpu::resolver::passed::{self, Next};
-use crate::gpu::resolver::source::{self, EndElsewhere, SpanReceiver};
+use crate::gpu::resolver::span_receiver::{self, EndElsewhere, SpanReceiver};
 use crate::gpu::timing::NewStream;
 
 /// An event that lies further than this before the latest one is late.
@@ -26,7 +26,7 @@ const LATE_NS: i64 = 1_000;
 
 /// One stream, as all of its threads use it.
 #[derive(Debug, Default)]
-pub(super) struct Timeline {
+pub(super) struct StreamOrder {
     sources: Vec<SpanReceiver>,
     elsewhere: Vec<EndElsewhere>,
     /// Spans that another thread has cancelled.
@@ -53,7 +53,7 @@ struct Latest {
 /// newer stream, which is ahead, has its address.
 struct NotYet;
 
-impl Timeline {
+impl StreamOrder {
     /// One more thread uses the stream.
     pub(super) fn add(&mut self, new: NewStream) {
         self.has_several_threads |= !self.sources.is_empty();
@@ -114,7 +114,7 @@ impl Timeline {
             .and_then(|context| with_current(driver, context, || self.advance_here(shared)).ok())
             .unwrap_or_else(|| self.advance_here(shared));
         self.cancel_elsewhere();
-        source::end_look(&mut self.sources, self.has_several_threads);
+        span_receiver::end_look(&mut self.sources, self.has_several_threads);
         let elsewhere = self.elsewhere.iter_mut();
         elsewhere.for_each(|ended| ended.is_older = true);
         resolved

@@ -6,9 +6,9 @@ use std::cell::RefCell;
 use crossbeam_queue::SegQueue;
 use rtrb::{Consumer, Producer, PushError, RingBuffer};
 
+use super::bounded_queue::BoundedQueue;
 use super::callback_events::{CallbackEvent, ReturnedCall};
 use super::lifecycle;
-use super::reader_queue::BoundedQueue;
 use crate::os;
 
 /// Calls that a ring has room for: 192 KiB. Calls beyond it go through the shared queue.
@@ -65,14 +65,14 @@ impl Sender {
 
 /// The reader's ends of all rings.
 #[derive(Default)]
-pub(super) struct CallRings {
+pub(super) struct CudaCallRings {
     rings: Vec<ThreadRing>,
 }
 
 /// How many calls each ring had at one moment.
 pub(super) struct Waiting(Vec<usize>);
 
-impl CallRings {
+impl CudaCallRings {
     pub(super) fn waiting(&mut self) -> Waiting {
         while let Some(ring) = NEW_RINGS.pop() {
             self.rings.push(ring);
@@ -100,10 +100,10 @@ impl CallRings {
 mod tests {
     use std::thread;
 
-    use super::{CAPACITY, CallRings, send};
+    use super::{CAPACITY, CudaCallRings, send};
+    use crate::cupti::collect::bounded_queue::BoundedQueue;
     use crate::cupti::collect::callback_clock::Stamp;
     use crate::cupti::collect::callback_events::ReturnedCall;
-    use crate::cupti::collect::reader_queue::BoundedQueue;
     use crate::cupti::collect::record::ApiFunction;
     use crate::stats::profiled_call::CallPosition;
 
@@ -141,7 +141,7 @@ mod tests {
                 .into_iter()
                 .for_each(|thread| thread.join().expect("it ends"));
         });
-        let (mut rings, mut arrived) = (CallRings::default(), Vec::new());
+        let (mut rings, mut arrived) = (CudaCallRings::default(), Vec::new());
         let waiting = rings.waiting();
         rings.take(waiting, |call, _| arrived.push(call.correlation));
         assert_eq!((shared.len(), arrived.len()), (3 * 10, 3 * CAPACITY));

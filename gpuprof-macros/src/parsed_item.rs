@@ -1,7 +1,7 @@
 //! Parses the annotated item, and no more of it than needed: signatures are parsed and bodies stay
 //! tokens, so that a body may use syntax that `syn` does not know.
 
-use crate::invisible_groups;
+use crate::group_precedence;
 use proc_macro2::{Delimiter, Group, Ident, TokenStream, TokenTree};
 use quote::ToTokens;
 use syn::ext::IdentExt;
@@ -12,7 +12,7 @@ use syn::{Attribute, LitStr, Result, Signature, Token, Visibility, token};
 pub(crate) enum Item {
     Function(Box<FunctionItem>),
     Container(Container),
-    Other(Other),
+    Other(OtherItem),
 }
 
 /// A function with a body.
@@ -44,7 +44,7 @@ pub(crate) enum ContainerKind {
 }
 
 /// Anything else, unchanged.
-pub(crate) struct Other {
+pub(crate) struct OtherItem {
     pub(crate) attrs: Vec<Attribute>,
     /// `struct`, `use` and so on.
     pub(crate) keyword: TokenTree,
@@ -70,7 +70,7 @@ impl Item {
     }
 }
 
-impl Other {
+impl OtherItem {
     /// Whether it is an expression, such as a loop or a closure.
     pub(crate) fn is_expression(&self) -> bool {
         match &self.keyword {
@@ -242,12 +242,12 @@ fn other_item(
         let token: TokenTree = input.parse()?;
         angles.pass(&token);
         let whole = is_whole_item(&token);
-        tokens.extend([invisible_groups::replace(token)]);
+        tokens.extend([group_precedence::replace(token)]);
         if block || semicolon || whole {
             break;
         }
     }
-    Ok(Item::Other(Other {
+    Ok(Item::Other(OtherItem {
         attrs,
         keyword,
         tokens,
