@@ -3,11 +3,7 @@
 //! The user's code may define names that the generated code would otherwise refer to (`mod std`,
 //! `enum Option`, `type u64`, a parameter with the name of a local). The generated code therefore
 //! uses `::core::…` or `gpuprof::__private` paths, gives its locals `mixed_site` hygiene, and
-//! suffixes literals. It uses these items of `__private`: `inventory`, `Entry`, `Meta`, `Site`,
-//! `type_name_of`, `Work`, `Amount`, `Payload`, `IntoPayload`, `Probe`, `StreamYes`, `StreamNo`,
-//! `CarrierYes`, `CarrierNo`, `Carried`, `Streams`, `stream_of`, `stated`, `Span`, `AsyncSpan`,
-//! `HandOver`, `instrument`, `never_returns`, `LabelNumber`, `Arguments`,
-//! `arguments`, `argument`.
+//! suffixes literals. All that it uses of `__private` is in `gpuprof-runtime/src/macro_support.rs`.
 
 use crate::amounts::to_f64;
 use crate::argument_values::Args;

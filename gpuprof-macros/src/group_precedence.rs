@@ -5,7 +5,7 @@
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 use syn::Expr;
 
-/// With parentheses instead of the invisible groups among these tokens and inside them.
+/// Replaces the invisible groups whose precedence matters by parentheses, at every depth.
 pub(crate) fn replace_all(tokens: TokenStream) -> TokenStream {
     let replaced = tokens.into_iter().map(|token| match replace(token) {
         TokenTree::Group(group) => {

@@ -154,6 +154,7 @@ const FIRST_CALL_PENDING: u8 = 1;
 /// The first call is over, or may have been made while nothing was recorded.
 const FIRST_CALL_OVER: u8 = 2;
 
+// `active`, which spans ask first, is in `session/activation`, as it may open a window.
 impl Site {
     /// A site that has not been called yet.
     #[must_use]

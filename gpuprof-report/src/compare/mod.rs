@@ -76,10 +76,11 @@ pub use table::to_text;
 /// Compares the runs of two versions of a program. Each profile is a run.
 ///
 /// ```
-/// use gpuprof_report::compare::{Options, compare};
+/// use gpuprof_report::compare::{ComparisonOptions, compare};
 /// use gpuprof_report::profile::Profile;
 ///
-/// let comparison = compare(&[Profile::default()], &[Profile::default()], &Options::default());
+/// let run = [Profile::default()];
+/// let comparison = compare(&run, &run, &ComparisonOptions::default());
 /// assert!(comparison.items.is_empty());
 /// ```
 #[must_use]

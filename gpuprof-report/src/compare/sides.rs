@@ -5,7 +5,7 @@ use super::text;
 use crate::profile::{MAX_META_PAIRS, MemoryKind, MemoryUse, Profile};
 use crate::sanitize;
 
-/// The runs of one version.
+/// A summary of the runs of one version.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct SideSummary {

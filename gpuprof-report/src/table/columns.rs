@@ -137,8 +137,8 @@ const PEAK: FunctionColumn = ("Peak", 75, |row, _| {
     Some(MarkedQuantity::from(Quantity::Share(share)).with_suffix(suffix))
 });
 
-// Measured by the hardware counters, for which somebody asked: the first of them go before most of
-// what is there always.
+// From the hardware counters, which the user switched on: the most important of them outrank most
+// of the standard columns.
 const DRAM: FunctionColumn = ("DRAM", 91, |row, _| counters::dram(row.counters.as_ref()?));
 const DRAM_PEAK: FunctionColumn = ("DRAM", 86, |row, _| {
     let share = Quantity::Share(row.dram_share?);

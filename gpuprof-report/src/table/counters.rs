@@ -154,7 +154,8 @@ pub(super) fn shared_samples() -> Paragraph {
     )
 }
 
-/// From then on the start of sampling is seen in the times of the call it lies within.
+/// If starting the sampling took longer than this, it noticeably lengthens the time of the call
+/// around it.
 const LONG_START_NS: u64 = 10_000_000;
 
 /// How the counters were sampled, one line for each device. The default report has only those

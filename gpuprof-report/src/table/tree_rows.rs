@@ -290,7 +290,7 @@ fn alone<'a>(node: &TreeNode, profile: &'a Profile, on_one_path: &[bool]) -> Opt
     function_of(node, profile).filter(|_| is_alone)
 }
 
-/// That of the function, but a row tells itself whether it is an estimate.
+/// The doubt about the node's function, except for `estimated`, which comes from the node.
 fn doubt(node: &TreeNode, profile: &Profile) -> Doubt {
     let function = function_of(node, profile);
     match node.gpu_total_ns {

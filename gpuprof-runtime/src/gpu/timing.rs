@@ -29,7 +29,8 @@ pub(in crate::gpu) struct NewStream {
     pub(in crate::gpu) ring: rtrb::Consumer<RingMessage>,
 }
 
-/// The process's GPU timing.
+/// The process's GPU timing. A span calls `hold` (thread/hold_streams), `begin`, `end` and `submit`
+/// (thread/span_timing); a profile `wait` and `wake` (resolver/handle).
 #[derive(Debug)]
 pub(crate) struct Timing {
     pub(super) contexts: Contexts,

@@ -101,7 +101,12 @@ fn a_wrong_value_is_one_line_that_says_what_is_accepted_and_leaves_the_default()
         ("GPUPROF_CHECKPOINT", "inf", "number of seconds from 0.01"),
         ("GPUPROF_META", "1f2e3d4", "KEY=VALUE,KEY=VALUE"),
         ("GPUPROF_METRICS", "listen=", "listen=ADDRESS"),
-        ("GPUPROF_SAMPEL", "4", "no setting of gpuprof"),
+        ("GPUPROF_SAMPEL", "4", "did you mean GPUPROF_SAMPLE?"),
+        (
+            "GPUPROF_FOO",
+            "4",
+            "unknown setting GPUPROF_FOO; the settings are GPUPROF, and",
+        ),
     ] {
         let (settings, problems) = read(&[(name, value)]);
         assert_eq!(problems.len(), 1, "{name}={value}");

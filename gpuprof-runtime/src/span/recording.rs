@@ -87,7 +87,7 @@ fn has_stalled(gpu: &GpuThread, took: u64) -> bool {
     !gpu.waits_for_threads() || clock::is_longer_than_a_turn(took)
 }
 
-/// Records the start event of a call. `None`: it has no stream.
+/// Decides whether a call is timed, and if so records its start event. `None`: it has no stream.
 #[inline]
 pub(super) fn begin_gpu_timing(
     timing: &'static Timing,

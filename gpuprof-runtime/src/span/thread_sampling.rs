@@ -32,8 +32,8 @@ impl ThreadSampling {
         self.outermost.get()
     }
 
-    /// Calls from now on are inside one of this path. `None`: it is not known, or there is none.
-    /// Returns that of before.
+    /// Sets the path of the outermost call with a stream (`None`: unknown, or no such call).
+    /// Returns the previous one.
     #[inline]
     pub(super) fn set_outermost(
         &self,

@@ -334,7 +334,7 @@ impl<'a> PathEstimate<'a> {
         }
     }
 
-    /// A figure of the calls on one device or on all, for each call that stands for those left out.
+    /// The mean of `figure` over the calls, on one device or on all, that the estimate is based on.
     fn per_call(&self, device: Option<u32>, figure: impl Fn(&Basis<'_>) -> f64) -> f64 {
         let (mut sum, mut calls) = (0.0, 0.0);
         self.for_each_basis(device, |basis| sum += figure(&basis));

@@ -43,8 +43,8 @@ pub(crate) enum FunctionRate {
     /// With whatever was drawn around it.
     Adaptive {
         one_in: u32,
-        /// Calls inside are drawn as if the call stood for so many: for more than `one_in` if it is
-        /// timed for the sake of a path inside it.
+        /// The weight that nested calls inherit. It is more than `one_in` if this call is timed
+        /// more often than it needs itself, because a path inside it has few timed calls.
         inside: u32,
         /// The driver is asked whether a call that is left out is captured.
         asks: bool,
@@ -110,9 +110,10 @@ pub(crate) struct SamplingDecision {
     pub(crate) own_weight: u32,
     /// Calls inside are drawn as if it stood for so many.
     pub(crate) inside: u32,
-    /// How many calls it represents if it is captured: those that did not ask the driver.
+    /// The weight of this call in the estimate of captured calls, as some calls never asked the
+    /// driver.
     pub(crate) stands_for: u32,
-    /// The same for a call inside it that asks.
+    /// That weight for a nested call that asks.
     stands_for_inside: u32,
     pub(crate) draw: SamplingDraw,
 }

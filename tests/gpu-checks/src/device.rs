@@ -43,6 +43,7 @@ pub(crate) const TOLERANCE: Tolerance = Tolerance {
     longer: 0.02,
     longer_ns: 20_000,
     shorter_ns: 2_000,
+    nested_ns: 4_000,
     resolution_ns: 500,
     of_host_ns: 5_000_000_000,
 };

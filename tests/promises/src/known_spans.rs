@@ -14,6 +14,8 @@ pub struct KnownSpans {
     longest: u64,
     total: u64,
     own: u64,
+    /// Timed calls nested in them.
+    nested: u64,
     /// Calls that shared the time of their stream.
     divided: u64,
 }
@@ -30,6 +32,7 @@ impl KnownSpans {
             longest: lengths.iter().copied().max().unwrap_or(0),
             total,
             own: total,
+            nested: 0,
             divided: 0,
         }
     }
@@ -40,9 +43,9 @@ impl KnownSpans {
         self
     }
 
-    /// The same whose nested calls leave them `own` ns in sum.
-    pub fn around_others(mut self, own: u64) -> Self {
-        self.own = own;
+    /// The same around `nested` timed calls, which leave them `own` ns in sum.
+    pub fn around_others(mut self, nested: u64, own: u64) -> Self {
+        (self.nested, self.own) = (nested, own);
         self
     }
 
@@ -53,6 +56,10 @@ impl KnownSpans {
     }
 
     fn are_those_of(&self, function: &Function, within: Tolerance) -> bool {
+        let within = Tolerance {
+            shorter_ns: within.shorter_ns + self.nested * within.nested_ns,
+            ..within
+        };
         let times_match = |gpu: &GpuSpanStats| {
             let times = &gpu.times;
             gpu.timed_calls == self.calls

@@ -165,7 +165,7 @@ pub fn of_each_thread(world: &dyn World, calls: u64, within: Tolerance) -> Obser
     let expected = [
         KnownSpans::new("on", lengths(calls)),
         KnownSpans::new("on another", [LONG]),
-        KnownSpans::new("around", [whole]).around_others(BESIDE),
+        KnownSpans::new("around", [whole]).around_others(calls, BESIDE),
     ];
     let what = "the per-thread stream of two threads at once";
     Ok(vec![observe(what, &profile, &expected, within)])

@@ -11,6 +11,9 @@ pub struct Tolerance {
     pub longer_ns: u64,
     /// How much shorter it may be: a step of the device's timer and the resolution of events, ns.
     pub shorter_ns: u64,
+    /// How much shorter it may be for each timed call nested in it, ns: the event overhead of these
+    /// is taken off, also where records beside running work take no time of the stream.
+    pub nested_ns: u64,
     /// Resolution of `cuEventElapsedTime`, ns.
     pub resolution_ns: u64,
     /// How much longer than asked for the host may take, ns.
@@ -23,6 +26,7 @@ impl Tolerance {
         longer: 0.0,
         longer_ns: 0,
         shorter_ns: 0,
+        nested_ns: 0,
         resolution_ns: 0,
         of_host_ns: 0,
     };
@@ -64,6 +68,7 @@ mod tests {
         longer: 0.02,
         longer_ns: 20_000,
         shorter_ns: 2_000,
+        nested_ns: 4_000,
         resolution_ns: 500,
         of_host_ns: 1_000_000_000,
     };

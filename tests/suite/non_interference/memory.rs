@@ -156,6 +156,9 @@ fn timed_calls_allocate_nothing_on_any_thread() {
     let session = w.session();
     burst();
     let measured = burst();
+    let before = ALLOCATIONS.load(Relaxed);
+    let _ = gpuprof::collect();
+    let of_profile = ALLOCATIONS.load(Relaxed) - before;
     let profile = w.finish(session);
     let function = function(&profile, "one_kernel");
     assert_eq!(
@@ -163,7 +166,7 @@ fn timed_calls_allocate_nothing_on_any_thread() {
         (2 * CALLS as u64, 0)
     );
     let unmeasured = burst();
-    println!("{measured} allocations, {unmeasured} unmeasured");
-    // The profile that `collect` makes has some.
-    assert!(measured < unmeasured + CALLS / 10);
+    println!("{measured} allocations, {unmeasured} unmeasured, {of_profile} of the profile");
+    // A few are of the lists of a busy resolver, which grow and are kept.
+    assert!(measured < unmeasured + of_profile + CALLS / 20);
 }

@@ -44,7 +44,8 @@ pub(crate) struct GraphLaunch {
 }
 
 impl CorrelatedCall {
-    /// A call that began while a capture was open, or none. Captured work does not run.
+    /// `is_capture_open`: some stream was being captured when the call began, so that its work may
+    /// not run.
     pub(crate) fn new(
         ApiEvent {
             api, call, stack, ..

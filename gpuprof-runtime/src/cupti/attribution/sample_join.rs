@@ -86,8 +86,9 @@ impl SampleJoin {
         before.map_or(0, |end| sample.start.saturating_sub(end))
     }
 
-    /// Joins the earlier half of the samples if too many of them, or too many activities, wait.
-    /// Returns for how long the activities ran that were dropped because that was not enough, ns.
+    /// Joins the earlier half of the samples if too many of them, or too many activities, wait. If
+    /// too many activities still wait after that, drops the earlier ones. Returns their total run
+    /// time, ns.
     pub(crate) fn enforce_limits(&mut self, each: impl FnMut(JoinedSample<'_>)) -> u64 {
         let has_many_activities = self.activities.len() > MAX_PENDING_SAMPLED_ACTIVITIES;
         if has_many_activities || self.samples.len() > MAX_PENDING_SAMPLES {

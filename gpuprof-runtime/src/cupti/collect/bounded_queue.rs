@@ -11,8 +11,9 @@ use super::lifecycle;
 /// Items beyond it are dropped and counted. From half of it on, each push wakes the reader.
 pub(crate) const CAPACITY: usize = 1 << 18;
 
-/// For the reader, what must be in order across threads: changes of graph nodes, and the CUDA calls
-/// whose order among those matters. Other CUDA calls have their [rings](super::cuda_call_rings).
+/// Events that the reader must see in order across threads: changes of graph nodes, and CUDA calls
+/// whose order relative to these matters. Other CUDA calls have their
+/// [rings](super::cuda_call_rings).
 pub(crate) static CALLBACK_EVENTS: BoundedQueue<CallbackEvent> = BoundedQueue::new();
 
 #[derive(Debug)]

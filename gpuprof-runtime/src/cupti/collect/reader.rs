@@ -34,7 +34,7 @@ const MIN_READ_PERIOD: Duration = Duration::from_millis(2);
 /// How often the devices' clocks are polled.
 const CLOCK_POLL_PERIOD: Duration = Duration::from_secs(1);
 
-/// Receives what was read, on the reader thread.
+/// Receives what was read, on the reader thread; implemented by `attribution/shared_attribution`.
 pub(crate) trait RecordSink: Send {
     fn on_activity(&mut self, activity: ActivityRecord);
     fn on_memory(&mut self, record: MemoryRecord);

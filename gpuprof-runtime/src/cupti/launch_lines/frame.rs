@@ -101,9 +101,9 @@ impl CallFrame {
         }
     }
 
-    /// Whether this is the function that a frame inside of it is a part of: itself, unless that is
-    /// a closure without a path, as line tables alone have them. Then it is the nearest function
-    /// in the same file, which mostly has the closure.
+    /// Whether this frame is the function that contains `inner`. A frame contains itself, except
+    /// for a closure without a path, which is all that line tables give. Then it is the nearest
+    /// function in the same file, which mostly has the closure.
     fn encloses(&self, inner: &Self) -> bool {
         if inner.is_bare_closure() {
             self.file == inner.file && !self.is_bare_closure() && self.origin == Origin::Program

@@ -21,8 +21,8 @@ pub(crate) struct OpenGpuSpan {
     pub(super) epoch: u32,
     /// Spans inside inherit the first.
     pub(super) streams: SpanStreams,
-    /// The frame of the call that lends the stream, of one that inherits a stream and does not own
-    /// it.
+    /// For a call that inherits a stream without owning it: the frame of the call that the stream
+    /// comes from.
     pub(super) lender: Option<FrameToken>,
     /// What sampling decided; spans inside follow. `None`: it had nothing to decide.
     pub(super) decision: Option<SamplingDecision>,
@@ -57,8 +57,8 @@ pub(super) enum FrameState {
     Started,
 }
 
-/// What is dropped without an end has no end event, as when a thread is taking its thread-locals
-/// down.
+/// A span that is dropped before it ended, for example while a thread destroys its thread-locals,
+/// gets no end event: it is cancelled.
 impl Drop for OpenGpuSpan {
     fn drop(&mut self) {
         self.cancel(ThreadStream::cancel_elsewhere);
@@ -130,12 +130,13 @@ impl OpenGpuSpan {
         }
     }
 
-    /// A poll of the future ends on this thread, where so many untimed calls have begun.
+    /// Notes that a poll ended on this thread, where `untimed_begun` untimed calls have begun so
+    /// far.
     pub(crate) fn pause(&mut self, untimed_begun: u64) {
         self.paused = Some((thread::current().id(), untimed_begun));
     }
 
-    /// The next one begins.
+    /// Notes that the next poll begins.
     pub(crate) fn resume(&mut self, untimed_begun: u64) {
         let now = Some((thread::current().id(), untimed_begun));
         let is_here = self.paused.map(|(thread, _)| thread) == now.map(|(thread, _)| thread);

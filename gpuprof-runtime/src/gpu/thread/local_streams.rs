@@ -94,8 +94,8 @@ impl LocalStream {
     #[inline]
     pub(in crate::gpu) fn has_room(&mut self) -> bool {
         let open = self.started.wrapping_sub(self.ended);
-        // One more place is for the news of a larger ring. Where enough places were free before,
-        // nothing is looked at that other threads write.
+        // One slot is reserved for the `LargerRing` message. While the cached count of free slots
+        // suffices, no memory is read that another thread writes.
         self.ring.cached_slots() > open as usize + 2 || self.make_room(open)
     }
 
@@ -181,7 +181,7 @@ impl LocalStreams {
         self.all.get(self.last).map(|local| &*local.shared)
     }
 
-    /// One of which this is so.
+    /// A stream for which `is_wanted` holds.
     #[inline]
     pub(in crate::gpu) fn find_mut(
         &mut self,
@@ -191,7 +191,7 @@ impl LocalStreams {
         self.all.get_mut(position)
     }
 
-    /// The same, as the resolver knows it.
+    /// The part of such a stream that is shared with the resolver.
     pub(in crate::gpu) fn find(
         &mut self,
         is_wanted: impl Fn(&ThreadStream) -> bool,

@@ -17,8 +17,8 @@ pub(in crate::gpu) mod start_events;
 pub(crate) use call_streams::CallStreams;
 pub(crate) use frame::OpenGpuSpan;
 pub(crate) use gpu_thread::GpuThread;
+pub use hold_streams::Streams;
 pub use parameter_search::{
     Carried, CarrierNo, CarrierYes, IsStream, ParameterProbe, StreamNo, StreamYes,
 };
-pub use hold_streams::Streams;
 pub(crate) use start_events::SiteAndPath;

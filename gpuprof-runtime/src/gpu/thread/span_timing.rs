@@ -20,7 +20,8 @@ use crate::stats::sampling_decisions::{CallSampling, FunctionRate, SamplingDecis
 use crate::stats::window_epoch;
 
 impl Timing {
-    /// Records the start event of a call. `None`: it has no stream.
+    /// Decides whether a call is timed, and if so records its start event. `None`: it has no
+    /// stream.
     #[inline]
     pub(crate) fn begin(
         &'static self,
