@@ -3,6 +3,7 @@
 //! `cargo metadata` is used instead of fixed paths: a user may have moved the target folder, and
 //! the list of tests must be cargo's own.
 
+use std::collections::BTreeMap;
 use std::env;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -29,8 +30,8 @@ pub(crate) struct Workspace {
     pub(crate) target: PathBuf,
     /// Every integration test of every package.
     pub(crate) tests: Vec<TestTarget>,
-    /// The examples, by name, sorted.
-    pub(crate) examples: Vec<String>,
+    /// The package of each example, by name.
+    pub(crate) examples: BTreeMap<String, String>,
     /// The oldest toolchain that the packages promise to build with, such as `1.95`.
     pub(crate) rust_version: String,
 }
@@ -57,7 +58,7 @@ impl Workspace {
         let mut workspace = Workspace {
             target: metadata["target_directory"].as_str()?.into(),
             tests: Vec::new(),
-            examples: Vec::new(),
+            examples: BTreeMap::new(),
             rust_version: String::new(),
         };
         for package in metadata["packages"].as_array()? {
@@ -73,14 +74,13 @@ impl Workspace {
                     });
                 }
                 if kind == "example" && EXAMPLES.contains(&name) {
-                    workspace.examples.push(target_name.into());
+                    workspace.examples.insert(target_name.into(), name.into());
                 }
             }
             if name == "gpuprof" {
                 workspace.rust_version = package["rust_version"].as_str()?.into();
             }
         }
-        workspace.examples.sort();
         (!workspace.rust_version.is_empty()).then_some(workspace)
     }
 }
@@ -208,7 +208,9 @@ mod tests {
             name: "call_count".into(),
         };
         assert_eq!(workspace.tests, [expected]);
-        assert_eq!(workspace.examples, ["01_a", "02_b"]);
+        let examples = [("01_a", EXAMPLES[0]), ("02_b", EXAMPLES[0])];
+        let examples = examples.map(|(name, package)| (name.to_owned(), package.to_owned()));
+        assert_eq!(workspace.examples, BTreeMap::from(examples));
         assert_eq!(workspace.rust_version, "1.95");
     }
 

@@ -125,7 +125,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
         let profile = folder.join("release");
         files.extend(build.files.iter().map(|file| profile.join(file)));
         if build.examples {
-            let examples = workspace.examples.iter();
+            let examples = workspace.examples.keys();
             files.extend(examples.map(|name| profile.join("examples").join(name)));
         }
     }

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::Command;
 
 use super::layers;
+use super::parse_modules::rust_files;
 
 /// The most lines of a document.
 const LENGTHS: [(&str, usize); 2] = [("README.md", 200), ("CONTRIBUTING.md", 160)];
@@ -63,6 +64,51 @@ pub(crate) fn off_the_map(repository: &Path) -> Vec<String> {
         if !at.is_dir() && !at.with_extension("rs").is_file() {
             problems.push(format!("the layer {name} does not exist"));
         }
+    }
+    problems
+}
+
+/// One line for each file that the drawings of docs/architecture.md name and that does not exist.
+pub(crate) fn drawn_without_a_file(repository: &Path) -> Vec<String> {
+    let page = read(&repository.join("docs/architecture.md"));
+    // Every other part is in a fence.
+    let drawings = page.split("```").skip(1).step_by(2);
+    let steps = drawings
+        .flat_map(str::lines)
+        .filter_map(|line| line.strip_prefix("  "));
+    let files = steps.filter_map(|step| step.split(' ').next());
+    let (drawn, lacking): (Vec<_>, Vec<_>) =
+        files.filter(|file| file.contains('/')).partition(|file| {
+            let at = repository.join(layers::RUNTIME).join(file);
+            at.with_extension("rs").is_file() || at.join("mod.rs").is_file()
+        });
+    assert!(drawn.len() > 20, "the drawings are found: {drawn:?}");
+    let problem = |file: &str| format!("docs/architecture.md draws {file}, which does not exist");
+    lacking.into_iter().map(problem).collect()
+}
+
+/// The pages that name tests.
+const PAGES_WITH_TESTS: [&str; 2] = ["docs/concurrency.md", "docs/driver-rules.md"];
+
+/// One line for each test that a page names and that does not exist. A test has a name of several
+/// words.
+pub(crate) fn tests_that_are_gone(repository: &Path) -> Vec<String> {
+    let sources = ["tests", "gpuprof-report/src", "gpuprof-runtime/src"]
+        .map(|folder| repository.join(folder));
+    let files = sources.iter().flat_map(|folder| rust_files(folder));
+    let code: String = files.map(|file| read(&file)).collect();
+    let mut problems = Vec::new();
+    for name in PAGES_WITH_TESTS {
+        let page = read(&repository.join(name));
+        let words = page.split(|c: char| !c.is_alphanumeric() && c != '_');
+        let tests: BTreeSet<&str> = words
+            .filter(|word| word.matches('_').count() >= 3 && word.to_lowercase() == *word)
+            .collect();
+        assert!(!tests.is_empty(), "{name} names tests");
+        let gone = tests
+            .into_iter()
+            .filter(|test| !code.contains(&format!("fn {test}(")));
+        problems.extend(gone.map(|test| format!("{name} names {test}, which does not exist")));
     }
     problems
 }

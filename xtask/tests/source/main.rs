@@ -130,9 +130,11 @@ fn random_numbers_are_not_drawn_from_the_programs_generator() {
 fn what_a_stranger_meets_first_is_short_and_complete() {
     let mut problems = documents::too_long(repository());
     problems.extend(documents::off_the_map(repository()));
+    problems.extend(documents::drawn_without_a_file(repository()));
+    problems.extend(documents::tests_that_are_gone(repository()));
     problems.extend(layers::missing(repository()));
     problems.extend(documents::slow_demo(repository()));
-    expect_none(&problems, "README, CONTRIBUTING and the demo");
+    expect_none(&problems, "documents and the demo");
 }
 
 #[test]
