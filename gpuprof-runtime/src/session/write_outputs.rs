@@ -72,8 +72,9 @@ fn write_trace(path: &Path, settings: &Settings, profile: &Profile) {
     use gpuprof_report::trace::{self, TraceFileFormat};
 
     let write = |out: &mut dyn Write| {
-        let time_line = current_trace::current(TRACE_LOCK_LIMIT)
-            .ok_or_else(|| io::Error::other("no time line was recorded"))?;
+        let time_line = current_trace::current(TRACE_LOCK_LIMIT).ok_or_else(|| {
+            io::Error::other("no time line was recorded, or its events are locked")
+        })?;
         let format = TraceFileFormat::from_path(path).unwrap_or(TraceFileFormat::ChromeJson);
         trace::write(&time_line, format, out)
     };

@@ -1,8 +1,8 @@
-//! Totals by measuring window: a result counts in the window that its call began in, however late
-//! it comes.
+//! Totals by measuring window: a result counts in the window that its call began in, if that is
+//! the current one.
 //!
-//! What comes for a window before the current one is dropped. With the feature `metrics`, which
-//! counts from the start of the process on, these windows have a sum.
+//! With the feature `metrics`, which counts from the start of the process on, the windows before
+//! it have a sum, in which their results count however late they come. Else these are dropped.
 
 use super::window_epoch;
 

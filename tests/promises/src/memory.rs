@@ -2,6 +2,7 @@
 //! is so in its maker until it is freed anywhere, and the peak names the function that reached it.
 
 use std::sync::Arc;
+use std::thread;
 
 use cudarc::driver::{CudaSlice, CudaStream, DriverError, PinnedHostSlice};
 use gpuprof::profile::{FunctionMemory, MemoryKind, MemoryTotals};
@@ -64,8 +65,11 @@ pub fn work(stream: &Arc<CudaStream>) -> Result<Live, DriverError> {
     let host = pinned(stream)?;
     let grown = grows(stream)?;
     frees(stream, grown);
-    // Outside of every function, and a drop at the end of a scope.
-    drop(kept.pop());
+    // Outside of every function, on another thread; and a drop at the end of a scope.
+    let freed = kept.pop();
+    thread::scope(|scope| {
+        scope.spawn(|| drop(freed));
+    });
     {
         let _scope = alloc(stream, SCRATCH)?;
     }

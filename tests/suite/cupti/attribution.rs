@@ -69,6 +69,13 @@ fn kernels_belong_to_the_innermost_function() {
     attribution::work(&t.gpu, &stream).expect("launches");
     let profile = t.finish(session);
     assert_kept(Ok(attribution::observe(&profile, Margins::EXACT)));
+    // One stream without gaps: the busy time equals the span.
+    for name in ["outer", "inner", "long"] {
+        let function = promises::function(&profile, name).expect("it ran");
+        let span_ns = function.gpu.as_ref().map(|gpu| gpu.times.total_ns);
+        assert_eq!(function.activity.busy_ns, span_ns, "{name}");
+        assert_eq!(function.activity.idle_ns, Some(0), "{name}");
+    }
 }
 
 fn a_kernel_has_the_times_and_the_shape_of_its_launches() {

@@ -36,6 +36,7 @@ const TESTS: &[(&str, fn())] = tests![
     what_the_filter_leaves_out_is_nowhere,
     one_call_in_so_many_is_timed,
     the_wait_at_exit_is_as_long_as_asked,
+    steps_have_a_line,
     a_default_stream_may_come_before_everything_else,
 ];
 
@@ -292,6 +293,19 @@ fn the_wait_at_exit_is_as_long_as_asked() {
         );
         assert_eq!(function(&profile, "conv/forward").untimed.unfinished, 1);
     }
+}
+
+/// Each takes 10 µs.
+fn steps_have_a_line() {
+    let ended = run(Program::new("steps"));
+    let line = ended
+        .stderr
+        .lines()
+        .find(|line| line.starts_with("steps: "));
+    assert_eq!(
+        line,
+        Some("steps: 7, mean 10.0 µs, slowest 10.0 µs (step 1)")
+    );
 }
 
 fn a_default_stream_may_come_before_everything_else() {

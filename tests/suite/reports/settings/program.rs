@@ -55,12 +55,6 @@ pub(super) fn run(scenario: &str) -> ExitCode {
         }),
         "many" => (0..400).for_each(|_| forward(&w, stream)),
         "steps" => run_seven_steps(&w, stream),
-        "exit in a step" => {
-            run_seven_steps(&w, stream);
-            w.cpu(3_000);
-            print!("{STDOUT}");
-            std::process::exit(0);
-        }
         // The virtual clock stands still at the end, so that the kernel never finishes.
         "queued" => {
             forward(&w, stream);
