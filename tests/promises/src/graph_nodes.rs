@@ -166,11 +166,20 @@ pub struct Scenario {
 
 const N: u64 = LAUNCHES;
 
-pub const SCENARIOS: [Scenario; 6] = [
+pub const SCENARIOS: [Scenario; 7] = [
     Scenario {
         name: "a graph captured before CUPTI was on",
         run: |w| w.replay(w.early.cu_graph_exec()),
         wanted: &[wanted("graph replay", [N, 0, N], (N, 2 * N))],
+        unattributed: 2 * N,
+    },
+    Scenario {
+        name: "an executable, made with CUPTI, of a graph captured before",
+        run: |w| w.replay(instantiate(w.early.cu_graph())?),
+        wanted: &[
+            wanted("graph replay", [N, 0, N], (N, 2 * N)),
+            wanted("graph instantiate", [0, 0, 0], (1, 0)),
+        ],
         unattributed: 2 * N,
     },
     Scenario {
@@ -197,10 +206,12 @@ pub const SCENARIOS: [Scenario; 6] = [
         unattributed: 0,
     },
     Scenario {
-        name: "a clone",
+        name: "a clone whose original is gone",
         run: |w| {
             let graph = w.capture(|| outer(w))?;
-            w.replay(instantiate(cloned(graph.cu_graph())?)?)
+            let clone = cloned(graph.cu_graph())?;
+            drop(graph);
+            w.replay(instantiate(clone)?)
         },
         wanted: &[
             wanted("graph first", [N, N, N], (N, 3 * N)),
@@ -214,12 +225,13 @@ pub const SCENARIOS: [Scenario; 6] = [
             let (one, two) = (w.capture(|| first(w))?, w.capture(|| second(w))?);
             w.replay(one.cu_graph_exec())?;
             update(one.cu_graph_exec(), two.cu_graph())?;
-            w.replay(one.cu_graph_exec())
+            w.replay(one.cu_graph_exec())?;
+            w.replay(two.cu_graph_exec())
         },
         wanted: &[
             wanted("graph first", [N, 2 * N, 2 * N], (2 * N, 5 * N)),
-            wanted("graph second", [N, 0, 0], (N, N)),
-            wanted("graph replay", [0, 0, 0], (2 * N, 6 * N)),
+            wanted("graph second", [2 * N, N, N], (2 * N, 4 * N)),
+            wanted("graph replay", [0, 0, 0], (3 * N, 9 * N)),
             wanted("graph update", [0, 0, 0], (1, 0)),
         ],
         unattributed: 0,
@@ -230,15 +242,16 @@ pub const SCENARIOS: [Scenario; 6] = [
             let child = w.capture(|| first(w))?;
             let parent = w.capture(|| {
                 second(w)?;
-                replay(&w.stream, child.cu_graph_exec())
+                replay(&w.stream, child.cu_graph_exec())?;
+                second(w)
             })?;
             w.replay(parent.cu_graph_exec())
         },
         wanted: &[
             // CUPTI 13.0 does not tell whose clones the nodes of a child graph are.
             wanted("graph first", [0, 0, 0], (0, 0)),
-            wanted("graph second", [N, N, N], (N, 3 * N)),
-            wanted("graph replay", [N, N, N], (N, 6 * N)),
+            wanted("graph second", [2 * N, 2 * N, 2 * N], (2 * N, 6 * N)),
+            wanted("graph replay", [N, N, N], (N, 9 * N)),
         ],
         unattributed: 3 * N,
     },
