@@ -86,7 +86,7 @@ impl Collector {
 
     pub(super) fn copy_window(&self, limit: Duration) -> Option<WindowCopy> {
         let window = self.window.try_lock_for(limit)?;
-        let parts = self.parts(&window, Since::Session, limit)?;
+        let parts = self.parts(&window, Since::Window, limit)?;
         Some(WindowCopy {
             counters: parts.host.counters,
             wall_ticks: parts.host.wall_ticks,

@@ -19,8 +19,8 @@ pub(crate) trait WindowSum: Clone + Default {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Since {
     /// The current one alone.
-    Session,
-    /// Without the feature `metrics` the same as `Session`.
+    Window,
+    /// Without the feature `metrics` the same as `Window`.
     Process,
 }
 
@@ -138,11 +138,11 @@ mod tests {
         totals.begin(3);
         assert!(totals.current_mut().is_none());
         add(&mut totals, [3, 2]);
-        assert_eq!(sum(&totals, Since::Session), 0);
+        assert_eq!(sum(&totals, Since::Window), 0);
         totals.begin(4);
         add(&mut totals, [4, 3, 2, 2]);
         assert_eq!(totals.current_mut(), Some(&mut 1));
-        assert_eq!(sum(&totals, Since::Session), 1);
+        assert_eq!(sum(&totals, Since::Window), 1);
         let kept = u32::from(cfg!(feature = "metrics"));
         assert_eq!(sum(&totals, Since::Process), 1 + 4 * kept);
     }
@@ -154,12 +154,12 @@ mod tests {
             totals.begin(window);
             add(&mut totals, (2..=window).step_by(2));
         }
-        assert_eq!(sum(&totals, Since::Session), 1);
+        assert_eq!(sum(&totals, Since::Window), 1);
         let kept = u32::from(cfg!(feature = "metrics"));
         assert_eq!(sum(&totals, Since::Process), 1 + 5 * kept);
         assert!(totals.sums.len() <= 2, "sums do not grow in number");
         totals.begin(7);
-        assert_eq!(sum(&totals, Since::Session), 0);
+        assert_eq!(sum(&totals, Since::Window), 0);
         assert_eq!(sum(&totals, Since::Process), 6 * kept);
     }
 }

@@ -49,10 +49,14 @@ impl KnownSpans {
         self
     }
 
-    fn text(&self) -> String {
+    fn text(&self, within: Tolerance) -> String {
         let range = range(self.calls, self.shortest, self.longest);
         let sums = sums(self.total, self.own, self.divided);
-        format!("{}: {} = {range}; {sums}", self.name, self.calls)
+        let around = match self.nested * within.nested_ns / 1_000 {
+            0 => String::new(),
+            us => format!(" (by {us} µs less around {} nested calls)", self.nested),
+        };
+        format!("{}: {} = {range}; {sums}{around}", self.name, self.calls)
     }
 
     fn are_those_of(&self, function: &Function, within: Tolerance) -> bool {
@@ -90,7 +94,7 @@ pub fn observe(
         let found = function(profile, spans.name);
         is_kept &= found.is_some_and(|found| spans.are_those_of(found, within));
         measured.push(found.map_or_else(|| format!("{}: none", spans.name), text));
-        wanted.push(spans.text());
+        wanted.push(spans.text(within));
     }
     measured.push(errors(profile));
     wanted.push(format!("{within}, no error"));

@@ -202,7 +202,7 @@ mod tests {
             attribution.end_call(ended(call << 20));
         }
         let of_window = || {
-            let attributed = attribution.attributed(Since::Session, Duration::ZERO);
+            let attributed = attribution.attributed(Since::Window, Duration::ZERO);
             attributed.expect("nobody holds the lock").tables
         };
         let tables = of_window();
@@ -226,7 +226,7 @@ mod tests {
         );
         assert!(
             attribution
-                .attributed(Since::Session, Duration::ZERO)
+                .attributed(Since::Window, Duration::ZERO)
                 .is_some()
         );
     }

@@ -62,7 +62,7 @@ fn launches_without_records_are_bounded_and_unfinished() {
     let remembered = correlator.calls.values().count();
     assert_eq!(remembered, MAX_RECENT_CUDA_CALLS + MAX_AWAITED_CUDA_CALLS);
     assert_eq!(
-        correlator.attributed(Since::Session).tables.unfinished,
+        correlator.attributed(Since::Window).tables.unfinished,
         u64::from(MANY)
     );
 }
@@ -79,7 +79,7 @@ fn a_launch_outlasts_many_that_are_complete() {
     assert_eq!(remembered, MAX_RECENT_CUDA_CALLS + 1);
     correlator.add_activity(copy(1));
     assert_eq!(correlator.orphans.iter().count(), 0);
-    assert_eq!(correlator.attributed(Since::Session).tables.unfinished, 0);
+    assert_eq!(correlator.attributed(Since::Window).tables.unfinished, 0);
 }
 
 #[test]
@@ -87,7 +87,7 @@ fn activities_without_a_call_are_bounded_and_unattributed() {
     let mut correlator = with_window();
     (1..=MANY).for_each(|correlation| correlator.add_activity(copy(correlation)));
     assert!(correlator.orphans.iter().count() <= MAX_ORPHANS);
-    let attributed = correlator.attributed(Since::Session).tables;
+    let attributed = correlator.attributed(Since::Window).tables;
     assert_eq!(attributed.unattributed, u64::from(MANY));
 }
 
@@ -121,13 +121,13 @@ fn an_id_that_returns_is_another_call() {
     // Its record is lost.
     correlator.add_api_record(profiled_launch(7));
     calls_until_ids_return(&mut correlator, 7);
-    assert_eq!(correlator.attributed(Since::Session).tables.unfinished, 1);
+    assert_eq!(correlator.attributed(Since::Window).tables.unfinished, 1);
     assert!(correlator.calls.get(7).is_none());
     // Before its call.
     correlator.add_activity(copy(7));
-    assert_eq!(correlator.attributed(Since::Session).tables.unattributed, 1);
+    assert_eq!(correlator.attributed(Since::Window).tables.unattributed, 1);
     correlator.add_api_record(profiled_launch(7));
-    let attributed = correlator.attributed(Since::Session).tables;
+    let attributed = correlator.attributed(Since::Window).tables;
     assert_eq!((attributed.unattributed, attributed.unfinished), (0, 1));
 }
 
@@ -137,7 +137,7 @@ fn an_activity_without_a_call_is_not_that_of_a_call_with_the_same_id() {
     correlator.add_activity(copy(7));
     calls_until_ids_return(&mut correlator, 7);
     correlator.add_api_record(profiled_launch(7));
-    let attributed = correlator.attributed(Since::Session).tables;
+    let attributed = correlator.attributed(Since::Window).tables;
     assert_eq!((attributed.unattributed, attributed.unfinished), (1, 1));
 }
 
@@ -149,7 +149,7 @@ fn records_of_several_threads_around_the_wrap_are_kept() {
     assert_eq!(correlator.calls.values().count(), 1_000);
     let ids = ids().filter(|id| *id != 0);
     ids.for_each(|id| correlator.add_activity(copy(id)));
-    assert_eq!(correlator.attributed(Since::Session).tables.unfinished, 1);
+    assert_eq!(correlator.attributed(Since::Window).tables.unfinished, 1);
 }
 
 #[test]
@@ -165,7 +165,7 @@ fn a_call_that_others_overtook_takes_no_newer_ones_along() {
     add(&mut correlator, 1_999_999);
     assert_eq!(correlator.calls.values().count(), 1_002);
     others.for_each(|id| correlator.add_activity(copy(id)));
-    let attributed = correlator.attributed(Since::Session).tables;
+    let attributed = correlator.attributed(Since::Window).tables;
     assert_eq!((attributed.unattributed, attributed.unfinished), (0, 1));
 }
 
