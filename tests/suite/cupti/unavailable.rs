@@ -281,7 +281,7 @@ fn a_session_may_ask_for_it() {
     let ended = Program::new("session").run();
     let said = String::from_utf8_lossy(&ended.stdout).into_owned();
     assert!(
-        said.starts_with("Some(Cupti { version: 130001,") && said.ends_with(" []\n"),
+        said.starts_with("Some(CuptiCompleteness { version: 130001,") && said.ends_with(" []\n"),
         "{said}"
     );
 }

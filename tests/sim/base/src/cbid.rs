@@ -82,6 +82,7 @@ pub const DRIVER: &[(u32, &CStr)] = &[
     (516, c"cuGraphExecDestroy"),
     (517, c"cuGraphDestroy"),
     (523, c"cuGraphClone"),
+    (525, c"cuGraphAddChildGraphNode"),
     (534, c"cuGraphGetNodes"),
     (539, c"cuStreamBeginCapture_v2"),
     (541, c"cuThreadExchangeStreamCaptureMode"),

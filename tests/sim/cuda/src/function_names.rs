@@ -98,6 +98,7 @@ pub(crate) const NAMES: &[&str] = &[
     "cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags",
     "cuGraphInstantiateWithFlags",
     "cuGraphClone",
+    "cuGraphAddChildGraphNode",
     "cuGraphExecUpdate_v2",
     "cuGraphLaunch",
     "cuGraphUpload",

@@ -47,23 +47,13 @@ impl State {
         }
     }
 
-    /// Launches on `stream`, after the executable's last launch. On a capturing stream the graph
-    /// becomes one node.
+    /// Launches on `stream`, after the executable's last launch. A launch on a capturing stream fails
+    /// and invalidates the capture, as on an H100 (driver 580.159.04).
     pub(crate) fn launch_graph(&mut self, executable: Handle, stream: Handle) -> Answer {
+        self.check_stream_not_capturing(stream)?;
         let graph = self.executables.get(executable)?;
-        let (nodes, user_objects) = (graph.nodes.clone(), graph.user_objects.clone());
+        let (id, nodes) = (graph.id, graph.nodes.clone());
         let last_launch_end = graph.last_launch_end;
-        let id = graph.id;
-        if let Some(id) = self.use_for_capture(stream)? {
-            let parent = self.captures.get(&id).map(|capture| capture.graph);
-            for object in user_objects {
-                self.retain(object, 1)?;
-                let parent = self.graphs.get_mut(parent.ok_or(Code::ILLEGAL_STATE)?)?;
-                parent.user_objects.push(object);
-            }
-            let child = self.copy_as_child_graph(id, &nodes);
-            return self.submit(stream, child);
-        }
         let target = self.streams.get_mut(stream)?;
         target.tail = target.tail.max(last_launch_end);
         let mut numbers = (id << 32)..;
@@ -77,6 +67,22 @@ impl State {
         let tail = self.streams.get(stream)?.tail;
         self.executables.get_mut(executable)?.last_launch_end = tail;
         Ok(())
+    }
+
+    /// Appends a copy of `child` to `graph`, and returns the node. It retains the child's objects.
+    pub(crate) fn add_child_graph(&mut self, graph: Handle, child: Handle) -> Answer<Handle> {
+        self.check_graph_is_complete(graph)?;
+        self.check_graph_is_complete(child)?;
+        let original = self.graphs.get(child)?;
+        let (id, nodes) = (original.id, original.nodes.clone());
+        for object in original.user_objects.clone() {
+            self.retain(object, 1)?;
+            self.graphs.get_mut(graph)?.user_objects.push(object);
+        }
+        let copy = self.copy_as_child_graph(id, &nodes);
+        self.add_node(graph, copy)?;
+        let node = self.create_node_handles(graph)?.pop();
+        node.ok_or(Code::UNKNOWN)
     }
 
     /// Appends a node of a launched graph to `stream`. The nodes of child graphs are numbered after

@@ -41,7 +41,7 @@ impl UpdateResult {
 }
 
 impl State {
-    /// Appends a node to a graph that is being captured.
+    /// Appends a node to a graph.
     pub(crate) fn add_node(&mut self, graph: Handle, operation: Operation) -> Answer {
         let graph = self.graphs.get_mut(graph)?;
         graph.nodes.push(operation);

@@ -212,7 +212,7 @@ pub(crate) enum Operation {
     },
     /// An event record; in a capture, an external one.
     EventRecord(Handle),
-    /// A graph that was launched on a capturing stream.
+    /// A copy of another graph.
     ChildGraph {
         /// The number of the node's own copy of that graph.
         graph: u64,

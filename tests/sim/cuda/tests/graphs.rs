@@ -147,6 +147,23 @@ fn an_event_is_swapped_for_later_launches() {
 }
 
 /// cuGraphExecEventRecordNodeSetEvent: INVALID_VALUE for a node of another graph.
+/// As on an H100 with driver 580.159.04.
+#[test]
+fn a_graph_cannot_be_launched_into_a_capture() {
+    let (_sim, _turn) = virtual_clock();
+    let (_context, stream) = context_and_stream();
+    let flags = CUgraphInstantiate_flags::CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH;
+    let relaxed = Mode::CU_STREAM_CAPTURE_MODE_RELAXED;
+    stream.begin_capture(relaxed).unwrap();
+    external(event(CU_EVENT_DEFAULT), &stream);
+    let graph = stream.end_capture(flags).unwrap().unwrap();
+    stream.begin_capture(relaxed).unwrap();
+    let refused = CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+    assert_eq!(graph.launch().map_err(|error| error.0), Err(refused));
+    assert!(stream.end_capture(flags).is_err());
+    graph.launch().unwrap();
+}
+
 #[test]
 fn a_node_belongs_to_its_graph() {
     let (_sim, _turn) = virtual_clock();

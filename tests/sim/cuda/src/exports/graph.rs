@@ -34,7 +34,19 @@ driver_functions! {
         if found.is_success() { Ok(()) } else { Err(Code::GRAPH_EXEC_UPDATE_FAILURE) }
     }
 
-    /// On a capturing stream the graph becomes one node.
+    /// Nodes run in the order in which they were added: the dependencies are not looked at.
+    fn cuGraphAddChildGraphNode(
+        node: Out<Handle>,
+        graph: Handle,
+        dependencies: HostPointer,
+        count: usize,
+        child: Handle,
+    ) {
+        let _ = (dependencies, count);
+        node.write(state::lock_initialized()?.add_child_graph(graph, child)?)
+    }
+
+    /// Not on a capturing stream.
     fn cuGraphLaunch(executable: Handle, stream: Handle) {
         let operations = |state: &State| state.launch_operations(executable);
         let mut state = stream_queue::lock_with_room_for(stream, operations)?;

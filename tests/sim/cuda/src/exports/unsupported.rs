@@ -40,7 +40,7 @@ unsupported_functions! {
     cuFlushGPUDirectRDMAWrites; cuFuncGetModule; cuFuncGetName; cuFuncGetParamInfo;
     cuFuncIsLoaded; cuFuncLoad; cuFuncSetBlockShape; cuFuncSetSharedMemConfig;
     cuFuncSetSharedSize; cuGetExportTable; cuGetProcAddress; cuGetProcAddress_v2;
-    cuGraphAddBatchMemOpNode; cuGraphAddChildGraphNode; cuGraphAddDependencies;
+    cuGraphAddBatchMemOpNode; cuGraphAddDependencies;
     cuGraphAddDependencies_v2; cuGraphAddEmptyNode; cuGraphAddEventRecordNode;
     cuGraphAddEventWaitNode; cuGraphAddExternalSemaphoresSignalNode;
     cuGraphAddExternalSemaphoresWaitNode; cuGraphAddHostNode; cuGraphAddKernelNode;
