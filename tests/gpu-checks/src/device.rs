@@ -38,12 +38,13 @@ pub(crate) fn open(run_mode: &RunMode) -> Result<(), String> {
 }
 
 /// The accepted span around a spin kernel: 2 %, and what two records and a launch add on a busy
-/// stream. The simulated device runs each kernel for exactly the requested time.
+/// stream. The simulated device runs each kernel for exactly the requested time, and on a machine
+/// with much else to do it measures event overheads of some µs.
 pub(crate) const TOLERANCE: Tolerance = Tolerance {
     longer: 0.02,
     longer_ns: 20_000,
     shorter_ns: 2_000,
-    nested_ns: 4_000,
+    nested_ns: 10_000,
     resolution_ns: 500,
     of_host_ns: 5_000_000_000,
 };

@@ -127,7 +127,7 @@ pub(crate) const PROGRAMS: &[TestProgram] = &[
 /// Of the check `kernels`.
 const MARGINS: Margins = Margins {
     busy: 0.01,
-    events_ns: 6_000,
+    events_ns: 12_000,
     host: TOLERANCE,
     // cuBLAS's operands.
     buffers: 2,
