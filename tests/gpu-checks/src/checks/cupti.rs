@@ -29,7 +29,7 @@ use serde::de::DeserializeOwned;
 
 use super::TestProgram;
 use crate::check::{Check, Row, RunMode};
-use crate::device::TOLERANCE;
+use crate::device::{SIMULATED_OVERHEAD_NS, TOLERANCE};
 use crate::{process, runner};
 
 pub(crate) const CHECKS: &[Check] = &[
@@ -127,7 +127,7 @@ pub(crate) const PROGRAMS: &[TestProgram] = &[
 /// Of the check `kernels`.
 const MARGINS: Margins = Margins {
     busy: 0.01,
-    events_ns: 12_000,
+    events_ns: 6_000,
     host: TOLERANCE,
     // cuBLAS's operands.
     buffers: 2,
@@ -188,7 +188,11 @@ fn counted(run_mode: &RunMode) -> Result<Vec<Row>, String> {
     if let Some(why) = refusal(&profile) {
         return Ok(vec![Row::unavailable("kernels inside functions", why)]);
     }
-    let observed = attribution::observe(&profile, MARGINS);
+    let mut margins = MARGINS;
+    if run_mode.simulated {
+        margins.events_ns = SIMULATED_OVERHEAD_NS;
+    }
+    let observed = attribution::observe(&profile, margins);
     let mut rows: Vec<_> = observed.into_iter().map(Row::from).collect();
     rows.extend(test_program::check_products(&profile));
     rows.push(test_program::check_times(run_mode, &profile));

@@ -6,7 +6,7 @@ use std::time::Duration;
 use promises::streams;
 
 use crate::check::{Check, Row, RunMode, rows};
-use crate::device::{Gpu, TOLERANCE, failed_in};
+use crate::device::{Gpu, SIMULATED_OVERHEAD_NS, TOLERANCE, failed_in};
 
 pub(crate) const CHECKS: &[Check] = &[Check {
     name: "streams",
@@ -18,10 +18,14 @@ pub(crate) const CHECKS: &[Check] = &[Check {
 fn run(run_mode: &RunMode) -> Result<Vec<Row>, String> {
     let gpu = &Gpu::new().map_err(failed_in("the device"))?;
     let calls = if run_mode.short { 4 } else { 20 };
+    let mut around_others = TOLERANCE;
+    if run_mode.simulated {
+        around_others.nested_ns = SIMULATED_OVERHEAD_NS;
+    }
     rows([
         streams::of_every_kind(gpu, calls, TOLERANCE),
         streams::of_raw_handles(gpu, calls, TOLERANCE),
-        streams::of_each_thread(gpu, calls, TOLERANCE),
+        streams::of_each_thread(gpu, calls, around_others),
         streams::from_the_first_start_to_the_last_end(gpu, TOLERANCE),
         streams::beside_other_work(gpu, TOLERANCE),
         streams::given_by_with_stream(gpu, TOLERANCE),
