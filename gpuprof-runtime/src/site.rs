@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering, Ordering::Relaxed};
 
 use self::function_path::shown_path;
-use self::labels::{CallLabel, IntoLabel, LabelNumber, LabelTable};
+use self::labels::{IntoLabel, KeptLabel, LabelNumber, LabelTable};
 use crate::nvtx::{OpenRange, Payload, RangeAttributes, SiteRange};
 use crate::os::fork;
 use crate::os::own_work::OwnWork;
@@ -266,7 +266,7 @@ impl Site {
     }
 
     /// The label of this number; `None` if it is that of calls without one.
-    pub(crate) fn label_of(&self, number: LabelNumber) -> Option<&CallLabel> {
+    pub(crate) fn label_of(&self, number: LabelNumber) -> Option<&KeptLabel> {
         self.labels.get()?.label(number)
     }
 

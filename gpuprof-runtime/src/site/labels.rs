@@ -108,14 +108,14 @@ impl LabelNumber {
 
 /// A label as it is kept. Integers come before texts.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum CallLabel {
+pub(crate) enum KeptLabel {
     Integer(i128),
     Text(Box<str>),
     /// All labels beyond [`MAX_LABELS`].
     Other,
 }
 
-impl fmt::Display for CallLabel {
+impl fmt::Display for KeptLabel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Integer(value) => value.fmt(f),
@@ -125,7 +125,7 @@ impl fmt::Display for CallLabel {
     }
 }
 
-impl CallLabel {
+impl KeptLabel {
     fn is(&self, value: LabelValue<'_>) -> bool {
         match (self, value) {
             (Self::Integer(mine), LabelValue::Integer(other)) => *mine == other,
@@ -137,7 +137,7 @@ impl CallLabel {
 
 #[derive(Debug)]
 struct Slot {
-    label: CallLabel,
+    label: KeptLabel,
     range: SiteRange,
 }
 
@@ -157,7 +157,7 @@ impl LabelTable {
             slots: [const { OnceLock::new() }; SLOTS],
             used: Mutex::new(0),
             other: Slot {
-                label: CallLabel::Other,
+                label: KeptLabel::Other,
                 range: SiteRange::new(),
             },
         })
@@ -204,8 +204,8 @@ impl LabelTable {
         let slot = cell.get_or_init(|| {
             *used += 1;
             let label = match value {
-                LabelValue::Integer(value) => CallLabel::Integer(value),
-                LabelValue::Text(text) => CallLabel::Text(text.into()),
+                LabelValue::Integer(value) => KeptLabel::Integer(value),
+                LabelValue::Text(text) => KeptLabel::Text(text.into()),
             };
             let range = SiteRange::new();
             Box::new(Slot { label, range })
@@ -221,7 +221,7 @@ impl LabelTable {
         self.slots.get(slot)?.get().map(|slot| &**slot)
     }
 
-    pub(crate) fn label(&self, number: LabelNumber) -> Option<&CallLabel> {
+    pub(crate) fn label(&self, number: LabelNumber) -> Option<&KeptLabel> {
         self.slot(number).map(|slot| &slot.label)
     }
 
@@ -257,7 +257,7 @@ fn beginning(text: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use super::{CallLabel, LabelNumber, LabelTable, LabelValue, MAX_LABELS, MAX_TEXT_BYTES};
+    use super::{KeptLabel, LabelNumber, LabelTable, LabelValue, MAX_LABELS, MAX_TEXT_BYTES};
 
     #[test]
     fn each_label_has_one_number_and_the_rest_share_one() {
@@ -266,13 +266,13 @@ mod tests {
         let numbers: Vec<_> = (0..MAX_LABELS as i128).map(number).collect();
         for (value, first) in (0..).zip(&numbers) {
             assert_eq!(number(value), *first);
-            assert_eq!(table.label(*first), Some(&CallLabel::Integer(value)));
+            assert_eq!(table.label(*first), Some(&KeptLabel::Integer(value)));
         }
         // These begin their search at slots that are taken, and at empty ones.
         for value in [-1, 256, 512, i128::from(u64::MAX)] {
             assert_eq!(number(value), LabelNumber::OTHER);
         }
-        assert_eq!(table.label(LabelNumber::OTHER), Some(&CallLabel::Other));
+        assert_eq!(table.label(LabelNumber::OTHER), Some(&KeptLabel::Other));
         assert_eq!(table.label(LabelNumber::NONE), None);
     }
 
@@ -292,7 +292,7 @@ mod tests {
         let number = table.number(LabelValue::Text(&text("a")));
         assert_eq!(table.number(LabelValue::Text(&text("b"))), number);
         let kept = table.label(number);
-        assert_eq!(kept, Some(&CallLabel::Text(text("").into())));
+        assert_eq!(kept, Some(&KeptLabel::Text(text("").into())));
     }
 
     #[test]

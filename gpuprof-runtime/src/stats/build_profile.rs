@@ -14,7 +14,7 @@ use super::path_estimate::PathEstimate;
 use super::path_ids::ROOT;
 use super::profile_inputs::{PathActivity, ProfileInputs};
 use super::replayed_nodes;
-use crate::site::labels::CallLabel;
+use crate::site::labels::KeptLabel;
 use gpuprof_report::profile::{
     ApiStats, CopyStats, Diagnostics, Function, KernelStats, Profile, SCHEMA, TreeNode,
     UntimedReasons,
@@ -196,7 +196,7 @@ fn tree(
         row.parent = (node.path.parent != ROOT).then_some(node.path.parent);
         let site = inputs.sites.get(node.path.site as usize)?;
         row.name = site.name().to_owned();
-        row.label = site.label_of(node.path.label).map(CallLabel::to_string);
+        row.label = site.label_of(node.path.label).map(KeptLabel::to_string);
         let function = *indices.get(&node.path.site)?;
         row.function = Some(function);
         row.calls = cpu.calls;

@@ -8,7 +8,7 @@ use super::path_estimate::PathEstimate;
 use super::path_ids::ROOT;
 use super::profile_inputs::ProfileInputs;
 use crate::site::Site;
-use crate::site::labels::{CallLabel, LabelNumber};
+use crate::site::labels::{KeptLabel, LabelNumber};
 use gpuprof_report::profile::{GpuSpanStats, LabelGpuStats, LabelStats};
 
 /// The labels of the calls of the site `id` on the paths `nodes`, in their order.
@@ -27,7 +27,7 @@ pub(super) fn labels(
     }
     let cupti = inputs.cupti.as_ref();
     let busy = cupti.and_then(|all| Some(&all.functions.get(&id)?.busy_ns_by_label));
-    let stats = |((label, number), nodes): ((&CallLabel, LabelNumber), Vec<&CallTreeNode<'_>>)| {
+    let stats = |((label, number), nodes): ((&KeptLabel, LabelNumber), Vec<&CallTreeNode<'_>>)| {
         let busy_ns = busy.and_then(|all| all.get(&number)).copied().unwrap_or(0);
         // A call that a graph captured may be replayed in a later window.
         let ran = busy_ns > 0 || nodes.iter().any(|node| node.totals.ran());
@@ -44,7 +44,7 @@ fn label_stats(
     inputs: &ProfileInputs<'_>,
     site: &Site,
     id: u32,
-    label: &CallLabel,
+    label: &KeptLabel,
     nodes: &[&CallTreeNode<'_>],
 ) -> LabelStats {
     let all = function(inputs, site, id, nodes);

@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 
 use super::path_ids::ROOT;
 use super::profile_inputs::{ProfileInputs, ReplayedPath};
-use crate::site::labels::CallLabel;
+use crate::site::labels::KeptLabel;
 use gpuprof_report::profile::{CapturedRuns, TreeNode};
 
 /// The name of the node between a launching function and the captured ones.
@@ -41,7 +41,7 @@ pub(super) fn nodes(inputs: &ProfileInputs<'_>, functions: &FxHashMap<u32, u32>)
                 continue;
             };
             site.name().clone_into(&mut node.name);
-            node.label = site.label_of(path.label).map(CallLabel::to_string);
+            node.label = site.label_of(path.label).map(KeptLabel::to_string);
             node.function = functions.get(&path.site).copied();
             let enclosing = if depth == 1 { ROOT } else { path.parent };
             node.parent = ids.get(&(launch, depth - 1, enclosing)).copied();

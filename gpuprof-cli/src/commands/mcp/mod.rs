@@ -2,7 +2,7 @@
 
 mod answers;
 mod lines;
-mod source;
+mod profile_source;
 mod tools;
 
 use std::io::{self, IsTerminal};
@@ -14,7 +14,7 @@ use rmcp::service::ServerInitializeError;
 use crate::output::{Exit, complain};
 
 use lines::AgentLines;
-use source::ProfileSource;
+use profile_source::ProfileSource;
 use tools::Tools;
 
 /// Answers an agent's questions about a profile or a running program, over MCP

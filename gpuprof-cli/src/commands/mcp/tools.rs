@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::answers;
-use super::source::{self, ProfileSource};
+use super::profile_source::{self, ProfileSource};
 
 /// Answers questions about one profile.
 #[derive(Clone, Debug)]
@@ -137,10 +137,10 @@ impl Tools {
     ))]
     async fn diff(&self, Parameters(asked): Parameters<Diff>) -> Result<String, String> {
         self.answer(move |source| {
-            let old = source::runs(&asked.old)?;
+            let old = profile_source::runs(&asked.old)?;
             let new = match asked.new.as_slice() {
                 [] => vec![source.profile()?],
-                paths => source::runs(paths)?,
+                paths => profile_source::runs(paths)?,
             };
             answers::diff(&old, &new, asked.limit)
         })

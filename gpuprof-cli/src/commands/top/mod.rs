@@ -5,10 +5,10 @@ mod ending;
 mod model;
 mod numbers;
 #[cfg(feature = "top")]
+mod refresh_loop;
+#[cfg(feature = "top")]
 mod screen;
 mod tables;
-#[cfg(feature = "top")]
-mod terminal;
 #[cfg(all(test, feature = "top"))]
 mod tests;
 
@@ -64,7 +64,7 @@ pub(crate) fn run(arguments: &TopArguments) -> Exit {
 
 #[cfg(feature = "top")]
 fn watch(connection: ProgramConnection, sort: TopSort) -> Exit {
-    terminal::run(connection, sort)
+    refresh_loop::run(connection, sort)
 }
 
 #[cfg(not(feature = "top"))]

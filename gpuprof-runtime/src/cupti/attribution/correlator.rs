@@ -11,7 +11,7 @@ use super::capture_intervals::Captures;
 use super::correlated_call::CorrelatedCall;
 use super::cuda_calls::CudaCalls;
 use super::graph_replays::{self, GraphReplays};
-use super::memory_totals::MemoryRecording;
+use super::memory_totals::ProcessMemory;
 use super::node_owners::NodeOwner;
 use super::orphans::Orphans;
 use super::recorded_activities::{ActivityRecorder, RecordedNames};
@@ -39,7 +39,7 @@ pub(crate) struct Correlator {
     recorded: RecordedWindows,
     samples: SampledDevices,
     pub(super) time_line: ActivityRecorder,
-    pub(super) memory: MemoryRecording,
+    pub(super) memory: ProcessMemory,
 }
 
 /// Everything that was attributed so far.

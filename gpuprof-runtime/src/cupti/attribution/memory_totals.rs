@@ -7,7 +7,7 @@ use gpuprof_report::profile::MemoryTotals;
 
 /// What the records of the process come to, whatever the window.
 #[derive(Debug, Default)]
-pub(super) struct MemoryRecording {
+pub(super) struct ProcessMemory {
     pub(super) pending: PendingMemory,
     pub(super) live: LiveMemory,
     /// Records whose CUDA call is unknown.

@@ -59,12 +59,12 @@ struct SampleSums {
     ns: f64,
     ns_squared: f64,
     /// Of each of [`SOURCES`].
-    metrics: [IntegralSums; METRICS],
+    metrics: [IntegralMoments; METRICS],
 }
 
 /// Sums of an integral, of its square, and of its product with the time; NaN if it was not sampled.
 #[derive(Clone, Copy, Debug, Default)]
-struct IntegralSums {
+struct IntegralMoments {
     sum: f64,
     squared: f64,
     by_ns: f64,
@@ -115,7 +115,7 @@ impl SampleSums {
 
     /// The integral over the time, and half the width of its confidence interval: the variance of
     /// the ratio estimator (Cochran, Sampling Techniques, section 6.4).
-    fn ratio(&self, sums: &IntegralSums) -> (f64, f64) {
+    fn ratio(&self, sums: &IntegralMoments) -> (f64, f64) {
         let (ratio, samples) = (sums.sum / self.ns, self.samples as f64);
         let residuals = sums.squared - 2.0 * ratio * sums.by_ns + ratio * ratio * self.ns_squared;
         let variance = residuals.max(0.0) * samples / (samples - 1.0).max(1.0);

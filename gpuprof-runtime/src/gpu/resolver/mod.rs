@@ -2,11 +2,11 @@
 
 mod anchors;
 pub(in crate::gpu) mod complete;
+mod context_clocks;
 mod event_times;
 mod handle;
 mod open_spans;
 mod passed;
-mod places;
 mod recorded_spans;
 pub(in crate::gpu) mod span_receiver;
 mod stream_order;

@@ -51,7 +51,7 @@ struct Latest {
 
 /// The GPU has not passed the event after all: its stream was destroyed with work queued, and a
 /// newer stream, which is ahead, has its address.
-struct NotYet;
+struct EventNotPassed;
 
 impl StreamOrder {
     /// One more thread uses the stream.
@@ -192,7 +192,7 @@ impl StreamOrder {
         }
     }
 
-    fn apply(&mut self, shared: &mut ResolverShared<'_>, next: Next) -> Result<(), NotYet> {
+    fn apply(&mut self, shared: &mut ResolverShared<'_>, next: Next) -> Result<(), EventNotPassed> {
         match next.step {
             SpanStep::Start(start) => {
                 self.pass(shared, next, start.pair.start)?;
@@ -214,7 +214,7 @@ impl StreamOrder {
         shared: &ResolverShared<'_>,
         next: Next,
         event: Event,
-    ) -> Result<(), NotYet> {
+    ) -> Result<(), EventNotPassed> {
         let (true, Some(latest)) = (self.open.is_shared(), &self.latest) else {
             return Ok(());
         };
@@ -223,7 +223,7 @@ impl StreamOrder {
         } else if let Some(source) = self.sources.get(next.source) {
             let (driver, stream) = (shared.driver, &source.shared);
             match event_times::offset_ns(driver, stream, next.is_held, latest.event, event) {
-                Err(FailedCall(NOT_READY)) => return Err(NotYet),
+                Err(FailedCall(NOT_READY)) => return Err(EventNotPassed),
                 // Before the latest: it came late.
                 Ok(ns) if ns < -LATE_NS => self.open.pass(None),
                 offset => self.open.pass(offset.ok().map(duration)),
@@ -245,7 +245,7 @@ impl StreamOrder {
         shared: &mut ResolverShared<'_>,
         next: Next,
         end: SpanEnd,
-    ) -> Result<(), NotYet> {
+    ) -> Result<(), EventNotPassed> {
         let Some(source) = self.sources.get_mut(next.source) else {
             return Ok(());
         };
@@ -261,7 +261,7 @@ impl StreamOrder {
         };
         let ns = since(start.pair.start);
         if ns == Err(FailedCall(NOT_READY)) {
-            return Err(NotYet);
+            return Err(EventNotPassed);
         }
         self.pass(shared, next, end.event)?;
         for child in self.open.children(end.key) {

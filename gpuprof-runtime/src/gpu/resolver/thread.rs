@@ -20,7 +20,7 @@ use crate::gpu::events::event_overhead::EventOverheads;
 use crate::gpu::events::pool::Context;
 use crate::gpu::resolver::anchors::AnchorsByContext;
 use crate::gpu::resolver::complete::{MultiStreamCalls, ResolverShared};
-use crate::gpu::resolver::places::{ContextClocks, SharedDevices};
+use crate::gpu::resolver::context_clocks::{ContextClocks, SharedDevices};
 use crate::gpu::resolver::recorded_spans::SpanRecorder;
 use crate::gpu::resolver::stream_order::StreamOrder;
 use crate::gpu::timing::Timing;

@@ -8,13 +8,13 @@ pub(super) struct GroupSums {
     /// How many calls these represent beside themselves, and the sum of their times.
     pub(super) represented: f64,
     pub(super) represented_ns: f64,
-    pub(super) moments: Moments,
+    pub(super) moments: MomentPolynomials,
 }
 
 /// `Σ b (u − m v)²` and `Σ b² (u − m v)⁴` as polynomials in m, over addends of weighted time u,
 /// weight v and share b of the variance.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Moments {
+pub(super) struct MomentPolynomials {
     second: [f64; 3],
     fourth: [f64; 5],
 }
@@ -33,7 +33,7 @@ impl GroupSums {
         let [_, _, _, _, v4] = self.moments.fourth;
         Self {
             represented_ns: 0.0,
-            moments: Moments {
+            moments: MomentPolynomials {
                 second: [0.0, 0.0, vv],
                 fourth: [0.0, 0.0, 0.0, 0.0, v4],
             },
@@ -55,7 +55,7 @@ impl GroupSums {
     }
 }
 
-impl Moments {
+impl MomentPolynomials {
     /// Adds an addend, or takes one out if `sign` is −1.
     pub(super) fn add(&mut self, sign: f64, share: f64, Cluster { u, v }: Cluster) {
         if share == 0.0 {

@@ -47,8 +47,8 @@ impl State {
         }
     }
 
-    /// Launches on `stream`, after the executable's last launch. A launch on a capturing stream fails
-    /// and invalidates the capture, as on an H100 (driver 580.159.04).
+    /// Launches on `stream`, after the executable's last launch. A launch on a capturing stream
+    /// fails and invalidates the capture, as on an H100 (driver 580.159.04).
     pub(crate) fn launch_graph(&mut self, executable: Handle, stream: Handle) -> Answer {
         self.check_stream_not_capturing(stream)?;
         let graph = self.executables.get(executable)?;

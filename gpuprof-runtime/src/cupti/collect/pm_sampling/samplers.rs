@@ -14,7 +14,7 @@ const MAX_DECODED: usize = 100_000;
 #[derive(Default)]
 pub(super) struct Samplers {
     devices: Vec<(u32, DeviceSampler)>,
-    pace: Option<Pace>,
+    pace: Option<DecodingShare>,
     /// A thread decodes.
     pub(super) has_thread: bool,
     /// Nothing was decoded while another device was started.
@@ -47,7 +47,7 @@ impl Samplers {
                 Err(error) => fail(*device, error.into(), results),
             }
         });
-        let pace = self.pace.get_or_insert_with(|| Pace::new(now));
+        let pace = self.pace.get_or_insert_with(|| DecodingShare::new(now));
         if pace.is_too_slow(now, decoding) {
             self.widen_narrowest(results);
         }
@@ -96,12 +96,12 @@ fn fail(device: u32, unavailable: PmSamplingUnavailable, results: &PmSamplingRes
 
 /// How much of its time the thread needs for decoding.
 #[derive(Clone, Copy, Debug)]
-struct Pace {
+struct DecodingShare {
     since: Instant,
     decoding: Duration,
 }
 
-impl Pace {
+impl DecodingShare {
     /// The share of its time that the thread may spend on decoding.
     const MAX_SHARE: f64 = 0.6;
     /// Over at least this time.
@@ -130,12 +130,12 @@ impl Pace {
 
 #[cfg(test)]
 mod tests {
-    use super::{Duration, Instant, Pace};
+    use super::{DecodingShare, Duration, Instant};
 
     /// Whether the pace is too slow at the end of a period in which each 100 ms take `decoding`.
     fn is_too_slow(decoding: Duration) -> bool {
         let began = Instant::now();
-        let mut pace = Pace::new(began);
+        let mut pace = DecodingShare::new(began);
         let at = |step: u32| began + step * Duration::from_millis(100);
         assert!((1..20).all(|step| !pace.is_too_slow(at(step), decoding)));
         let is_too_slow = pace.is_too_slow(at(20), decoding);
