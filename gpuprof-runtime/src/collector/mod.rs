@@ -86,7 +86,7 @@ pub(crate) struct Collector {
     pub(crate) recorder: Arc<Recorder>,
     /// What NVML has reported in the polls of this window.
     pub(crate) clocks: PolledClocks,
-    pub(crate) session: ProcessState,
+    pub(crate) process: ProcessState,
     /// Calls on threads that had already detached from their counters.
     pub(crate) calls_after_thread_exit: AtomicU64,
 }
@@ -108,7 +108,7 @@ impl Collector {
             lines: cupti::LineCache::default(),
             recorder,
             clocks: PolledClocks::default(),
-            session: ProcessState::default(),
+            process: ProcessState::default(),
             calls_after_thread_exit: AtomicU64::new(0),
         }
     }

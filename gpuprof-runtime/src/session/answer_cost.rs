@@ -8,10 +8,10 @@ use crate::collector::collector;
 /// Adds that of an answer.
 pub(super) fn add(spent: Duration) {
     let ns = u64::try_from(spent.as_nanos()).unwrap_or(u64::MAX);
-    collector().session.answers_ns.fetch_add(ns, Relaxed);
+    collector().process.answers_ns.fetch_add(ns, Relaxed);
 }
 
 /// All of it since the start of the process, ns.
 pub(super) fn spent_ns() -> u64 {
-    collector().session.answers_ns.load(Relaxed)
+    collector().process.answers_ns.load(Relaxed)
 }

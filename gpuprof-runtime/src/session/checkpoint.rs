@@ -16,7 +16,7 @@ use crate::os::{self, atomic_file, fd};
 use crate::settings::{Mode, Output, Settings};
 
 fn checkpoints() -> &'static Checkpoints {
-    &collector().session.checkpoints
+    &collector().process.checkpoints
 }
 
 /// Starts the thread if the settings ask for it and there is a file to rewrite.

@@ -15,7 +15,7 @@ use crate::settings::Settings;
 use gpuprof_report::profile::Profile;
 
 fn sessions() -> &'static Mutex<Sessions> {
-    &collector().session.sessions
+    &collector().process.sessions
 }
 
 /// Another session is open.

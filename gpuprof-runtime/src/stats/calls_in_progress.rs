@@ -52,13 +52,13 @@ impl CallsInProgress {
 
 /// [`CallsInProgress`] with one writer.
 #[derive(Debug)]
-pub(super) struct AtomicOpenCalls {
+pub(super) struct AtomicCallsInProgress {
     calls: AtomicU64,
     started: AtomicU64,
 }
 
 // loom's atomics have no default.
-impl Default for AtomicOpenCalls {
+impl Default for AtomicCallsInProgress {
     fn default() -> Self {
         Self {
             calls: AtomicU64::new(0),
@@ -67,7 +67,7 @@ impl Default for AtomicOpenCalls {
     }
 }
 
-impl AtomicOpenCalls {
+impl AtomicCallsInProgress {
     pub(super) fn begin(&self, started: u64) {
         self.change(|open| open.begin(started));
     }

@@ -9,7 +9,7 @@ use std::array;
 use std::sync::atomic::{Ordering, Ordering::Relaxed};
 
 use super::call_outcome::{CallRecord, GpuOutcome, REASONS, StatedWork};
-use super::calls_in_progress::{AtomicOpenCalls, CallsInProgress};
+use super::calls_in_progress::{AtomicCallsInProgress, CallsInProgress};
 use super::concurrent_histogram::bump;
 use super::durations::{AtomicDurations, DurationSums, add_f64};
 use super::host_path_totals::{HostPathTotals, OutcomeCounts};
@@ -51,7 +51,7 @@ pub(crate) struct PathCounters {
     /// written, and its call is still running: this is reset by the next call alone. Unused for
     /// async functions.
     current: AtomicU64,
-    pending: AtomicOpenCalls,
+    pending: AtomicCallsInProgress,
     wall: AtomicDurations,
     submitted: AtomicU64,
     captured: AtomicU64,
@@ -74,7 +74,7 @@ impl PathCounters {
             cpu: AtomicDurations::new(),
             site,
             current: AtomicU64::new(NO_CALL),
-            pending: AtomicOpenCalls::default(),
+            pending: AtomicCallsInProgress::default(),
             wall: AtomicDurations::new(),
             submitted: AtomicU64::new(0),
             captured: AtomicU64::new(0),

@@ -85,7 +85,7 @@ const STATICS: [(&str, &[&str]); 7] = [
          exit",
         &[
             "session/live/answers.rs BEGAN",
-            "session/live/answer_cost.rs ANSWERS",
+            "session/live/rate_limit.rs ANSWERS",
             "session/live/recording.rs RECORDING",
             "session/live/socket.rs FILE",
             "session/metrics/files.rs FILES",

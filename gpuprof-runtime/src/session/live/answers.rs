@@ -4,7 +4,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use super::answer_cost::{self, ENDING, LOCKED};
+use super::rate_limit::{self, ENDING, LOCKED};
 #[cfg(feature = "trace")]
 use super::recording;
 use crate::collector::collector;
@@ -49,7 +49,7 @@ pub(super) fn answer(request: Request, sent: &mut Sent, viewer: &UnixStream) -> 
 }
 
 fn changes(sent: &mut Sent) -> Answer {
-    let made = answer_cost::make(|| {
+    let made = rate_limit::make(|| {
         let (profile, threads) = collector().live_rows(LOCK_LIMIT)?;
         Some(sent.changes(&profile, threads))
     });
@@ -68,7 +68,7 @@ fn changes(sent: &mut Sent) -> Answer {
 
 fn snapshot() -> Answer {
     let make = || current_profile::current(LOCK_LIMIT).map(|profile| write_outputs::json(&profile));
-    match answer_cost::make(make) {
+    match rate_limit::make(make) {
         None => Answer::Refused(ENDING.to_owned()),
         Some((None, _)) => Answer::Refused(LOCKED.to_owned()),
         Some((Some(text), _)) => Answer::Document(text),

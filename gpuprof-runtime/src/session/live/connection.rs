@@ -6,8 +6,8 @@ use std::os::unix::net::UnixStream;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::answer_cost::{self, PACE};
 use super::answers::{self, Answer};
+use super::rate_limit::{self, PACE};
 use crate::os::fd;
 use crate::session::process_facts;
 use crate::session::serving::cpu_time_of;
@@ -64,7 +64,7 @@ impl ViewerConnection {
                 return;
             }
             let (written, spent) = cpu_time_of(|| self.write(&answer));
-            answer_cost::charge(spent);
+            rate_limit::charge(spent);
             if written.is_err() {
                 return;
             }

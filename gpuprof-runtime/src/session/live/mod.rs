@@ -5,17 +5,17 @@
 //! or a viewer that stops reading, keeps no other viewer waiting. Without a viewer nothing runs.
 //! All limits are in docs/security.md.
 
-mod answer_cost;
 mod answers;
 mod connection;
 mod connections;
+mod rate_limit;
 #[cfg(feature = "trace")]
 mod recording;
 mod server;
 mod socket;
 
-pub(super) use self::answer_cost::stop;
 pub(super) use self::connections::close_in_forked_child;
+pub(super) use self::rate_limit::stop;
 
 use self::socket::Socket;
 use super::write_outputs;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-use super::answer_cost::{self, ENDING, LOCKED};
+use super::rate_limit::{self, ENDING, LOCKED};
 use crate::clock;
 use crate::collector::collector;
 use crate::os::poll;
@@ -43,7 +43,7 @@ pub(super) fn record(ms: u64, viewer: &UnixStream) -> Result<Trace, &'static str
     let ended = clock::now();
     let made = if is_there {
         waits::wait(waits::exit_wait(LOCK_LIMIT));
-        answer_cost::make(|| current_trace::trace_between((began, ended), LOCK_LIMIT))
+        rate_limit::make(|| current_trace::trace_between((began, ended), LOCK_LIMIT))
     } else {
         None
     };

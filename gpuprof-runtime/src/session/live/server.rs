@@ -6,9 +6,9 @@ use std::os::unix::net::UnixStream;
 use std::thread;
 use std::time::Duration;
 
-use super::answer_cost::PACE;
 use super::connection::ViewerConnection;
 use super::connections::DESCRIPTORS;
+use super::rate_limit::PACE;
 use super::socket::Socket;
 use crate::os::{thread_signals, user};
 
