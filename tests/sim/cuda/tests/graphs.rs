@@ -146,7 +146,6 @@ fn an_event_is_swapped_for_later_launches() {
     assert_eq!(query(second[1]), Err(CUresult::CUDA_ERROR_NOT_READY));
 }
 
-/// cuGraphExecEventRecordNodeSetEvent: INVALID_VALUE for a node of another graph.
 /// As on an H100 with driver 580.159.04.
 #[test]
 fn a_graph_cannot_be_launched_into_a_capture() {
