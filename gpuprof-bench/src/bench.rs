@@ -8,10 +8,10 @@ use gpuprof_report::profile::{Device, Parameter, Precision};
 use gpuprof_runtime::bench_support;
 
 use crate::clocks::DeviceClocks;
+use crate::closure_return::ClosureReturn;
 use crate::error::{BenchError, WithPurpose};
 use crate::measure::{CannotRun, Measuring, Rounds};
 use crate::measurement::{CallMode, Results};
-use crate::outcome::Outcome;
 use crate::sampler::{BenchmarkedCall, Sampler};
 use crate::stopping::StoppingRule;
 
@@ -190,7 +190,10 @@ impl Bench {
     ///
     /// # Errors
     /// There is no stream, a call of CUDA fails, or the closure returns an error.
-    pub fn run<R: Outcome>(&self, mut closure: impl FnMut() -> R) -> Result<Results, BenchError> {
+    pub fn run<R: ClosureReturn>(
+        &self,
+        mut closure: impl FnMut() -> R,
+    ) -> Result<Results, BenchError> {
         let stream = self.usable_stream()?;
         let mut call = || closure().into_result().map_err(BenchError::Call);
         // The first call loads what is loaded late, for longer than a stream is held.

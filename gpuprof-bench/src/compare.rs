@@ -7,7 +7,7 @@ use crate::bench::{Bench, device_of};
 use crate::error::{BenchError, WithPurpose};
 use crate::measure::CannotRun;
 use crate::measurement::{CallMode, Results, Stopped};
-use crate::memory::MemoryMeter;
+use crate::memory_meter::MemoryMeter;
 use crate::output_agreement::{Agreement, OutputValues, Tolerance};
 use crate::statistics::Statistics;
 use crate::table;

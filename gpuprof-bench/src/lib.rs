@@ -15,14 +15,14 @@
 
 mod bench;
 mod clocks;
+mod closure_return;
 mod compare;
 mod error;
 mod gate;
 mod harness;
 mod measure;
 mod measurement;
-mod memory;
-mod outcome;
+mod memory_meter;
 mod output_agreement;
 mod profile;
 #[doc(hidden)]
@@ -34,11 +34,11 @@ mod table;
 mod variant;
 
 pub use bench::{Bench, bench};
+pub use closure_return::ClosureReturn;
 pub use compare::{Comparing, Comparison, Requirement, Speedup};
 pub use error::BenchError;
 pub use harness::main;
 pub use measurement::{CallMode, Measurement, Results, Stopped};
-pub use outcome::Outcome;
 pub use output_agreement::{Agreement, Tolerance, ValuePair};
 pub use profile::to_profile;
 pub use stopping::StoppingRule;

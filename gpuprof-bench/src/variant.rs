@@ -2,8 +2,8 @@
 
 use std::fmt::Debug;
 
+use crate::closure_return::ClosureReturn;
 use crate::error::BenchError;
-use crate::outcome::Outcome;
 use crate::output_agreement::OutputValues;
 
 /// One of two implementations of the same; see [`Bench::compare`](crate::Bench::compare).
@@ -35,7 +35,7 @@ impl<'a> Variant<'a> {
         T: Copy + Into<f64> + 'static,
         SetupError: Debug,
         OutputError: Debug,
-        R: Outcome,
+        R: ClosureReturn,
     {
         let output = |state: &S| -> Result<Box<dyn OutputValues>, BenchError> {
             Ok(Box::new(output(state).map_err(failed)?))

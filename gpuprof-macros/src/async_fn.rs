@@ -52,7 +52,7 @@ pub(crate) struct AsyncBlock {
     /// begins first, so that a parameter is not kept twice while the block yields.
     pub(crate) binds_first: bool,
     /// Fixes the type of the block, which `?` and closures in the body may need.
-    pub(crate) output: TokenStream,
+    pub(crate) unreachable_return: TokenStream,
 }
 
 /// Moves the patterns of the parameters from the signature into the block. `private`: the path of
@@ -115,7 +115,7 @@ pub(crate) fn block(function: &mut FunctionItem, args: &Args, private: &TokenStr
         owns,
         binds,
         binds_first,
-        output: output(private, &function.sig.output),
+        unreachable_return: unreachable_return(private, &function.sig.output),
     }
 }
 
@@ -133,7 +133,7 @@ pub(crate) fn is_never(output: &ReturnType) -> bool {
 }
 
 /// An unreachable `return` of the type.
-fn output(private: &TokenStream, output: &ReturnType) -> TokenStream {
+fn unreachable_return(private: &TokenStream, output: &ReturnType) -> TokenStream {
     let site = Span::mixed_site();
     let output = match output {
         ReturnType::Default => quote_spanned!(site=> ()),

@@ -283,7 +283,7 @@ fn wrap_in_async(
         owns,
         binds,
         binds_first,
-        output,
+        unreachable_return,
     } = async_fn::block(function, args, &at_output);
     let begins = if binds_first {
         let unused = unused::locals(&mut written, args, body);
@@ -292,10 +292,10 @@ fn wrap_in_async(
         quote_spanned!(site=> #span #binds)
     };
     let watched = quote_spanned! {site=>
-        #private::instrument(#private::AsyncSpan::in_body(), async move {
+        #private::instrument(#private::AsyncSpan::handed_over_by_body(), async move {
             #owns
             #begins
-            #output
+            #unreachable_return
             #body
         })
     };

@@ -55,7 +55,7 @@ pub struct Site {
     /// Whether its first call in the process is still to come: one of the three below.
     first_call: AtomicU8,
     /// A call had parameters that carry different streams, and none that is a stream.
-    pub(crate) streams_differ: AtomicBool,
+    pub(crate) parameter_streams_differ: AtomicBool,
     name: OnceLock<String>,
     /// Made by the first call with a label.
     labels: OnceLock<Box<LabelTable>>,
@@ -164,7 +164,7 @@ impl Site {
             interest: AtomicU8::new(Interest::UNDECIDED),
             id: AtomicU32::new(NO_ID),
             first_call: AtomicU8::new(FIRST_CALL_UNDECIDED),
-            streams_differ: AtomicBool::new(false),
+            parameter_streams_differ: AtomicBool::new(false),
             name: OnceLock::new(),
             labels: OnceLock::new(),
             nvtx: SiteRange::new(),
@@ -244,8 +244,8 @@ impl Site {
     }
 
     /// Notes that the parameters of a call carry different streams, and that none is a stream.
-    pub(crate) fn note_streams_differ(&self) {
-        self.streams_differ.store(true, Relaxed);
+    pub(crate) fn note_parameter_streams_differ(&self) {
+        self.parameter_streams_differ.store(true, Relaxed);
     }
 
     /// The number of a call's label.

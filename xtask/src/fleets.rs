@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::needs::{self, Need};
-use crate::scripts::{self, Counts};
+use crate::scripts::{self, ScriptCounts};
 use crate::workspace::{self, Workspace};
 
 /// The queries.
@@ -53,7 +53,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
         // In the locale C, Java sees no file whose name is not ASCII.
         check.env("LC_ALL", "C.UTF-8");
     }
-    let mut counts = Counts::default();
+    let mut counts = ScriptCounts::default();
     counts.add(&mut check)?;
     println!("{} passed, {} failed", counts.passed, counts.failed);
     match counts.failed {

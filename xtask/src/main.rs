@@ -9,11 +9,11 @@ mod demo;
 mod fleets;
 mod fuzz;
 mod gpu_pack;
+mod html_page_tests;
 mod metrics;
 mod needs;
 mod nsys;
 mod outside;
-mod pages;
 mod ptx;
 mod ranks;
 mod sanitize;
@@ -81,7 +81,7 @@ fn main() -> ExitCode {
         "setup" => setup(rest),
         "gpu-pack" => gpu_pack::run(rest),
         "metrics" => metrics::run(rest),
-        "pages" => pages::run(rest),
+        "pages" => html_page_tests::run(rest),
         "ptx" => ptx::run(rest),
         "ranks" => ranks::run(rest),
         "help" | "--help" | "-h" => {

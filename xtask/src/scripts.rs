@@ -57,12 +57,12 @@ pub(crate) fn once(
 
 /// What the checks said, a line each.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Counts {
+pub(crate) struct ScriptCounts {
     pub(crate) passed: usize,
     pub(crate) failed: usize,
 }
 
-impl Counts {
+impl ScriptCounts {
     /// Runs a script of checks. One that fails without saying so, or says nothing, is a failure.
     pub(crate) fn add(&mut self, check: &mut Command) -> Result<(), String> {
         let shown = workspace::shown(check);
@@ -93,7 +93,7 @@ mod tests {
     #[test]
     fn a_script_that_ends_early_or_says_nothing_is_a_failure() {
         let counts = |text: &str, succeeded| {
-            let counts = Counts::default().with(text, succeeded);
+            let counts = ScriptCounts::default().with(text, succeeded);
             (counts.passed, counts.failed)
         };
         assert_eq!(counts("ok a\nok b\n", true), (2, 0));

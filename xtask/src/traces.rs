@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::needs::{self, Need};
-use crate::scripts::{self, Counts};
+use crate::scripts::{self, ScriptCounts};
 use crate::workspace::{self, Workspace};
 
 /// The checks and what they are written in.
@@ -54,7 +54,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
             &[&samples, &chromium],
         ),
     ];
-    let mut counts = Counts::default();
+    let mut counts = ScriptCounts::default();
     for check in &mut checks {
         counts.add(check)?;
     }

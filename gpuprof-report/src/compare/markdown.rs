@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::comparison::{ComparedItem, ItemKind, ProfileComparison, SideFigures, Verdict};
-use super::{lines, text};
+use super::{sentences, text};
 use crate::sanitize;
 
 /// The first line, by which a script finds its comment again.
@@ -17,9 +17,12 @@ const MAX_NAME: usize = 120;
 /// changed, and what is `SAME` folded away.
 #[must_use]
 pub fn to_markdown(comparison: &ProfileComparison) -> String {
-    let mut out = format!("{MARKER}\n### gpuprof: {}\n\n", lines::verdicts(comparison));
+    let mut out = format!(
+        "{MARKER}\n### gpuprof: {}\n\n",
+        sentences::verdicts(comparison)
+    );
     // Writing to a String cannot fail.
-    let _ = writeln!(out, "{}\n", plain(&lines::runs(comparison)));
+    let _ = writeln!(out, "{}\n", plain(&sentences::runs(comparison)));
     for warning in &comparison.warnings {
         let _ = writeln!(out, "> ⚠️ {}\n", plain(warning));
     }
@@ -43,7 +46,11 @@ pub fn to_markdown(comparison: &ProfileComparison) -> String {
             writeln!(out, "- {}: {new}", plain(&fact.key))
         };
     }
-    let _ = writeln!(out, "\n{}\n\n</details>", plain(&lines::method(comparison)));
+    let _ = writeln!(
+        out,
+        "\n{}\n\n</details>",
+        plain(&sentences::method(comparison))
+    );
     out
 }
 

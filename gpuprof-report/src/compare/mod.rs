@@ -51,9 +51,9 @@ mod gate;
 mod items;
 mod json;
 mod judge;
-mod lines;
 mod markdown;
 mod measure;
+mod sentences;
 mod sides;
 mod table;
 #[cfg(test)]

@@ -6,7 +6,7 @@ use anstyle::{AnsiColor, Style};
 use unicode_width::UnicodeWidthStr;
 
 use super::comparison::{ComparedItem, ItemKind, ProfileComparison, SideFigures, Verdict};
-use super::{lines, text};
+use super::{sentences, text};
 use crate::sanitize;
 
 const BOLD: Style = Style::new().bold();
@@ -16,9 +16,9 @@ const DIM: Style = Style::new().dimmed();
 /// `SAME` are listed; the others are counted.
 #[must_use]
 pub fn to_text(comparison: &ProfileComparison, limit: usize, color: bool) -> String {
-    let mut out = format!("gpuprof diff: {}\n", lines::verdicts(comparison));
+    let mut out = format!("gpuprof diff: {}\n", sentences::verdicts(comparison));
     // Writing to a String cannot fail.
-    let _ = writeln!(out, "{}", lines::runs(comparison));
+    let _ = writeln!(out, "{}", sentences::runs(comparison));
     for fact in &comparison.facts {
         let _ = if fact.differs() {
             writeln!(
@@ -56,7 +56,11 @@ pub fn to_text(comparison: &ProfileComparison, limit: usize, color: bool) -> Str
     if let hidden @ 1.. = comparison.items.len() - rows.len() {
         let _ = writeln!(out, "… {} more that are SAME", hidden);
     }
-    let _ = write!(out, "\n{}\n", paint(color, DIM, &lines::method(comparison)));
+    let _ = write!(
+        out,
+        "\n{}\n",
+        paint(color, DIM, &sentences::method(comparison))
+    );
     out
 }
 

@@ -3,7 +3,7 @@
 use super::candidate::{About, FindingCandidate};
 use super::profile_facts::ProfileFacts;
 use super::rule::FindingCheck;
-use super::run_idle::RunIdle;
+use super::run_idle::RunIdleTime;
 use super::thresholds::{ENDS_SHARE, MAX_GPU_USE, MIN_COPY_ONLY, MIN_ENDS, MIN_HOST_PART};
 use super::wording;
 use crate::profile::FindingRule;
@@ -42,7 +42,7 @@ fn gpu_idle(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandida
     found
 }
 
-fn evidence(idle: &RunIdle, wall_ns: u64) -> String {
+fn evidence(idle: &RunIdleTime, wall_ns: u64) -> String {
     let records = &idle.records;
     let mut parts = [
         (records.idle_host_ns, "waiting for the host"),
@@ -67,7 +67,7 @@ fn evidence(idle: &RunIdle, wall_ns: u64) -> String {
     )
 }
 
-fn advice(facts: &ProfileFacts<'_>, idle: &RunIdle) -> String {
+fn advice(facts: &ProfileFacts<'_>, idle: &RunIdleTime) -> String {
     let records = &idle.records;
     let waits_for_host = records.idle_host_ns > records.idle_launch_ns.max(records.idle_queued_ns);
     let on_host = facts.longest_on_host();

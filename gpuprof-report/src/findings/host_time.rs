@@ -11,7 +11,7 @@ use crate::profile::{ApiKind, ApiStats, Function};
 
 /// CUDA calls of one kind.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Calls {
+pub(super) struct ApiCallSums {
     pub(super) calls: u64,
     /// Time in these calls, over all threads, ns.
     pub(super) ns: u64,
@@ -21,7 +21,7 @@ pub(super) struct Calls {
     pub(super) longest: Option<(String, u64)>,
 }
 
-impl Calls {
+impl ApiCallSums {
     fn add(&mut self, name: &str, calls: u64, ns: u64, limit_ns: u64) {
         self.calls = self.calls.saturating_add(calls);
         self.ns = self.ns.saturating_add(ns);
@@ -51,16 +51,16 @@ pub(super) struct HostTime {
     /// and at most that between the activities of the run, ns; `None` if it is unknown.
     pub(super) idle_ns: Option<u64>,
     /// The calls that wait for the GPU, other than in a function that is marked `cpu`.
-    pub(super) waits: Calls,
+    pub(super) waits: ApiCallSums,
     /// The calls that queue work: launches of kernels and graphs, and memsets.
-    pub(super) queueing: Calls,
+    pub(super) queueing: ApiCallSums,
     /// Of these, the launches of kernels.
-    pub(super) launches: Calls,
-    pub(super) copies: Calls,
+    pub(super) launches: ApiCallSums,
+    pub(super) copies: ApiCallSums,
     /// Allocations and frees.
-    pub(super) memory: Calls,
+    pub(super) memory: ApiCallSums,
     /// The calls that load a module.
-    pub(super) loads: Calls,
+    pub(super) loads: ApiCallSums,
     /// CPU time in the function outside of CUDA calls and gpuprof, ns.
     pub(super) outside_cuda_ns: u64,
 }

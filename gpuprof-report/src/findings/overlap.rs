@@ -37,7 +37,7 @@ fn overlap_candidate(
     if work.work_streams != 1 || !PIECES_PER_CALL.reached_by(work.launches, calls) {
         return None;
     }
-    let parts = KernelsAndCopies::for_function(facts, at)?;
+    let parts = KernelsAndCopies::sums_inside_function(facts, at)?;
     let (copies, kernels) = (parts.copies_ns as u64, parts.kernels_ns as u64);
     let alone = parts.exposed_ns as u64;
     let smaller = kernels.min(alone);
@@ -70,7 +70,7 @@ struct KernelsAndCopies {
 
 impl KernelsAndCopies {
     /// `None` if the exposed time of the copies was not computed, or if they are pageable.
-    fn for_function(facts: &ProfileFacts<'_>, at: usize) -> Option<Self> {
+    fn sums_inside_function(facts: &ProfileFacts<'_>, at: usize) -> Option<Self> {
         let launched = facts.launched_inside(at);
         let mut sums = Self::default();
         for (inner, part, share) in facts.parts(at) {

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::nesting::Nesting;
-use super::run_idle::RunIdle;
+use super::run_idle::RunIdleTime;
 use crate::profile::{CopyStats, Device, Function, KernelStats, Profile};
 
 /// What a function launched in calls nested in another one.
@@ -21,7 +21,7 @@ pub(super) struct ProfileIndex<'a> {
     /// Time of all kernels, copies and memsets, ns: the 100 % of a share of GPU time.
     pub(super) activity_ns: u64,
     /// Idle time of the run; `None` if it is unknown.
-    pub(super) idle: Option<RunIdle>,
+    pub(super) idle: Option<RunIdleTime>,
     /// Of each device, the time during which a kernel ran over the time of all its kernels.
     kernel_scale: HashMap<u32, f64>,
     /// The function in which a kernel took the most time, by symbol and device.
@@ -34,7 +34,7 @@ impl<'a> ProfileIndex<'a> {
         Self {
             profile,
             activity_ns: kernel_ns(&profile.kernels).saturating_add(copy_ns(&profile.copies)),
-            idle: RunIdle::for_profile(profile),
+            idle: RunIdleTime::for_profile(profile),
             kernel_scale: kernel_scale(profile),
             home: homes(profile),
             nesting: Nesting::for_profile(profile),

@@ -5,7 +5,7 @@ use crate::profile::{BusyRecords, Profile};
 
 /// Idle time of the device that was busy for the longest: no advice to the host can save more.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct RunIdle {
+pub(super) struct RunIdleTime {
     /// Wall time minus the busy time of the device, ns.
     pub(super) total_ns: u64,
     /// The part of it between two activities, ns.
@@ -14,7 +14,7 @@ pub(super) struct RunIdle {
     pub(super) records: BusyRecords,
 }
 
-impl RunIdle {
+impl RunIdleTime {
     /// `None` without records of every device, or if too many records are missing: a kernel
     /// without a record looks like idle time.
     pub(super) fn for_profile(profile: &Profile) -> Option<Self> {

@@ -146,10 +146,10 @@ impl Layout {
         if self.gains == 0 {
             evidence.add_one(PLAIN, format!("{gain}:"));
         }
-        add(&mut evidence, &finding.evidence);
+        add_foreign_text(&mut evidence, &finding.evidence);
         let mut advice = Paragraph::default();
         advice.add(WARN, "→");
-        add(&mut advice, &finding.advice);
+        add_foreign_text(&mut advice, &finding.advice);
         for (at, (words, hang)) in [(evidence, 0), (advice, 2)].into_iter().enumerate() {
             let (mut text, mut plain) = (String::new(), String::new());
             words.write(&mut text, options.color, Some(text_width), hang);
@@ -183,7 +183,7 @@ fn name(finding: &Finding) -> Cow<'_, str> {
 }
 
 /// Adds the words of a text from outside; a figure and its unit are one.
-fn add(words: &mut Paragraph, text: &str) {
+fn add_foreign_text(words: &mut Paragraph, text: &str) {
     let text = sanitize::short(text, MAX_CHARS);
     let mut after_figure = false;
     for word in text.split(' ').filter(|word| !word.is_empty()) {

@@ -235,7 +235,7 @@ impl Collector {
         };
         profile.devices = self.gpu.devices(limit);
         let diagnostics = &mut profile.diagnostics;
-        diagnostics.event_overhead_ns = self.gpu.floor_ns(limit);
+        diagnostics.event_overhead_ns = self.gpu.largest_event_overhead_ns(limit);
         diagnostics.errors = ended_windows::errors();
         let required = driver.lacks();
         if let Some(symbol) = required {

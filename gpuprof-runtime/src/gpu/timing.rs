@@ -137,7 +137,7 @@ impl Timing {
         devices
     }
 
-    pub(crate) fn floor_ns(&self, limit: Duration) -> Option<u64> {
-        self.contexts.floor_ns(limit)
+    pub(crate) fn largest_event_overhead_ns(&self, limit: Duration) -> Option<u64> {
+        self.contexts.largest_event_overhead_ns(limit)
     }
 }

@@ -8,9 +8,10 @@ use std::sync::atomic::{
 
 use super::fd;
 
-/// [`NotedDescriptor::number`] of one that is not open, and of one that is taken but not open yet.
+/// [`NotedDescriptor::number`] of one that is not open, and of one that is reserved for one
+/// still to be opened.
 const CLOSED: RawFd = -1;
-const TAKEN: RawFd = -2;
+const RESERVED: RawFd = -2;
 
 /// A place for an open descriptor.
 pub(crate) struct NotedDescriptor {
@@ -28,9 +29,11 @@ impl NotedDescriptor {
         }
     }
 
-    /// Takes the place. Returns whether it was free.
-    pub(crate) fn take(&self) -> bool {
-        let taken = self.number.compare_exchange(CLOSED, TAKEN, AcqRel, Relaxed);
+    /// Reserves the place. Returns whether it was free.
+    pub(crate) fn reserve(&self) -> bool {
+        let taken = self
+            .number
+            .compare_exchange(CLOSED, RESERVED, AcqRel, Relaxed);
         taken.is_ok()
     }
 

@@ -16,19 +16,19 @@ pub(super) struct CallTimer {
     pub(super) node: &'static PathCounters,
     pub(super) parent: ParentPosition,
     pub(super) started: u64,
-    pub(super) more: More,
+    pub(super) more: BesidesCpuTime,
 }
 
 /// What is to be recorded of a call besides its CPU time.
 #[derive(Debug)]
-pub(super) enum More {
+pub(super) enum BesidesCpuTime {
     Nothing,
     /// It is on the time line, without arguments.
     Event,
     Details(CallDetails),
 }
 
-impl More {
+impl BesidesCpuTime {
     /// Changes the details, which are empty at first.
     #[inline]
     pub(super) fn change(&mut self, change: impl FnOnce(&mut CallDetails)) {
@@ -107,7 +107,7 @@ impl CallTimer {
 
     #[inline(always)]
     fn record(&self, thread: &ThreadState, ended: u64, nested_ticks: u64) {
-        if matches!(self.more, More::Nothing) {
+        if matches!(self.more, BesidesCpuTime::Nothing) {
             self.record_time(thread, ended, nested_ticks);
         } else {
             self.record_more(thread, ended, nested_ticks);
@@ -124,7 +124,7 @@ impl CallTimer {
 
     #[inline(never)]
     fn record_more(&self, thread: &ThreadState, ended: u64, nested_ticks: u64) {
-        if let More::Details(details) = &self.more {
+        if let BesidesCpuTime::Details(details) = &self.more {
             self.record_details(thread, details, ended, nested_ticks);
         } else {
             self.record_time(thread, ended, nested_ticks);

@@ -75,7 +75,7 @@ impl AsyncSpan {
 
     /// A span that the body of the future hands over in its first poll; see
     /// [`HandOver`](super::instrumented::HandOver).
-    pub fn in_body() -> Self {
+    pub fn handed_over_by_body() -> Self {
         Self {
             state: FutureState::InBody,
             range: OpenRange::None,

@@ -18,7 +18,7 @@ pub(crate) mod time_line;
 
 use std::marker::PhantomData;
 
-use self::call_timer::{CallTimer, More};
+use self::call_timer::{BesidesCpuTime, CallTimer};
 use self::recording::{begin_gpu_timing, begin_profiled_call, count_dropped, measure_overhead};
 use self::thread_state::{ThreadState, with_thread};
 use crate::clock;
@@ -222,7 +222,7 @@ impl ActiveSpan {
             return;
         };
         match &mut call.more {
-            more @ More::Nothing if arguments.is_empty() => *more = More::Event,
+            more @ BesidesCpuTime::Nothing if arguments.is_empty() => *more = BesidesCpuTime::Event,
             more => {
                 let keep = |thread: &ThreadState| {
                     thread.with_recorder(|recorder| recorder.keep_arguments(arguments))
@@ -264,7 +264,7 @@ impl ActiveSpan {
                     node,
                     parent: thread.enter(node.path),
                     started: 0,
-                    more: More::Nothing,
+                    more: BesidesCpuTime::Nothing,
                 });
                 if let Some(work) = work {
                     call.set_work(thread, work);

@@ -49,7 +49,7 @@ pub(crate) fn profile(inputs: &mut ProfileInputs<'_>) -> Profile {
         .collect();
     let differing: Vec<String> = functions
         .iter()
-        .filter(|(site, function)| has_differing_streams(inputs, *site, function))
+        .filter(|(site, function)| had_parameters_of_different_streams(inputs, *site, function))
         .map(|(_, function)| function.name.clone())
         .collect();
     let functions: Vec<Function> = functions
@@ -60,7 +60,7 @@ pub(crate) fn profile(inputs: &mut ProfileInputs<'_>) -> Profile {
     diagnostics
         .notes
         .extend(other_cudarc_diagnostic(&of_foreign));
-    diagnostics.notes.extend(streams_differ(&differing));
+    diagnostics.notes.extend(differing_streams_note(&differing));
     let mut profile = Profile::default();
     profile.schema = SCHEMA.to_owned();
     profile.wall_ns = inputs.wall_ns;
@@ -110,17 +110,17 @@ fn other_cudarc_diagnostic(names: &[String]) -> Option<String> {
 }
 
 /// Whether a call had parameters that carry different streams.
-fn has_differing_streams(
+fn had_parameters_of_different_streams(
     inputs: &ProfileInputs<'_>,
     site: Option<u32>,
     function: &Function,
 ) -> bool {
     let site = site.and_then(|id| inputs.sites.get(id as usize));
-    function.calls > 0 && site.is_some_and(|site| site.streams_differ.load(Relaxed))
+    function.calls > 0 && site.is_some_and(|site| site.parameter_streams_differ.load(Relaxed))
 }
 
 /// The note about the functions of these names.
-fn streams_differ(names: &[String]) -> Option<String> {
+fn differing_streams_note(names: &[String]) -> Option<String> {
     (!names.is_empty()).then(|| {
         format!(
             "parameters carry different streams in {}: the first one is timed, which may not be \

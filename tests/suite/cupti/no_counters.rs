@@ -59,7 +59,8 @@ fn no_permission_is_one_line_with_the_fix() {
 
 fn an_old_libcupti_is_one_line_with_the_fix() {
     let t = sampled_world();
-    t.cupti.set_version_number(simcupti::Version::Cuda12_0, 23);
+    t.cupti
+        .set_version_reporting(simcupti::Version::Cuda12_0, 23);
     let profile = refused(&t);
     assert!(note(&profile).contains("has version 23, and sampling needs that of CUDA 12.6"));
 }

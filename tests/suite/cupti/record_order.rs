@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use cudarc::driver::CudaStream;
 use gpuprof::{Profile, gpu_profile};
-use simcupti::{Order, Stamps};
+use simcupti::{InvalidStamps, Order};
 use support::cupti_world::{Tier, all_kernels, busy, cupti, kernels, tier};
 use support::suite::Module;
 use support::tests;
@@ -102,7 +102,7 @@ fn dropped_records_are_counted_and_what_depends_on_them_is_missing() {
 }
 
 fn stamps_that_are_no_times_are_left_out_and_counted() {
-    for stamps in [Stamps::Zero, Stamps::Reversed] {
+    for stamps in [InvalidStamps::Zero, InvalidStamps::Reversed] {
         let t = tier();
         let session = t.session();
         t.cupti.corrupt_stamps(2, stamps);

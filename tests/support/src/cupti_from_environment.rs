@@ -1,7 +1,7 @@
 //! Configures the simulated libcupti by an environment variable, for programs under test: CUPTI
 //! starts once in a process.
 
-use simcupti::{Cupti, Options, Order, Stamps, Version};
+use simcupti::{Cupti, InvalidStamps, Options, Order, Version};
 
 /// The configuration: `WORD VALUE…` separated by semicolons; see [`install`].
 pub const CUPTI_CONFIGURATION: &str = "GPUPROF_TEST_CUPTI";
@@ -25,12 +25,12 @@ pub fn install() -> Cupti {
     for setting in &settings {
         match setting[..] {
             [] | ["hide" | "cuda", _] => {}
-            ["number", number] => cupti.set_version_number(options.version, parsed(number)),
+            ["number", number] => cupti.set_version_reporting(options.version, parsed(number)),
             ["split", records] => cupti.split(parsed(records)),
             ["reversed"] => cupti.set_order(Order::Reversed),
             ["drop", kind, nth] => cupti.drop_record(parsed(kind), parsed(nth)),
-            ["zero", nth] => cupti.corrupt_stamps(parsed(nth), Stamps::Zero),
-            ["backward", nth] => cupti.corrupt_stamps(parsed(nth), Stamps::Reversed),
+            ["zero", nth] => cupti.corrupt_stamps(parsed(nth), InvalidStamps::Zero),
+            ["backward", nth] => cupti.corrupt_stamps(parsed(nth), InvalidStamps::Reversed),
             ["fail", symbol, nth, times, code] => {
                 cupti.fail(symbol, parsed(nth), parsed(times), parsed(code));
             }

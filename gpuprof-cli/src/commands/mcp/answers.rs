@@ -50,7 +50,7 @@ pub(super) fn function(profile: &Profile, name: &str) -> Result<String, String> 
         fields.insert("paths".into(), paths.into());
         fields.insert("more_paths".into(), more.into());
         fields.insert("nested_functions".into(), nested(profile, index).into());
-        let findings: Vec<Value> = about(profile, Some(&function.name)).collect();
+        let findings: Vec<Value> = findings_about(profile, Some(&function.name)).collect();
         fields.insert("findings".into(), findings.into());
     }
     Ok(answer.to_string())
@@ -89,7 +89,7 @@ pub(super) fn findings(profile: &Profile, name: Option<&str>) -> Result<String, 
         Some(name) => Some(find(profile, name)?.1.name.as_str()),
         None => None,
     };
-    let findings: Vec<Value> = about(profile, function).collect();
+    let findings: Vec<Value> = findings_about(profile, function).collect();
     let mut answer = json!({"wall_ns": profile.wall_ns, "findings": findings});
     if function.is_none() && !profile.commands.is_empty() {
         answer["commands"] = value(&profile.commands);
@@ -114,7 +114,10 @@ pub(super) fn diff(old: &[Profile], new: &[Profile], limit: usize) -> Result<Str
 }
 
 /// The findings about a function, or all.
-fn about<'a>(profile: &'a Profile, function: Option<&'a str>) -> impl Iterator<Item = Value> + 'a {
+fn findings_about<'a>(
+    profile: &'a Profile,
+    function: Option<&'a str>,
+) -> impl Iterator<Item = Value> + 'a {
     let is_about = move |finding: &&Finding| match function {
         Some(name) => finding.function.as_deref() == Some(name),
         None => true,

@@ -1,7 +1,7 @@
 //! `gpuprof mcp`: answers the questions of an agent about a profile or a running program.
 
+mod agent_connection;
 mod answers;
-mod lines;
 mod profile_source;
 mod tools;
 
@@ -13,7 +13,7 @@ use rmcp::service::ServerInitializeError;
 
 use crate::output::{Exit, complain};
 
-use lines::AgentLines;
+use agent_connection::AgentConnection;
 use profile_source::ProfileSource;
 use tools::Tools;
 
@@ -66,7 +66,7 @@ pub(crate) fn run(arguments: &McpArguments) -> Exit {
 }
 
 async fn serve(source: ProfileSource) -> Result<(), String> {
-    match Tools::new(source).serve(AgentLines::new()).await {
+    match Tools::new(source).serve(AgentConnection::new()).await {
         Ok(server) => server
             .waiting()
             .await

@@ -50,7 +50,7 @@ pub(super) fn watch(is_over: Arc<AtomicBool>, code: u8) -> io::Result<()> {
         wait(&signals, &*keys);
         is_over.store(true, Relaxed);
         thread::sleep(GRACE);
-        restore();
+        restore_terminal();
         process::exit(code.into());
     })?;
     Ok(())
@@ -74,7 +74,7 @@ fn wait(signals: &UnixStream, keys: &dyn AsFd) {
 }
 
 /// Gives the terminal back, as far as it can be reached.
-pub(super) fn restore() {
+pub(super) fn restore_terminal() {
     let _ = disable_raw_mode();
     let mut screen = io::stdout();
     let mut writable = [PollFd::new(&screen, PollFlags::OUT)];

@@ -2,7 +2,6 @@
 
 #[cfg(feature = "top")]
 mod ending;
-mod model;
 mod numbers;
 #[cfg(feature = "top")]
 mod refresh_loop;
@@ -11,13 +10,14 @@ mod screen;
 mod tables;
 #[cfg(all(test, feature = "top"))]
 mod tests;
+mod top_model;
 
 use std::thread;
 use std::time::Duration;
 
 use clap::Args;
 
-use self::model::{Model, TopSort};
+use self::top_model::{TopModel, TopSort};
 use crate::live::{self, LiveError, ProgramConnection};
 use crate::output::{self, Exit, complain};
 
@@ -78,7 +78,7 @@ fn watch(_: ProgramConnection, _: TopSort) -> Exit {
 
 /// Two answers, one refresh apart: rates need both.
 fn once(mut connection: ProgramConnection, sort: TopSort) -> Exit {
-    let mut model = Model::new(&connection);
+    let mut model = TopModel::new(&connection);
     let mut refresh = |pause: Duration| -> Result<Duration, LiveError> {
         thread::sleep(pause);
         let changes = connection.changes()?;

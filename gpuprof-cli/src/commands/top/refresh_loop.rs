@@ -12,8 +12,8 @@ use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
 use super::ending;
-use super::model::{Model, TopSort, interval};
 use super::screen::{self, ScreenState, View};
+use super::top_model::{TopModel, TopSort, interval};
 use crate::live::{LiveError, ProgramConnection};
 use crate::output::{Exit, complain};
 
@@ -32,13 +32,13 @@ pub(super) fn run(connection: ProgramConnection, sort: TopSort) -> Exit {
         complain("standard output is no terminal: add --once to print one refresh as text");
         return Exit::BadInput;
     }
-    let model = Model::new(&connection);
+    let model = TopModel::new(&connection);
     let answers = ask(connection);
     let is_over = Arc::new(AtomicBool::new(false));
     let watched = ending::watch(Arc::clone(&is_over), KILLED)
         .and_then(|()| ratatui::try_init())
         .and_then(|mut terminal| watch(&mut terminal, model, sort, &answers, &is_over));
-    ending::restore();
+    ending::restore_terminal();
     match watched {
         Ok(()) if is_over.load(Relaxed) => Exit::Program(KILLED),
         Ok(()) => Exit::Success,
@@ -74,7 +74,7 @@ fn ask(mut connection: ProgramConnection) -> Receiver<Result<Changes, LiveError>
 
 fn watch(
     terminal: &mut DefaultTerminal,
-    mut model: Model,
+    mut model: TopModel,
     sort: TopSort,
     answers: &Receiver<Result<Changes, LiveError>>,
     is_over: &AtomicBool,
@@ -86,7 +86,7 @@ fn watch(
         is_paused: false,
     };
     // The model goes on while the screen is paused: only changes are sent.
-    let mut frozen: Option<Model> = None;
+    let mut frozen: Option<TopModel> = None;
     let mut ended: Option<String> = None;
     while !is_over.load(Relaxed) {
         while let Ok(answer) = answers.try_recv() {

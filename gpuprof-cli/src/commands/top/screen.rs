@@ -7,9 +7,9 @@ use ratatui::style::Stylize;
 use ratatui::text::{Line, Text};
 use ratatui::widgets::{Cell, Paragraph, Row};
 
-use super::model::{Model, TopSort};
 use super::numbers::duration;
 use super::tables::{self, TopTable, Width};
+use super::top_model::{TopModel, TopSort};
 
 /// From this width on there are more columns.
 const WIDE: u16 = 120;
@@ -48,7 +48,7 @@ pub(super) struct ScreenState {
 /// more.
 pub(super) fn draw(
     frame: &mut Frame<'_>,
-    model: &Model,
+    model: &TopModel,
     choice: &mut ScreenState,
     ended: Option<&str>,
 ) {
@@ -70,7 +70,7 @@ pub(super) fn draw(
     frame.render_widget(Line::from(KEYS).dim(), keys);
 }
 
-fn status_line(model: &Model, choice: &ScreenState, ended: Option<&str>) -> Line<'static> {
+fn status_line(model: &TopModel, choice: &ScreenState, ended: Option<&str>) -> Line<'static> {
     let state = match ended {
         Some(reason) => format!("[{reason}] "),
         None if choice.is_paused => "[paused] ".to_owned(),
@@ -80,7 +80,7 @@ fn status_line(model: &Model, choice: &ScreenState, ended: Option<&str>) -> Line
 }
 
 /// A heading and the threads in whose functions the program is.
-fn running(model: &Model, area: Rect) -> Vec<Line<'static>> {
+fn running(model: &TopModel, area: Rect) -> Vec<Line<'static>> {
     let most = if area.height > HIGH {
         MANY_RUNNING_LINES
     } else {
@@ -106,7 +106,7 @@ fn running(model: &Model, area: Rect) -> Vec<Line<'static>> {
     shown
 }
 
-fn draw_table(frame: &mut Frame<'_>, area: Rect, model: &Model, choice: &mut ScreenState) {
+fn draw_table(frame: &mut Frame<'_>, area: Rect, model: &TopModel, choice: &mut ScreenState) {
     let width = if area.width >= WIDE {
         Width::Wide
     } else {

@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use gpuprof_report::live::{DeviceRow, FunctionRow, ThreadRow};
 use gpuprof_report::sanitize;
 
-use super::model::{Model, TopSort, Tracked};
 use super::numbers::{count, duration, percent, rate, spark_line};
+use super::top_model::{TopModel, TopSort, Tracked};
 
 /// Characters of a name.
 const MAX_NAME: usize = 200;
@@ -64,7 +64,7 @@ fn shown<T>(items: impl IntoIterator<Item = (bool, T)>) -> Vec<T> {
     items.map(|(_, item)| item).collect()
 }
 
-pub(super) fn functions(model: &Model, sort: TopSort, width: Width) -> TopTable {
+pub(super) fn functions(model: &TopModel, sort: TopSort, width: Width) -> TopTable {
     let wide = width.is_wide();
     let rows = model.functions(sort);
     let has_busy = wide && rows.iter().any(|one| one.row.busy_ns.is_some());
@@ -124,7 +124,7 @@ fn open(calls: u64) -> String {
     }
 }
 
-pub(super) fn threads(model: &Model, width: Width) -> TopTable {
+pub(super) fn threads(model: &TopModel, width: Width) -> TopTable {
     let cells = |one: &Tracked<ThreadRow>| {
         let (row, rates) = (&one.row, &one.rates);
         let running = row.running.as_deref();
@@ -156,7 +156,7 @@ pub(super) fn threads(model: &Model, width: Width) -> TopTable {
     }
 }
 
-pub(super) fn devices(model: &Model, width: Width) -> TopTable {
+pub(super) fn devices(model: &TopModel, width: Width) -> TopTable {
     let wide = width.is_wide();
     let cells = |one: &Tracked<DeviceRow>| {
         let (row, rates) = (&one.row, &one.rates);
@@ -197,7 +197,7 @@ pub(super) fn name(name: &str) -> String {
 }
 
 /// The line of the program and of what watching it costs.
-pub(super) fn status(model: &Model) -> String {
+pub(super) fn status(model: &TopModel) -> String {
     let share = model.live_ns as f64 / model.offered_ns.max(1) as f64;
     let mut devices = model.devices.values();
     let is_simulated = devices.any(|one| one.row.name.contains("simulated device"));
@@ -217,7 +217,7 @@ pub(super) fn status(model: &Model) -> String {
 }
 
 /// All tables as plain text.
-pub(super) fn to_text(model: &Model, sort: TopSort) -> String {
+pub(super) fn to_text(model: &TopModel, sort: TopSort) -> String {
     let mut all = status(model);
     all.push('\n');
     for table in [

@@ -7,8 +7,8 @@ use gpuprof_report::live::{Head, from_json, write_frame};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 
-use super::model::{Model, TopSort};
 use super::screen::{ScreenState, View, draw};
+use super::top_model::{TopModel, TopSort};
 use crate::live::answering;
 
 /// Answers of a program of two devices and three threads, a second or two apart.
@@ -58,8 +58,8 @@ const ANSWERS: [&str; 3] = [
                  "gpu_ns": 2375000000, "busy_ns": 4600000000}]}"#,
 ];
 
-fn model() -> Model {
-    let mut model = Model::default();
+fn model() -> TopModel {
+    let mut model = TopModel::default();
     (model.pid, model.program) = (4_711, "digits".to_owned());
     for answer in ANSWERS {
         model.apply(from_json(answer.as_bytes()).expect("changes"));
@@ -183,7 +183,7 @@ fn no_answer_of_a_hostile_program_is_a_panic() {
             answers.push(answer);
         }
         let mut connection = answering(answers).expect("its first answer is good");
-        let mut model = Model::new(&connection);
+        let mut model = TopModel::new(&connection);
         while let Ok(changes) = connection.changes() {
             model.apply(changes);
             shown += 1;

@@ -51,7 +51,7 @@ impl FunctionsByAddress {
     ) -> Option<LaunchLine> {
         let mut frames: Vec<CallFrame> = Vec::new();
         let mut is_replaced = false;
-        for address in look_ups.libraries.without(addresses) {
+        for address in look_ups.libraries.drop_library_frames(addresses) {
             if look_ups.replaced.iter().any(|code| code.contains(&address)) {
                 is_replaced = true;
                 continue;
@@ -164,7 +164,7 @@ impl Libraries {
 
     /// The frames of a stack outside of these libraries, and of gpuprof's callback, which libcupti
     /// calls.
-    fn without(&self, addresses: &[usize]) -> impl Iterator<Item = usize> {
+    fn drop_library_frames(&self, addresses: &[usize]) -> impl Iterator<Item = usize> {
         let bases = addresses.iter().map(|address| modules::base_of(*address));
         let mut frames: Vec<_> = addresses.iter().copied().zip(bases).collect();
         let is_cupti = |base: &Option<usize>| base.is_some() && *base == self.cupti;
@@ -240,7 +240,7 @@ mod tests {
             system: None,
         };
         let without = |libraries: &Libraries, addresses: &[usize]| {
-            let kept: Vec<usize> = libraries.without(addresses).collect();
+            let kept: Vec<usize> = libraries.drop_library_frames(addresses).collect();
             kept
         };
         // The callback, libcupti, and the program, which has the driver's or the runtime's code.

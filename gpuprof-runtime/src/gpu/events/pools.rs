@@ -69,7 +69,7 @@ impl Contexts {
     }
 
     /// The largest event overhead measured so far, ns.
-    pub(crate) fn floor_ns(&self, limit: Duration) -> Option<u64> {
+    pub(crate) fn largest_event_overhead_ns(&self, limit: Duration) -> Option<u64> {
         let known = self.known.try_lock_for(limit)?;
         let floors = known
             .iter()

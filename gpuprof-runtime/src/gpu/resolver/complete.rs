@@ -38,7 +38,8 @@ impl ResolverShared<'_> {
         let recorder = &self.timing.recorder;
         if recorder.takes_gpu_events()
             && let Ok(ns) = span.measured_ns
-            && let SpanPlace::At { clock, start_ns } = self.clocks.place(self.driver, pair, held)
+            && let SpanPlace::At { clock, start_ns } =
+                self.clocks.start_on_context_clock(self.driver, pair, held)
         {
             let stream = &pair.shared;
             self.recorded
@@ -47,7 +48,7 @@ impl ResolverShared<'_> {
     }
 
     /// The place of a span. `held`: its context is.
-    fn place(&mut self, span: &EndedGpuSpan, pair: &EndedPair, held: bool) -> SpanPlace {
+    fn span_start(&mut self, span: &EndedGpuSpan, pair: &EndedPair, held: bool) -> SpanPlace {
         let (start, closed) = (&span.start, &span.closed);
         let is_nested = closed.parent_path != ROOT;
         let is_drawn = start.draw.weight > 1;
@@ -65,7 +66,7 @@ impl ResolverShared<'_> {
         } else if is_drawn || span.measured_ns.is_err() || (is_nested && !is_beside_others) {
             SpanPlace::Unknown
         } else {
-            self.clocks.place(self.driver, pair, held)
+            self.clocks.start_on_context_clock(self.driver, pair, held)
         }
     }
 }
@@ -145,7 +146,7 @@ pub(super) fn book_span(
         return None;
     }
     shared.record(span, pair, held);
-    let call = span.call(shared.place(span, pair, held));
+    let call = span.call(shared.span_start(span, pair, held));
     let ns = span.measured_ns.map(|_| span.closed.ns);
     let times = ns.map(|ns| smallvec![(call, ns)]);
     add_to_totals(shared.timing, shared.driver, span, booked, times);
@@ -374,7 +375,9 @@ fn first_place<'a>(
             return SpanPlace::Unknown;
         }
         let held = false;
-        let SpanPlace::At { clock, start_ns } = clocks.place(driver, &one.pair, held) else {
+        let SpanPlace::At { clock, start_ns } =
+            clocks.start_on_context_clock(driver, &one.pair, held)
+        else {
             return SpanPlace::Unknown;
         };
         let earlier = first.filter(|(_, known)| *known <= start_ns);

@@ -77,7 +77,12 @@ impl ContextClocks {
     }
 
     /// When a span started whose event pair this is. `held`: its context is.
-    pub(super) fn place(&mut self, driver: &Driver, span: &EndedPair, held: bool) -> SpanPlace {
+    pub(super) fn start_on_context_clock(
+        &mut self,
+        driver: &Driver,
+        span: &EndedPair,
+        held: bool,
+    ) -> SpanPlace {
         let context = &span.shared.context;
         let mut clocks = self.clocks.iter_mut();
         let clock = clocks.find(|clock| Arc::ptr_eq(&clock.event.shared.context, context));

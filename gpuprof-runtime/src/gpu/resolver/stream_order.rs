@@ -111,8 +111,8 @@ impl StreamOrder {
         // fails and is counted.
         let resolved = self
             .living_context(driver)
-            .and_then(|context| with_current(driver, context, || self.advance_here(shared)).ok())
-            .unwrap_or_else(|| self.advance_here(shared));
+            .and_then(|context| with_current(driver, context, || self.advance_pending(shared)).ok())
+            .unwrap_or_else(|| self.advance_pending(shared));
         self.cancel_elsewhere();
         span_receiver::end_look(&mut self.sources, self.has_several_threads);
         let elsewhere = self.elsewhere.iter_mut();
@@ -133,7 +133,7 @@ impl StreamOrder {
         Some(context.handle)
     }
 
-    fn advance_here(&mut self, shared: &mut ResolverShared<'_>) -> u64 {
+    fn advance_pending(&mut self, shared: &mut ResolverShared<'_>) -> u64 {
         if !self.has_several_threads {
             self.advance_in_order(shared)
         } else {

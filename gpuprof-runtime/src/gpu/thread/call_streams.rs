@@ -1,6 +1,6 @@
 //! The streams of a call that has not begun.
 
-use crate::gpu::thread::frame::OpenGpuSpan;
+use crate::gpu::thread::open_gpu_span::OpenGpuSpan;
 use crate::stats::call_outcome::GpuOutcome;
 
 /// The streams of a call, held so that nothing borrowed is left; in the entry that the call will

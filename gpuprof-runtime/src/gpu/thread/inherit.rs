@@ -7,9 +7,9 @@
 
 use std::sync::Arc;
 
-use crate::gpu::thread::frame::{FrameState, OpenGpuSpan};
 use crate::gpu::thread::frame_stack::FrameToken;
 use crate::gpu::thread::gpu_thread::GpuThread;
+use crate::gpu::thread::open_gpu_span::{GpuCallState, OpenGpuSpan};
 use crate::gpu::thread::span_streams::SpanStream;
 use crate::stats::call_outcome::{GpuOutcome, UntimedReason};
 
@@ -31,7 +31,7 @@ impl GpuThread {
     /// ends.
     pub(in crate::gpu) fn inherit(&self, is_async: bool) -> Result<Option<Inherited>, GpuOutcome> {
         for (position, open) in self.frames.gpu().rev() {
-            if let FrameState::Unusable(outcome) = open.state {
+            if let GpuCallState::Unusable(outcome) = open.state {
                 return Err(outcome);
             }
             let Some(first) = open.streams.first() else {

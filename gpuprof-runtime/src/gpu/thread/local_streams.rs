@@ -8,7 +8,7 @@ use crate::gpu::events::pair_stock::PairStock;
 use crate::gpu::events::span::{SpanEnd, SpanKey, SpanStart, SpanStep};
 use crate::gpu::events::thread_stream::{RingMessage, ThreadStream};
 use crate::gpu::stream::hold::Hold;
-use crate::gpu::thread::frame::OpenGpuSpan;
+use crate::gpu::thread::open_gpu_span::OpenGpuSpan;
 use crate::gpu::thread::span_streams::SpanStream;
 
 /// Streams that a thread keeps; past these, those without an open span go.

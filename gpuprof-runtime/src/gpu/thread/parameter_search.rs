@@ -120,7 +120,7 @@ impl<'a> Carried<'a> {
     #[inline(never)]
     fn compare(&self, first: &StreamRef<'_>, next: &StreamRef<'_>) {
         if !first.is_same_stream(next) {
-            self.site.note_streams_differ();
+            self.site.note_parameter_streams_differ();
         }
     }
 

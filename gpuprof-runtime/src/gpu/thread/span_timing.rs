@@ -8,8 +8,8 @@ use crate::driver::table::Driver;
 use crate::gpu::events::record;
 use crate::gpu::events::span::SpanEnd;
 use crate::gpu::thread::call_streams::CallStreams;
-use crate::gpu::thread::frame::{FrameState, OpenGpuSpan};
 use crate::gpu::thread::gpu_thread::GpuThread;
+use crate::gpu::thread::open_gpu_span::{GpuCallState, OpenGpuSpan};
 use crate::gpu::thread::recent_costs::Doing;
 use crate::gpu::thread::span_streams::{SpanStream, TimedSpan};
 use crate::gpu::thread::start_events::{SiteAndPath, UNAVAILABLE, start_on_one, start_on_several};
@@ -37,18 +37,18 @@ impl Timing {
             CallStreams::Inherit => inheriting(thread, is_async),
             CallStreams::Refused(outcome) => {
                 let mut open = thread.blank();
-                open.state = FrameState::Unusable(outcome);
+                open.state = GpuCallState::Unusable(outcome);
                 open
             }
         };
         open.path = place.path;
         open.epoch = window_epoch::current();
-        if let FrameState::Unusable(outcome) = open.state {
+        if let GpuCallState::Unusable(outcome) = open.state {
             let decision = sampling.decide();
             open.decision = Some(decision);
-            open.state = FrameState::Unusable(outcome.standing_for(decision.stands_for));
+            open.state = GpuCallState::Unusable(outcome.standing_for(decision.stands_for));
         }
-        if !matches!(open.state, FrameState::None) {
+        if !matches!(open.state, GpuCallState::None) {
             return Some(open);
         }
         if is_async || inherits {
@@ -69,8 +69,8 @@ impl Timing {
         open.is_async = is_async;
         let rate = sampling.rate.function;
         open.state = match self.start_or_leave_out(thread, &mut open, place, &decision, rate) {
-            Ok(()) => FrameState::Started,
-            Err(outcome) => FrameState::Untimed(outcome.standing_for(decision.stands_for)),
+            Ok(()) => GpuCallState::Started,
+            Err(outcome) => GpuCallState::Untimed(outcome.standing_for(decision.stands_for)),
         };
         if inherits {
             open.inherited_at = Some(clock::now());
@@ -165,7 +165,7 @@ impl Timing {
             }
             Err(outcome) => {
                 let weight = open.decision.map_or(1, |made| made.stands_for);
-                let was_started = matches!(open.state, FrameState::Started);
+                let was_started = matches!(open.state, GpuCallState::Started);
                 thread.recycle(open);
                 Err(if was_started {
                     outcome.standing_for(weight)
@@ -229,7 +229,7 @@ fn submit_several(
     costs: CallCosts,
 ) {
     // It is the resolver's from here on.
-    open.state = FrameState::None;
+    open.state = GpuCallState::None;
     for stream in &open.streams {
         let Some(timed) = stream.timed else { continue };
         let end = span_end(timed, &open, call, costs);
@@ -252,7 +252,7 @@ fn inheriting(thread: &mut GpuThread, is_async: bool) -> Box<OpenGpuSpan> {
             open.lender = inherited.lender;
         }
         Ok(None) => {}
-        Err(outcome) => open.state = FrameState::Untimed(outcome),
+        Err(outcome) => open.state = GpuCallState::Untimed(outcome),
     }
     open
 }
@@ -296,9 +296,9 @@ fn occupy_async_share(open: &OpenGpuSpan) -> Result<(), GpuOutcome> {
 #[inline]
 fn record_end(thread: &GpuThread, open: &mut OpenGpuSpan, epoch: u32) -> Result<(), GpuOutcome> {
     match &open.state {
-        FrameState::None => return Err(GpuOutcome::NoStream),
-        FrameState::Untimed(outcome) | FrameState::Unusable(outcome) => return Err(*outcome),
-        FrameState::Started => {}
+        GpuCallState::None => return Err(GpuOutcome::NoStream),
+        GpuCallState::Untimed(outcome) | GpuCallState::Unusable(outcome) => return Err(*outcome),
+        GpuCallState::Started => {}
     }
     if open.is_on_another_stream(thread.id) {
         return Err(GpuOutcome::Untimed(UntimedReason::StreamUnsafe));

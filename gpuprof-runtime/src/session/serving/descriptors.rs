@@ -35,7 +35,7 @@ impl<const OWN: usize, const PLACES: usize, const EACH: usize>
 
     /// A place for one more connection. `None` if all are taken.
     pub(in crate::session) fn take_place(&'static self) -> Option<ConnectionSlot<EACH>> {
-        let is_free = |place: &&[_; EACH]| place.first().is_some_and(NotedDescriptor::take);
+        let is_free = |place: &&[_; EACH]| place.first().is_some_and(NotedDescriptor::reserve);
         self.connections.iter().find(is_free).map(ConnectionSlot)
     }
 

@@ -102,7 +102,7 @@ impl State {
     }
 
     fn insert_context(&mut self, handle: Handle, device: u32) {
-        self.orphaned_events.mark_context_created();
+        self.orphaned_events.mark_all_reused();
         let id = self.new_id();
         let legacy_id = self.new_id();
         let legacy = self.streams.insert(Stream::new(handle, legacy_id, 0, 0));

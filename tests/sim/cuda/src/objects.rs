@@ -126,7 +126,7 @@ impl OrphanedEvents {
         self.events.remove(&handle);
     }
 
-    pub(crate) fn mark_context_created(&mut self) {
+    pub(crate) fn mark_all_reused(&mut self) {
         self.events
             .values_mut()
             .for_each(|event| event.reused = true);

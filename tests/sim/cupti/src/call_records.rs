@@ -9,7 +9,7 @@ use simbase::cbid;
 
 use crate::callbacks::{DRIVER_API, NODE_CALLBACKS, Notification, RESOURCE, RUNTIME_API};
 use crate::kinds::{self, Enabled};
-use crate::record::{Api, Cause, Record};
+use crate::record::{ApiCall, Cause, Record};
 use crate::state::{self, Overrides, State, thread};
 use crate::{buffers, driver};
 
@@ -125,7 +125,7 @@ impl State {
             }
         }
         if recorded {
-            let api = Api {
+            let api = ApiCall {
                 kind,
                 cbid,
                 start: call.start,

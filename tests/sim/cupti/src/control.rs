@@ -33,7 +33,7 @@ pub enum Order {
 /// Invalid time stamps of a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
-pub enum Stamps {
+pub enum InvalidStamps {
     /// Start and end are 0.
     Zero,
     /// Start and end are exchanged, and at least 1 ns apart.
@@ -72,7 +72,7 @@ functions! {
     split = b"simcupti_split": extern "C" fn(usize),
     set_order = b"simcupti_set_order": extern "C" fn(Order),
     drop_record = b"simcupti_drop_record": extern "C" fn(u32, u64),
-    corrupt_stamps = b"simcupti_corrupt_stamps": extern "C" fn(u64, Stamps),
+    corrupt_stamps = b"simcupti_corrupt_stamps": extern "C" fn(u64, InvalidStamps),
     launch_by_runtime = b"simcupti_launch_by_runtime": extern "C" fn(bool),
     launch_per_thread = b"simcupti_launch_per_thread": extern "C" fn(bool),
     split_copies = b"simcupti_split_copies": extern "C" fn(bool),
@@ -142,7 +142,7 @@ impl Cupti {
     }
 
     /// The same, but `cuptiGetVersion` returns `number`, which must not be 0.
-    pub fn set_version_number(self, version: Version, number: u32) {
+    pub fn set_version_reporting(self, version: Version, number: u32) {
         (self.0.set_version)(version, number);
     }
 
@@ -163,7 +163,7 @@ impl Cupti {
     }
 
     /// Gives invalid time stamps to the `nth` kernel record from now (1-based).
-    pub fn corrupt_stamps(self, nth: u64, stamps: Stamps) {
+    pub fn corrupt_stamps(self, nth: u64, stamps: InvalidStamps) {
         (self.0.corrupt_stamps)(nth, stamps);
     }
 

@@ -43,7 +43,7 @@ mod record_sizes;
 mod result_codes;
 mod state;
 
-pub use control::{Cupti, Order, Stamps};
+pub use control::{Cupti, InvalidStamps, Order};
 pub use counter_model::KernelCounters;
 pub use load::{InstallError, Options, install, install_with};
 pub use record_sizes::Version;

@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 
 use simbase::activity::{Activity, ActivityKind, MemoryKind, MemoryLocation};
 
-use crate::control::Stamps;
+use crate::control::InvalidStamps;
 use crate::kinds;
 use crate::record_sizes::Version;
 
@@ -32,7 +32,7 @@ pub(crate) struct Cause {
 }
 
 /// A driver or runtime call.
-pub(crate) struct Api {
+pub(crate) struct ApiCall {
     pub(crate) kind: u32,
     pub(crate) cbid: u32,
     pub(crate) start: u64,
@@ -52,7 +52,7 @@ impl Record {
         }
     }
 
-    pub(crate) fn api(version: Version, api: &Api) -> Record {
+    pub(crate) fn api(version: Version, api: &ApiCall) -> Record {
         let mut record = Record::new(version, api.kind, api.end);
         // CUPTI's thread ids are these, truncated to 32 bits.
         // SAFETY: it has no preconditions.
@@ -105,11 +105,11 @@ impl Record {
     }
 
     /// Makes the time stamps of a kernel invalid.
-    pub(crate) fn corrupt(&mut self, stamps: Stamps) {
+    pub(crate) fn corrupt(&mut self, stamps: InvalidStamps) {
         let (start, end) = (self.u64(START), self.u64(END));
         let (start, end) = match stamps {
-            Stamps::Zero => (0, 0),
-            Stamps::Reversed => (end.max(start + 1), start),
+            InvalidStamps::Zero => (0, 0),
+            InvalidStamps::Reversed => (end.max(start + 1), start),
         };
         self.write_u64s(START, &[start, end]);
     }

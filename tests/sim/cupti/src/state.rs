@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::abi::{Callback, Complete, Request, User};
-use crate::control::{Order, Stamps};
+use crate::control::{InvalidStamps, Order};
 use crate::held_buffers::Buffers;
 use crate::kinds::Enabled;
 use crate::pm_sampling::Sampling;
@@ -53,7 +53,7 @@ pub(crate) struct Overrides {
     /// Records to drop: their kind (0 for any), and how many of that kind to pass before.
     pub(crate) drops: Vec<(u32, u64)>,
     /// Kernels with invalid time stamps: how many to pass before, and which stamps.
-    pub(crate) stamps: Vec<(u64, Stamps)>,
+    pub(crate) stamps: Vec<(u64, InvalidStamps)>,
 }
 
 static STATE: Mutex<State> = Mutex::new(State::new());

@@ -3,7 +3,7 @@
 mod common;
 
 use common::*;
-use simcupti::{Order, Stamps, Version};
+use simcupti::{InvalidStamps, Order, Version};
 
 /// The records of CUDA 12.0 are shorter than those of 13.0 and have the same contents.
 #[test]
@@ -46,7 +46,7 @@ fn records_of_an_older_version_are_shorter() {
 #[test]
 fn any_version_number_can_be_set() {
     let world = world();
-    world.cupti.set_version_number(Version::Cuda12_0, 17);
+    world.cupti.set_version_reporting(Version::Cuda12_0, 17);
     let mut number = 0;
     assert_eq!((world.api.version)(&mut number), 0);
     assert_eq!(number, 17);
@@ -139,8 +139,8 @@ fn a_requested_record_is_dropped_and_counted() {
 fn requested_kernels_have_invalid_stamps() {
     let mut world = world();
     world.enable(&[CONCURRENT_KERNEL], &[]);
-    world.cupti.corrupt_stamps(2, Stamps::Zero);
-    world.cupti.corrupt_stamps(3, Stamps::Reversed);
+    world.cupti.corrupt_stamps(2, InvalidStamps::Zero);
+    world.cupti.corrupt_stamps(3, InvalidStamps::Reversed);
     let before = world.sim.now();
     for _ in 0..4 {
         world.launch(1_000);

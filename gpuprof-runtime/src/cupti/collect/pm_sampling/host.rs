@@ -63,7 +63,7 @@ impl Host {
                         break;
                     }
                     // The first call would have failed for any metric.
-                    Err(InitializeError(error)) if chosen.is_none() && index == 0 => {
+                    Err(HostUnavailable(error)) if chosen.is_none() && index == 0 => {
                         return Err(error.into());
                     }
                     Ok(None) | Err(_) => {}
@@ -78,7 +78,7 @@ impl Host {
     fn initialize(
         library: &'static SamplingLibrary,
         chip: &AvailableCounters<'_>,
-    ) -> Result<Self, InitializeError> {
+    ) -> Result<Self, HostUnavailable> {
         let mut parameters = HostInitialize {
             profiler: PM_SAMPLING,
             chip: chip.name.as_ptr(),
@@ -87,7 +87,7 @@ impl Host {
         };
         library
             .host_initialize(&mut parameters)
-            .map_err(InitializeError)?;
+            .map_err(HostUnavailable)?;
         Ok(Self {
             library,
             object: parameters.host,
@@ -99,7 +99,7 @@ impl Host {
 
     /// Makes the configuration; returns whether it fits into one pass. A chip without one of the
     /// metrics does not.
-    fn configure(&mut self) -> Result<bool, InitializeError> {
+    fn configure(&mut self) -> Result<bool, HostUnavailable> {
         let mut metrics = HostAddMetrics {
             host: self.object,
             names: self.names.as_ptr(),
@@ -189,4 +189,4 @@ impl Drop for Host {
 }
 
 /// The chip is unknown, or the host library is missing.
-struct InitializeError(CallError);
+struct HostUnavailable(CallError);

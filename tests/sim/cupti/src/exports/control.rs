@@ -3,7 +3,7 @@
 //! unknown.
 
 use crate::abi::Text;
-use crate::control::{Order, Stamps};
+use crate::control::{InvalidStamps, Order};
 use crate::counter_model::KernelCounters;
 use crate::function_names::Symbol;
 use crate::record_sizes::Version;
@@ -61,7 +61,7 @@ control_functions! {
         state::lock().overrides.drops.push((kind, nth.saturating_sub(1)));
     }
 
-    fn simcupti_corrupt_stamps(nth: u64, stamps: Stamps) {
+    fn simcupti_corrupt_stamps(nth: u64, stamps: InvalidStamps) {
         state::lock().overrides.stamps.push((nth.saturating_sub(1), stamps));
     }
 

@@ -26,7 +26,7 @@ pub(crate) struct OpenGpuSpan {
     pub(super) lender: Option<FrameToken>,
     /// What sampling decided; spans inside follow. `None`: it had nothing to decide.
     pub(super) decision: Option<SamplingDecision>,
-    pub(super) state: FrameState,
+    pub(super) state: GpuCallState,
     /// Where it began.
     pub(super) thread: Option<ThreadId>,
     /// When it began, in ticks, if it inherits its stream and is timed.
@@ -46,7 +46,7 @@ pub(crate) struct OpenGpuSpan {
 
 /// What became of the call so far.
 #[derive(Debug)]
-pub(super) enum FrameState {
+pub(super) enum GpuCallState {
     /// No call at all: a default stream, or a future's part between its polls.
     None,
     Untimed(GpuOutcome),
@@ -74,7 +74,7 @@ impl OpenGpuSpan {
             streams: SmallVec::new(),
             lender: None,
             decision: None,
-            state: FrameState::None,
+            state: GpuCallState::None,
             thread: None,
             inherited_at: None,
             host_ticks: None,
@@ -88,7 +88,7 @@ impl OpenGpuSpan {
     /// Clears the per-call fields, keeps the streams.
     #[inline]
     pub(super) fn reset(&mut self) {
-        self.state = FrameState::None;
+        self.state = GpuCallState::None;
         self.decision = None;
         (self.inherited_at, self.host_ticks) = (None, None);
         self.is_crossed = false;
@@ -124,8 +124,8 @@ impl OpenGpuSpan {
     #[inline]
     pub(crate) fn untimed_reason(&self) -> Option<UntimedReason> {
         match self.state {
-            FrameState::Untimed(GpuOutcome::Untimed(reason))
-            | FrameState::Unusable(GpuOutcome::Untimed(reason)) => Some(reason),
+            GpuCallState::Untimed(GpuOutcome::Untimed(reason))
+            | GpuCallState::Unusable(GpuOutcome::Untimed(reason)) => Some(reason),
             _ => None,
         }
     }
@@ -147,10 +147,10 @@ impl OpenGpuSpan {
     /// streams.
     #[inline]
     pub(super) fn cancel(&mut self, mut tell: impl FnMut(&ThreadStream, SpanKey)) {
-        if !matches!(self.state, FrameState::Started) {
+        if !matches!(self.state, GpuCallState::Started) {
             return;
         }
-        self.state = FrameState::None;
+        self.state = GpuCallState::None;
         self.end_async();
         for stream in &self.streams {
             if let Some(timed) = stream.timed {
@@ -180,8 +180,8 @@ impl OpenGpuSpan {
                 .iter_mut()
                 .for_each(|stream| stream.timed = None);
         }
-        if let FrameState::Unusable(outcome) = future.state {
-            self.state = FrameState::Unusable(outcome);
+        if let GpuCallState::Unusable(outcome) = future.state {
+            self.state = GpuCallState::Unusable(outcome);
         }
     }
 

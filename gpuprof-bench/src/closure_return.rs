@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 
 /// What a benchmarked closure may return.
-pub trait Outcome {
+pub trait ClosureReturn {
     /// Whether the call succeeded.
     ///
     /// # Errors
@@ -11,13 +11,13 @@ pub trait Outcome {
     fn into_result(self) -> Result<(), String>;
 }
 
-impl Outcome for () {
+impl ClosureReturn for () {
     fn into_result(self) -> Result<(), String> {
         Ok(())
     }
 }
 
-impl<T, E: Debug> Outcome for Result<T, E> {
+impl<T, E: Debug> ClosureReturn for Result<T, E> {
     fn into_result(self) -> Result<(), String> {
         self.map(drop).map_err(|error| format!("{error:?}"))
     }

@@ -90,7 +90,7 @@ fn test(pages: &Path) -> Result<(), String> {
         .stdout(Stdio::piped())
         .spawn()
         .map_err(failed)?;
-    let mut counts = Counts::default();
+    let mut counts = NodeTestCounts::default();
     if let Some(output) = child.stdout.take() {
         for line in BufReader::new(output).lines() {
             let line = line.map_err(failed)?;
@@ -104,13 +104,13 @@ fn test(pages: &Path) -> Result<(), String> {
 
 /// The counts at the end of the output of Node's test runner.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Counts {
+struct NodeTestCounts {
     passed: u64,
     /// Failed, cancelled, skipped or to be done: whatever did not pass.
     failed: u64,
 }
 
-impl Counts {
+impl NodeTestCounts {
     fn add(&mut self, line: &str) {
         let Some((word, count)) = line
             .strip_prefix("# ")
@@ -146,8 +146,8 @@ impl Counts {
 mod tests {
     use super::*;
 
-    fn counted(output: &str) -> Counts {
-        let mut counts = Counts::default();
+    fn counted(output: &str) -> NodeTestCounts {
+        let mut counts = NodeTestCounts::default();
         output.lines().for_each(|line| counts.add(line));
         counts
     }
@@ -156,7 +156,7 @@ mod tests {
     fn only_what_passed_counts_as_passed() {
         let output = "ok 1 - a\n# Subtest: 3 pass 4\n# tests 9\n# suites 0\n# pass 5\n# fail 1\n\
                       # cancelled 1\n# skipped 1\n# todo 1\n# duration_ms 12.3\n";
-        let expected = Counts {
+        let expected = NodeTestCounts {
             passed: 5,
             failed: 4,
         };

@@ -24,7 +24,7 @@ type McpMessage = RxJsonRpcMessage<RoleServer>;
 
 /// The agent's end. Waiting for a message may be cancelled at any time, and goes on with the next
 /// wait.
-pub(super) struct AgentLines {
+pub(super) struct AgentConnection {
     input: BufReader<Stdin>,
     output: Arc<Mutex<Stdout>>,
     line: Vec<u8>,
@@ -38,7 +38,7 @@ struct Refusal {
     error: ErrorData,
 }
 
-impl AgentLines {
+impl AgentConnection {
     pub(super) fn new() -> Self {
         let (input, output) = stdio();
         Self {
@@ -74,7 +74,7 @@ impl AgentLines {
     }
 }
 
-impl Transport<RoleServer> for AgentLines {
+impl Transport<RoleServer> for AgentConnection {
     type Error = io::Error;
 
     fn send(

@@ -117,7 +117,7 @@ impl RateCounters for DeviceRow {
 
 /// See the module.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Model {
+pub(super) struct TopModel {
     pub(super) pid: u32,
     pub(super) program: String,
     pub(super) wall_ns: u64,
@@ -131,7 +131,7 @@ pub(super) struct Model {
     pub(super) devices: BTreeMap<u32, Tracked<DeviceRow>>,
 }
 
-impl Model {
+impl TopModel {
     pub(super) fn new(connection: &ProgramConnection) -> Self {
         Self {
             pid: connection.pid,
