@@ -91,7 +91,7 @@
 //!   program.
 //! - `nvtx` (default): ranges for Nsight Systems, through NVIDIA's crate `nvtx`, which needs
 //!   libclang to build. Implies `enable`.
-//! - `cupti`: demangled kernel names and GPU clocks (NVML) for what `GPUPROF_CUPTI=on` records.
+//! - `cupti`: demangled kernel names and the lines of launches for what `GPUPROF_CUPTI=on` records.
 //!   Implies `enable`.
 //! - `bench`: benchmarks, in the module `bench`. Implies `enable`.
 //! - `html`: the output `html=PATH`, the report as one web page. Implies `enable`.

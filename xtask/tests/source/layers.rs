@@ -22,11 +22,12 @@ const LAYERS: [&[&str]; 6] = [
 ];
 
 /// Where the runtime has unsafe code: each operation has a reason there.
-const UNSAFE: [&str; 9] = [
+const UNSAFE: [&str; 10] = [
     "driver/",
     "gpu/stream/",
     "gpu/thread/inherit.rs",
     "cupti/collect/",
+    "nvml/library.rs",
     "nvtx.rs",
     "os/",
     "session/exit.rs",
