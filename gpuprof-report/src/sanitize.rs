@@ -28,6 +28,15 @@ pub fn short(text: &str, max_chars: usize) -> Cow<'_, str> {
     }
 }
 
+/// The longest beginning of `text` of at most `max_bytes` bytes.
+#[must_use]
+pub fn longest_prefix(text: &str, max_bytes: usize) -> &str {
+    // std's `floor_char_boundary` is of Rust 1.91.
+    let mut ends = (0..=max_bytes.min(text.len())).rev();
+    let end = ends.find(|&at| text.is_char_boundary(at));
+    text.get(..end.unwrap_or(0)).unwrap_or_default()
+}
+
 /// A text for use in a message: in quotes, on one line, at most `max_chars` of its characters.
 #[must_use]
 pub fn quoted(text: &str, max_chars: usize) -> String {

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::sanitize::longest_prefix;
+
 #[derive(Debug)]
 pub(super) struct BoundedText {
     text: String,
@@ -40,8 +42,7 @@ impl fmt::Write for BoundedText {
             return Ok(());
         }
         if !self.is_cut {
-            let fits = part.get(..part.floor_char_boundary(room));
-            self.text.push_str(fits.unwrap_or_default());
+            self.text.push_str(longest_prefix(part, room));
             self.is_cut = true;
         }
         Err(fmt::Error)

@@ -2,7 +2,7 @@
 //! two profiles should be compared by.
 
 use crate::figures::figures;
-use crate::sanitize::ELLIPSIS;
+use crate::sanitize::{ELLIPSIS, longest_prefix};
 
 /// Pairs that a profile holds.
 pub const MAX_META_PAIRS: usize = 32;
@@ -94,7 +94,7 @@ fn cut(text: &mut String, max: usize) {
         return;
     }
     let end = max.saturating_sub(ELLIPSIS.len_utf8());
-    text.truncate(text.floor_char_boundary(end));
+    text.truncate(longest_prefix(text, end).len());
     if !text.is_empty() {
         text.push(ELLIPSIS);
     }

@@ -8,7 +8,14 @@ pub(crate) fn is_invariant() -> bool {
     const POWER: u32 = 0x8000_0007;
     /// Bit of EDX: the time stamp counter is invariant.
     const INVARIANT_TSC: u32 = 1 << 8;
-    __cpuid(0x8000_0000).eax >= POWER && __cpuid(POWER).edx & INVARIANT_TSC != 0
+    let leaf = |number| {
+        // SAFETY: every x86_64 processor has the instruction. Newer Rust declares it safe.
+        #[allow(unused_unsafe)]
+        unsafe {
+            __cpuid(number)
+        }
+    };
+    leaf(0x8000_0000).eax >= POWER && leaf(POWER).edx & INVARIANT_TSC != 0
 }
 
 /// The architecture's system counter always does.

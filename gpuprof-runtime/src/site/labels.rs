@@ -15,6 +15,7 @@ use crate::nvtx::SiteRange;
 use crate::os::fork;
 use crate::os::own_work::OwnWork;
 use gpuprof_report::profile::OTHER_LABELS;
+use gpuprof_report::sanitize::longest_prefix;
 
 /// Labels of one function that are told apart. The calls with further labels are summed.
 const MAX_LABELS: usize = 256;
@@ -166,7 +167,7 @@ impl LabelTable {
     /// The number of a label, given now if it is new.
     pub(crate) fn number(&self, value: LabelValue<'_>) -> LabelNumber {
         let value = match value {
-            LabelValue::Text(text) => LabelValue::Text(beginning(text)),
+            LabelValue::Text(text) => LabelValue::Text(longest_prefix(text, MAX_TEXT_BYTES)),
             integer @ LabelValue::Integer(_) => integer,
         };
         let start = start(value);
@@ -243,16 +244,6 @@ fn start(value: LabelValue<'_>) -> usize {
         }
     };
     (hash % SLOTS as u64) as usize
-}
-
-/// The first [`MAX_TEXT_BYTES`] of a text.
-fn beginning(text: &str) -> &str {
-    if text.len() > MAX_TEXT_BYTES {
-        text.get(..text.floor_char_boundary(MAX_TEXT_BYTES))
-            .unwrap_or(text)
-    } else {
-        text
-    }
 }
 
 #[cfg(test)]

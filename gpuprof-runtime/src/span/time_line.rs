@@ -2,6 +2,8 @@
 
 use std::fmt::{self, Debug, Write};
 
+use gpuprof_report::sanitize::longest_prefix;
+
 use crate::collector::collector;
 use crate::recorder::{CallArguments, CallEvent, ChunkWriter};
 
@@ -120,8 +122,7 @@ impl Write for Bounded {
             self.0.push_str(more);
             return Ok(());
         }
-        let fits = (0..=room).rev().find(|&at| more.is_char_boundary(at));
-        self.0.push_str(more.get(..fits.unwrap_or(0)).unwrap_or(""));
+        self.0.push_str(longest_prefix(more, room));
         // So that the text counts as full, wherever the character that was cut begins.
         while self.0.len() < MAX_VALUE_BYTES {
             self.0.push(' ');

@@ -70,8 +70,11 @@ impl CudaCalls {
     pub(crate) fn next_to_forget(&mut self) -> Option<u32> {
         let latest = self.latest?;
         for queue in [&mut self.awaited, &mut self.recent] {
-            if let Some(oldest) = queue.pop_front_if(|oldest| is_long_before(*oldest, latest)) {
-                return Some(oldest);
+            if queue
+                .front()
+                .is_some_and(|oldest| is_long_before(*oldest, latest))
+            {
+                return queue.pop_front();
             }
         }
         while self.recent.len() > MAX_RECENT_CUDA_CALLS

@@ -3,6 +3,7 @@
 //! gpuprof owns a context only while spans on it are open, or they or measurements are pending.
 //! Otherwise it has `Weak` references to cudarc's owners of the context.
 
+use std::convert::identity;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Weak};
 
@@ -251,8 +252,8 @@ impl Context {
             first
         };
         let made = with_current(driver, self.handle, || driver.relaxed(make))
-            .flatten()
-            .flatten();
+            .and_then(identity)
+            .and_then(identity);
         let lacking = made.map_or(NoPair::Failed, |_| NoPair::Exhausted);
         let first = made.ok().flatten();
         first.or_else(|| self.free.pop()).ok_or(lacking)
@@ -316,7 +317,7 @@ impl Context {
         // As many again as there are, so that a burst is caught up with in a few rounds. A failure
         // is counted, and the next round tries again.
         let _ = with_current(driver, self.handle, || self.make(driver, made.max(BATCH)))
-            .flatten()
+            .and_then(identity)
             .map_err(|failed| self.count_failure(failed));
         true
     }

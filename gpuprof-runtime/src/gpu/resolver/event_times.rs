@@ -1,6 +1,7 @@
 //! What the events of spans read, and the pairs that are held for it.
 
 use std::cell::OnceCell;
+use std::convert::identity;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -83,7 +84,8 @@ pub(super) fn has_passed(
     let context = &shared.context;
     let query = || driver.is_complete(event);
     let lives = context.check(driver, held);
-    let answer = lives.and_then(|()| with_current(driver, context.handle, query).flatten());
+    let answer =
+        lives.and_then(|()| with_current(driver, context.handle, query).and_then(identity));
     answer.inspect_err(|&failed| context.count_failure(failed))
 }
 
@@ -101,7 +103,7 @@ pub(super) fn offset_ns(
     if lives == Err(FailedCall(CONTEXT_IS_DESTROYED)) {
         driver.count_ended_context();
     }
-    let answer = lives.and_then(|()| with_current(driver, context.handle, read).flatten());
+    let answer = lives.and_then(|()| with_current(driver, context.handle, read).and_then(identity));
     answer.inspect_err(|&failed| context.count_failure(failed))
 }
 

@@ -1,6 +1,7 @@
 //! Resolves what a caller passes to what events need: streams with their contexts, and what keeps
 //! them alive.
 
+use std::convert::identity;
 use std::sync::{Arc, Weak};
 
 use crate::driver::handles;
@@ -202,7 +203,7 @@ impl Timing {
             let owner = owner.map(Arc::downgrade);
             Ok(self.keep_stream(thread, stream.handle(), context, owner))
         });
-        met.flatten().map_err(unusable)
+        met.and_then(identity).map_err(unusable)
     }
 }
 

@@ -35,7 +35,7 @@ const COSTS: CallCosts = CallCosts {
 /// When the session began.
 const BEGAN_NS: u64 = 10_000_000_000;
 
-pub(in crate::stats) const SITES: [&Site; 4] = {
+pub(in crate::stats) static SITES: [&Site; 4] = {
     const fn meta(name: &'static str) -> Site {
         Site::new(Meta {
             path: || "program",

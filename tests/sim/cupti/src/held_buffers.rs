@@ -66,11 +66,11 @@ impl Buffers {
         let ready = |buffer: &Buffer| forced || buffer.is_over(now);
         let mut taken: Vec<_> = self.full.extract_if(.., |full| ready(full)).collect();
         if all {
-            taken.extend(
-                self.open
-                    .extract_if(.., |_, open| ready(open))
-                    .map(|(_, open)| open),
-            );
+            let (over, open) = std::mem::take(&mut self.open)
+                .into_iter()
+                .partition(|(_, open)| ready(open));
+            self.open = open;
+            taken.extend(BTreeMap::into_values(over));
         }
         taken
     }

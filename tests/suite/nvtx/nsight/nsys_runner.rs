@@ -5,6 +5,8 @@
 
 use std::env;
 use std::fs::{self, File};
+use std::io::Error;
+use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -49,7 +51,9 @@ impl Nsys {
     pub(super) fn unpacked() -> Option<Nsys> {
         let folder = PathBuf::from(env::var_os(FOLDER)?);
         let turn = File::create(folder.join("turn")).expect("a file");
-        turn.lock().expect("a lock");
+        // std's `File::lock` is of Rust 1.89. SAFETY: the file is open.
+        let locked = unsafe { libc::flock(turn.as_raw_fd(), libc::LOCK_EX) };
+        assert_eq!(locked, 0, "a lock: {}", Error::last_os_error());
         let root = folder.join("root/usr/lib");
         let libraries = root.join("x86_64-linux-gnu");
         Some(Nsys {
