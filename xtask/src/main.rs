@@ -43,6 +43,7 @@ cargo xtask COMMAND
   nsys profile PROGRAM  record the NVTX ranges of a program into PROGRAM.nsys-rep and sum them up
   setup                 get what demo and test need from outside, and nothing else
   gpu-pack              build target/gpu-pack: every check, for a machine without Rust
+  packages              package what is published, and build and run a program with it
   pages                 test the HTML page in Chromium, without a window
   pages screenshots FOLDER
                         take pictures of it at two widths, light and dark
@@ -81,6 +82,7 @@ fn main() -> ExitCode {
         "setup" => setup(rest),
         "gpu-pack" => gpu_pack::run(rest),
         "metrics" => metrics::run(rest),
+        "packages" => outside::feature_warnings::run(rest),
         "pages" => html_page_tests::run(rest),
         "ptx" => ptx::run(rest),
         "ranks" => ranks::run(rest),

@@ -32,6 +32,8 @@ pub(crate) struct Workspace {
     pub(crate) tests: Vec<TestTarget>,
     /// The package of each example, by name.
     pub(crate) examples: BTreeMap<String, String>,
+    /// The packages that `cargo publish` uploads.
+    pub(crate) published: Vec<String>,
     /// The oldest toolchain that the packages promise to build with, such as `1.95`.
     pub(crate) rust_version: String,
 }
@@ -59,6 +61,7 @@ impl Workspace {
             target: metadata["target_directory"].as_str()?.into(),
             tests: Vec::new(),
             examples: BTreeMap::new(),
+            published: Vec::new(),
             rust_version: String::new(),
         };
         for package in metadata["packages"].as_array()? {
@@ -76,6 +79,10 @@ impl Workspace {
                 if kind == "example" && EXAMPLES.contains(&name) {
                     workspace.examples.insert(target_name.into(), name.into());
                 }
+            }
+            // An empty list is `publish = false`.
+            if package["publish"].is_null() {
+                workspace.published.push(name.into());
             }
             if name == "gpuprof" {
                 workspace.rust_version = package["rust_version"].as_str()?.into();

@@ -1,9 +1,10 @@
-//! No feature set shows a user a warning of gpuprof's, or builds its hooks for tests.
+//! With what is published, no feature set shows a user a warning of gpuprof's or builds its hooks
+//! for tests, and a program prints its table.
 
-use std::path::Path;
-
+use super::packages::Packages;
 use super::{Profile, Program};
-use crate::workspace;
+use crate::needs::{self, Need};
+use crate::workspace::{self, Workspace};
 
 const FEATURE_SETS: [&[&str]; 9] = [
     &[],
@@ -11,13 +12,16 @@ const FEATURE_SETS: [&[&str]; 9] = [
     &["enable"],
     &["enable", "nvtx"],
     &["enable", "cupti"],
-    &["enable", "nvtx", "cupti"],
     &["enable", "serde"],
     &["enable", "bench"],
     &["enable", "metrics"],
+    // The last: this program is run.
+    &[
+        "bench", "cupti", "html", "metrics", "nvtx", "serde", "trace",
+    ],
 ];
 
-/// Added to a program with the feature `enable`. A name from two globs is an error where it is
+/// Added to a program that measures. A name from two globs is an error where it is
 /// used, so the program builds only if gpuprof has no test hooks.
 const HAS_NO_TEST_HOOKS: &str = r"
 mod hooks {
@@ -33,18 +37,36 @@ const _: [fn(); 2] = {
 };
 ";
 
-/// Builds a program outside the workspace with each feature set.
+/// `cargo xtask packages`: the check alone.
 ///
 /// # Errors
-/// A text for the user: a set that does not build, or not without a warning from this repository.
-pub(crate) fn check(target: &Path) -> Result<(), String> {
-    let folder = target.join("outside");
+/// As those of [`check`].
+pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
+    if !arguments.is_empty() {
+        return Err("usage: cargo xtask packages".into());
+    }
+    needs::ensure(&[Need::CCompiler, Need::Libclang])?;
+    check(&Workspace::load()?)
+}
+
+/// Builds a program outside the workspace with each feature set, from the packages that are
+/// published, and runs the last one.
+///
+/// # Errors
+/// A text for the user: a set that does not build, or not without a warning from this repository;
+/// or no table.
+pub(crate) fn check(workspace: &Workspace) -> Result<(), String> {
+    let folder = workspace.target.join("outside");
+    let target = folder.join("target");
+    let packages = Packages::unpack(workspace)?;
     for features in FEATURE_SETS {
         let program = Program::write(&folder.join("program"), Some(features))?;
-        if features.contains(&"enable") {
-            program.append(HAS_NO_TEST_HOOKS)?;
+        program.use_registry()?;
+        if features.iter().any(|feature| *feature != "serde") {
+            program.append_to("src/main.rs", HAS_NO_TEST_HOOKS)?;
         }
-        let mut build = program.build(&folder.join("target"), Profile::Debug);
+        let mut build = program.build(&target, Profile::Debug);
+        build.arg("--config").arg(packages.patch());
         // Warnings of packages from a registry are capped, so these are ours.
         build
             .env("RUSTFLAGS", "-Dwarnings")
@@ -54,5 +76,5 @@ pub(crate) fn check(target: &Path) -> Result<(), String> {
             .map_err(|error| format!("with the features [{set}]: {error}"))?;
         println!("a program outside the workspace with the features [{set}]: no warning");
     }
-    Ok(())
+    packages.run(&target.join("debug/outside"), &target)
 }

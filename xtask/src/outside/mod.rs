@@ -1,10 +1,11 @@
-//! Small programs outside the workspace, as users have them: what they cost to build, that no
-//! feature set shows them a warning or builds what is for tests alone, and that their launches have
-//! their lines, whatever their folder is called.
+//! Small programs outside the workspace, as users have them: what they cost to build, that they
+//! build and run with what is published, that no feature set shows them a warning or builds what is
+//! for tests alone, and that their launches have their lines, whatever their folder is called.
 
 pub(crate) mod build_cost;
 pub(crate) mod feature_warnings;
 pub(crate) mod launch_lines;
+mod packages;
 mod program_size;
 
 use std::fs;
@@ -108,12 +109,22 @@ impl Program {
         })
     }
 
-    /// Adds to the program's source.
-    fn append(&self, source: &str) -> Result<(), String> {
-        let path = self.folder.join("src/main.rs");
+    /// Depends on gpuprof in the registry instead of the clone.
+    fn use_registry(&self) -> Result<(), String> {
+        let path = self.folder.join("Cargo.toml");
         let failed = |error| format!("{}: {error}", path.display());
-        let main = fs::read_to_string(&path).map_err(failed)?;
-        fs::write(&path, main + source).map_err(failed)
+        let manifest = fs::read_to_string(&path).map_err(failed)?;
+        let clone = format!("path = {:?}", workspace::root());
+        let version = format!("version = \"={}\"", env!("CARGO_PKG_VERSION"));
+        fs::write(&path, manifest.replace(&clone, &version)).map_err(failed)
+    }
+
+    /// Adds to the program's source or manifest.
+    fn append_to(&self, file: &str, text: &str) -> Result<(), String> {
+        let path = self.folder.join(file);
+        let failed = |error| format!("{}: {error}", path.display());
+        let old = fs::read_to_string(&path).map_err(failed)?;
+        fs::write(&path, old + text).map_err(failed)
     }
 
     /// A build into `target`. Not incremental: cargo builds packages of a registry so.
