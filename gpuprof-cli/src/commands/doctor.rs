@@ -7,6 +7,7 @@ use clap::Args;
 use gpuprof_report::{libcupti_paths, sanitize};
 
 use crate::machine::libraries::{self, FoundCupti, FoundDriver};
+use crate::machine::nvcc::{self, FoundNvcc};
 use crate::machine::permissions::{self, CounterAccess};
 use crate::machine::{cupti_elsewhere, libclang, program};
 use crate::output::{self, Exit};
@@ -30,6 +31,7 @@ struct MachineFacts {
     nsys: Option<PathBuf>,
     ncu: Option<PathBuf>,
     libclang: Option<PathBuf>,
+    nvcc: Option<FoundNvcc>,
 }
 
 /// The outcome of one check.
@@ -72,6 +74,7 @@ impl MachineFacts {
             nsys: program("nsys"),
             ncu: program("ncu"),
             libclang: libclang::find(),
+            nvcc: nvcc::find(),
         }
     }
 }
@@ -96,7 +99,7 @@ impl Check {
     }
 }
 
-fn checks(facts: &MachineFacts) -> [Check; 7] {
+fn checks(facts: &MachineFacts) -> [Check; 8] {
     [
         driver(&facts.driver),
         cupti(facts),
@@ -123,7 +126,30 @@ fn checks(facts: &MachineFacts) -> [Check; 7] {
             "apt-get install libclang-dev, dnf install clang-devel, or pacman -S clang\n\
              or build without it: default-features = false, features = [\"enable\"]",
         ),
+        nvcc(facts.nvcc.as_ref()),
     ]
+}
+
+fn nvcc(found: Option<&FoundNvcc>) -> Check {
+    const NAME: &str = "nvcc";
+    let Some(found) = found else {
+        return Check::ok(NAME, "is not asked: cudarc builds without it");
+    };
+    let path = shown(&found.path.to_string_lossy());
+    let Some((major, minor)) = found.version else {
+        return Check::ok(NAME, format!("{path}, which does not tell its version"));
+    };
+    match nvcc::replacement((major, minor)) {
+        None => Check::ok(NAME, format!("{path} of CUDA {major}.{minor}")),
+        Some(version) => Check::missing(
+            NAME,
+            format!(
+                "cudarc {} does not know CUDA {major}.{minor}, and its build script stops",
+                nvcc::CUDARC
+            ),
+            format!("export CUDARC_CUDA_VERSION={version}"),
+        ),
+    }
 }
 
 fn driver(driver: &FoundDriver) -> Check {

@@ -3,6 +3,7 @@
 pub(crate) mod cupti_elsewhere;
 pub(crate) mod libclang;
 pub(crate) mod libraries;
+pub(crate) mod nvcc;
 pub(crate) mod permissions;
 
 use std::env;

@@ -59,6 +59,7 @@ pub(crate) fn check(workspace: &Workspace) -> Result<(), String> {
     let folder = workspace.target.join("outside");
     let target = folder.join("target");
     let packages = Packages::unpack(workspace)?;
+    let mut last = None;
     for features in FEATURE_SETS {
         let program = Program::write(&folder.join("program"), Some(features))?;
         program.use_registry()?;
@@ -75,6 +76,9 @@ pub(crate) fn check(workspace: &Workspace) -> Result<(), String> {
         workspace::succeed(&mut build)
             .map_err(|error| format!("with the features [{set}]: {error}"))?;
         println!("a program outside the workspace with the features [{set}]: no warning");
+        last = Some(build);
     }
-    packages.run(&target.join("debug/outside"), &target)
+    packages.run(&target.join("debug/outside"), &target)?;
+    let mut build = last.ok_or("there is no feature set")?;
+    packages.check_libclang_lines(&mut build, &target)
 }

@@ -50,6 +50,42 @@ impl Packages {
         self.folder.join("patch.toml")
     }
 
+    /// Without libclang the build of a program that is built, and `gpuprof doctor`, print the lines
+    /// that the README has.
+    ///
+    /// # Errors
+    /// A text for the user: a line that is missing in one of them.
+    pub(super) fn check_libclang_lines(
+        &self,
+        build: &mut Command,
+        target: &Path,
+    ) -> Result<(), String> {
+        let readme = workspace::root().join("README.md");
+        let readme = fs::read_to_string(readme).map_err(|error| format!("README.md: {error}"))?;
+        let needs = readme.split("the feature nvtx needs libclang").nth(1);
+        let fixes = needs.into_iter().flat_map(|text| text.lines().skip(1));
+        let fixes: Vec<&str> = fixes.map(str::trim).take(2).collect();
+        let mut doctor = Command::new(target.join("debug/gpuprof"));
+        for command in [build, doctor.arg("doctor")] {
+            // An empty folder.
+            let nowhere = self.folder.join("nowhere");
+            fs::create_dir_all(&nowhere).map_err(|error| format!("{nowhere:?}: {error}"))?;
+            let output = command.env("LIBCLANG_PATH", nowhere).output();
+            let shown = workspace::shown(command);
+            let output = output.map_err(|error| format!("{shown}: {error}"))?;
+            let [told, answered] =
+                [&output.stderr, &output.stdout].map(|bytes| String::from_utf8_lossy(bytes));
+            let printed = format!("{told}{answered}");
+            let is_told = fixes.len() == 2 && fixes.iter().all(|fix| printed.contains(fix));
+            if !is_told {
+                return Err(format!(
+                    "without libclang, `{shown}` does not print the README's {fixes:?}:\n{printed}"
+                ));
+            }
+        }
+        Ok(())
+    }
+
     /// Builds the command from its package, and runs `program` under it on the simulated device.
     ///
     /// # Errors

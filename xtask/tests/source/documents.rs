@@ -152,3 +152,37 @@ pub(crate) fn slow_demo(repository: &Path) -> Option<String> {
     (built > MOST_DEMO_PACKAGES)
         .then(|| format!("the demo builds {built} packages, {MOST_DEMO_PACKAGES} at most"))
 }
+
+/// A line if `gpuprof doctor` knows other CUDA versions than the cudarc in Cargo.lock, or names
+/// another cudarc.
+pub(crate) fn other_cuda_versions(repository: &Path) -> Option<String> {
+    let output = Command::new(env!("CARGO"))
+        .args(["metadata", "--locked", "--format-version", "1"])
+        .current_dir(repository)
+        .output()
+        .expect("cargo runs");
+    assert!(output.status.success(), "{output:?}");
+    let metadata: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let doctor = read(&repository.join("gpuprof-cli/src/machine/nvcc.rs"));
+    let packages = metadata["packages"].as_array().expect("packages");
+    let cudarc = packages.iter().find(|package| {
+        let version = package["version"].as_str().expect("a version");
+        package["name"] == "cudarc" && doctor.contains(&format!("\"{version}\""))
+    });
+    let Some(cudarc) = cudarc else {
+        return Some("gpuprof doctor names a cudarc that is not in Cargo.lock".into());
+    };
+    // `cuda-13040`.
+    let features = cudarc["features"].as_object().expect("features");
+    let versions = features.keys().filter_map(|name| {
+        let version: u32 = name.strip_prefix("cuda-")?.parse().ok()?;
+        Some(format!(
+            "    ({}, {}),",
+            version / 1_000,
+            version % 1_000 / 10
+        ))
+    });
+    let mut unknown = versions.filter(|line| !doctor.contains(line));
+    let unknown = unknown.next()?;
+    Some(format!("gpuprof doctor lacks the CUDA version {unknown}"))
+}

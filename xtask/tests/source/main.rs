@@ -134,6 +134,7 @@ fn what_a_stranger_meets_first_is_short_and_complete() {
     problems.extend(documents::tests_that_are_gone(repository()));
     problems.extend(layers::missing(repository()));
     problems.extend(documents::slow_demo(repository()));
+    problems.extend(documents::other_cuda_versions(repository()));
     expect_none(&problems, "documents and the demo");
 }
 

@@ -20,7 +20,15 @@ fn complete() -> MachineFacts {
         nsys: Some("/usr/bin/nsys".into()),
         ncu: Some("/usr/bin/ncu".into()),
         libclang: Some("/usr/lib/llvm-19/lib/libclang.so.1".into()),
+        nvcc: nvcc_of((13, 0)),
     }
+}
+
+fn nvcc_of(version: (u32, u32)) -> Option<FoundNvcc> {
+    Some(FoundNvcc {
+        path: "/usr/local/cuda/bin/nvcc".into(),
+        version: Some(version),
+    })
 }
 
 /// The line of one check, without the spaces between its columns, and its fix.
@@ -33,7 +41,7 @@ fn line(facts: &MachineFacts, name: &str) -> (String, String) {
 }
 
 #[test]
-fn a_complete_machine_is_seven_lines_without_a_fix() {
+fn a_complete_machine_is_eight_lines_without_a_fix() {
     assert_eq!(
         text(&checks(&complete())),
         "driver        ok       CUDA 13.0: NVIDIA H200\n\
@@ -42,7 +50,8 @@ fn a_complete_machine_is_seven_lines_without_a_fix() {
          GPU counters  ok       every user may read them\n\
          nsys          ok       /usr/bin/nsys\n\
          ncu           ok       /usr/bin/ncu\n\
-         libclang      ok       /usr/lib/llvm-19/lib/libclang.so.1\n"
+         libclang      ok       /usr/lib/llvm-19/lib/libclang.so.1\n\
+         nvcc          ok       /usr/local/cuda/bin/nvcc of CUDA 13.0\n"
     );
 }
 
@@ -58,13 +67,14 @@ fn a_bare_machine_has_a_fix_for_each_check() {
         nsys: None,
         ncu: None,
         libclang: None,
+        nvcc: nvcc_of((13, 5)),
     };
     let text = text(&checks(&facts));
-    assert_eq!(text.matches("  missing  ").count(), 7);
+    assert_eq!(text.matches("  missing  ").count(), 8);
     let fixes = text
         .lines()
         .filter(|line| line.starts_with("                       → "));
-    assert_eq!(fixes.count(), text.lines().count() - 7);
+    assert_eq!(fixes.count(), text.lines().count() - 8);
     let widest = text.lines().map(|line| line.chars().count()).max();
     assert!(widest <= Some(100), "{text}");
     assert!(
@@ -72,6 +82,24 @@ fn a_bare_machine_has_a_fix_for_each_check() {
             "driver        missing  there is no libcuda.so.1: nothing can run on a GPU\n"
         ),
         "{text}"
+    );
+}
+
+#[test]
+fn a_toolkit_that_cudarc_does_not_know_has_a_version_to_state() {
+    let mut facts = complete();
+    facts.nvcc = nvcc_of((13, 5));
+    assert_eq!(
+        line(&facts, "nvcc"),
+        (
+            "missing cudarc 0.19.10 does not know CUDA 13.5, and its build script stops".into(),
+            "export CUDARC_CUDA_VERSION=13040".into()
+        )
+    );
+    facts.nvcc = None;
+    assert_eq!(
+        line(&facts, "nvcc").0,
+        "ok is not asked: cudarc builds without it"
     );
 }
 
