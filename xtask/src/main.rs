@@ -3,6 +3,7 @@
 //! They are no shell scripts, because they must work on a machine with only Rust and a C compiler.
 //! Installing what a build needs is one of their tasks.
 
+mod arm;
 mod bench;
 mod check;
 mod demo;
@@ -43,6 +44,7 @@ cargo xtask COMMAND
   nsys profile PROGRAM  record the NVTX ranges of a program into PROGRAM.nsys-rep and sum them up
   setup                 get what demo and test need from outside, and nothing else
   gpu-pack              build target/gpu-pack: every check, for a machine without Rust
+  arm                   check the workspace for aarch64, and run suites under qemu (Debian)
   packages              package what is published, and build and run a program with it
   pages                 test the HTML page in Chromium, without a window
   pages screenshots FOLDER
@@ -54,8 +56,8 @@ cargo xtask COMMAND
   ranks                 run a job of four ranks under mpirun, and merge its reports
   traces                open sample time lines in Perfetto, HTA and speedscope, and compare
 
-demo, test, pages, traces, metrics, fleets, ranks, bench, gpu-pack and setup install what is
-missing if they may (Debian and Ubuntu, as root or with passwordless sudo) and say so first;
+demo, test, arm, packages, pages, traces, metrics, fleets, ranks, bench, gpu-pack and setup install
+what is missing if they may (Debian and Ubuntu, as root or with passwordless sudo) and say so first;
 otherwise they say exactly what to run.";
 
 fn main() -> ExitCode {
@@ -68,6 +70,7 @@ fn main() -> ExitCode {
         None => ("help", [].as_slice()),
     };
     let outcome = match command {
+        "arm" => arm::run(rest),
         "check" => check::run(rest),
         "demo" => demo::run(rest),
         "fleets" => fleets::run(rest),

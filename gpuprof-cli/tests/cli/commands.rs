@@ -87,6 +87,7 @@ fn doctor_exits_as_the_driver_is() {
         "nsys",
         "ncu",
         "libclang",
+        "nvcc",
     ] {
         let is_checked = |line: &str| line.starts_with(&format!("{name}  "));
         let aligned = |line: &str| line.starts_with(&format!("{name:12}  "));

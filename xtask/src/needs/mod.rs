@@ -36,6 +36,8 @@ pub(crate) enum Need {
     OpenMpi,
     /// A Java runtime, 17 or newer.
     Java,
+    /// A C compiler and library for aarch64, and qemu for its programs; by Debian's names alone.
+    Aarch64,
 }
 
 impl Need {
@@ -53,6 +55,9 @@ impl Need {
             Need::Java => "Java 17 or newer, needed to run Spark",
             Need::OpenMpi => "Open MPI, needed to run a job of several ranks",
             Need::Prometheus => "Prometheus with promtool, needed to check metrics",
+            Need::Aarch64 => {
+                "C compiler for aarch64 with qemu, needed to build and run programs for it"
+            }
         }
     }
 
@@ -79,6 +84,11 @@ impl Need {
             (Need::OpenMpi, Family::Debian) => &["openmpi-bin"],
             (Need::OpenMpi, _) => &["openmpi"],
             (Need::Prometheus, _) => &["prometheus"],
+            (Need::Aarch64, _) => &[
+                "gcc-aarch64-linux-gnu",
+                "libc6-dev-arm64-cross",
+                "qemu-user",
+            ],
         }
     }
 
@@ -99,6 +109,8 @@ impl Need {
             Need::Java => Ok(!workspace::runs("java", &["-version"])),
             Need::OpenMpi => Ok(!workspace::runs("mpirun", &["--version"])),
             Need::Prometheus => Ok(!workspace::runs("promtool", &["--version"])),
+            Need::Aarch64 => Ok(!workspace::runs("aarch64-linux-gnu-gcc", &["--version"])
+                || !workspace::runs("qemu-aarch64", &["--version"])),
             Need::Libclang => match Search::here().run() {
                 Found::Complete => Ok(false),
                 Found::NoHeaders | Found::Nothing => Ok(true),
