@@ -1,7 +1,5 @@
 //! Without NVML nothing is said of clocks, and nothing fails.
 
-#![cfg(feature = "cupti")]
-
 use gpuprof_runtime::nvml::NvmlClocks;
 
 #[test]

@@ -2,8 +2,6 @@
 //!
 //! One test: the library, once loaded, is the process's.
 
-#![cfg(feature = "cupti")]
-
 use gpuprof_runtime::nvml::NvmlClocks;
 use gpuprof_runtime::profile::{Device, Throttle, ThrottleReason};
 use simnvml::{Simulated, State};

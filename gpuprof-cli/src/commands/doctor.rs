@@ -7,7 +7,7 @@ use clap::Args;
 use gpuprof_report::{libcupti_paths, sanitize};
 
 use crate::machine::libraries::{self, FoundCupti, FoundDriver};
-use crate::machine::nvcc::{self, FoundNvcc};
+use crate::machine::nvcc::{self, VersionSource};
 use crate::machine::permissions::{self, CounterAccess};
 use crate::machine::{cupti_elsewhere, libclang, program};
 use crate::output::{self, Exit};
@@ -31,7 +31,7 @@ struct MachineFacts {
     nsys: Option<PathBuf>,
     ncu: Option<PathBuf>,
     libclang: Option<PathBuf>,
-    nvcc: Option<FoundNvcc>,
+    cuda_version: VersionSource,
 }
 
 /// The outcome of one check.
@@ -74,7 +74,7 @@ impl MachineFacts {
             nsys: program("nsys"),
             ncu: program("ncu"),
             libclang: libclang::find(),
-            nvcc: nvcc::find(),
+            cuda_version: VersionSource::here(),
         }
     }
 }
@@ -126,30 +126,50 @@ fn checks(facts: &MachineFacts) -> [Check; 8] {
             "apt-get install libclang-dev, dnf install clang-devel, or pacman -S clang\n\
              or build without it: default-features = false, features = [\"enable\"]",
         ),
-        nvcc(facts.nvcc.as_ref()),
+        cuda_version_of_cudarc(&facts.cuda_version),
     ]
 }
 
-fn nvcc(found: Option<&FoundNvcc>) -> Check {
+/// The CUDA version for which cudarc makes its bindings.
+fn cuda_version_of_cudarc(source: &VersionSource) -> Check {
     const NAME: &str = "nvcc";
-    let Some(found) = found else {
-        return Check::ok(NAME, "is not asked: cudarc builds without it");
-    };
-    let path = shown(&found.path.to_string_lossy());
-    let Some((major, minor)) = found.version else {
-        return Check::ok(NAME, format!("{path}, which does not tell its version"));
-    };
-    match nvcc::replacement((major, minor)) {
-        None => Check::ok(NAME, format!("{path} of CUDA {major}.{minor}")),
-        Some(version) => Check::missing(
-            NAME,
-            format!(
-                "cudarc {} does not know CUDA {major}.{minor}, and its build script stops",
-                nvcc::CUDARC
-            ),
-            format!("export CUDARC_CUDA_VERSION={version}"),
+    let (found, fix) = match source {
+        VersionSource::Neither => {
+            return Check::ok(
+                NAME,
+                "is not found and not needed: cudarc builds without it",
+            );
+        }
+        VersionSource::Variable(value) if nvcc::is_known(value) => {
+            return Check::ok(NAME, format!("is not asked: CUDARC_CUDA_VERSION={value}"));
+        }
+        VersionSource::Variable(value) => (
+            format!("CUDARC_CUDA_VERSION={}", sanitize::quoted(value, MAX_PATH)),
+            nvcc::replacement(None),
         ),
-    }
+        VersionSource::Nvcc { path, version } => {
+            let found = match version {
+                Some((major, minor)) => format!("CUDA {major}.{minor}"),
+                None => "the version of this nvcc".into(),
+            };
+            let Some(fix) = nvcc::replacement(*version) else {
+                let path = shown(&path.to_string_lossy());
+                return Check::ok(NAME, format!("{path} of {found}"));
+            };
+            (found, Some(fix))
+        }
+    };
+    Check::missing(
+        NAME,
+        format!(
+            "cudarc {} does not know {found}: its build script stops",
+            nvcc::CUDARC
+        ),
+        format!(
+            "export CUDARC_CUDA_VERSION={}\nor choose a feature of cudarc, cuda-…, in the program",
+            fix.unwrap_or_default()
+        ),
+    )
 }
 
 fn driver(driver: &FoundDriver) -> Check {
@@ -164,7 +184,7 @@ fn driver(driver: &FoundDriver) -> Check {
             "there is no libcuda.so.1: nothing can run on a GPU",
             "install the driver: https://www.nvidia.com/drivers\n\
              in a container: docker run --gpus all\n\
-             without a GPU, on the simulated device: cargo xtask sim -- PROGRAM",
+             without a GPU: cargo xtask sim, in a clone of gpuprof",
         ),
         FoundDriver::Broken(100) => Check::missing(
             NAME,

@@ -36,27 +36,41 @@ const KNOWN: [CudaVersion; 19] = [
 /// that is built.
 pub(crate) const CUDARC: &str = "0.19.10";
 
-/// The nvcc that cudarc's build script asks.
-pub(crate) struct FoundNvcc {
-    pub(crate) path: PathBuf,
-    /// `None` if it does not tell.
-    pub(crate) version: Option<CudaVersion>,
+/// Where cudarc's build script takes the version from, unless the program chooses a feature
+/// `cuda-…`.
+pub(crate) enum VersionSource {
+    /// The value of `CUDARC_CUDA_VERSION`.
+    Variable(String),
+    Nvcc {
+        path: PathBuf,
+        /// `None` if it does not tell.
+        version: Option<CudaVersion>,
+    },
+    /// The newest that it knows.
+    Neither,
 }
 
-/// The nvcc in `PATH`; `None` also where `CUDARC_CUDA_VERSION` is set, as it is not asked then.
-pub(crate) fn find() -> Option<FoundNvcc> {
-    if env::var_os("CUDARC_CUDA_VERSION").is_some() {
-        return None;
+impl VersionSource {
+    pub(crate) fn here() -> Self {
+        if let Some(value) = env::var_os("CUDARC_CUDA_VERSION") {
+            return Self::Variable(value.to_string_lossy().into_owned());
+        }
+        let Some(path) = program("nvcc") else {
+            return Self::Neither;
+        };
+        let said = Command::new(&path)
+            .arg("--version")
+            .stdin(Stdio::null())
+            .stderr(Stdio::null())
+            .output();
+        match said {
+            Ok(said) if said.status.success() => Self::Nvcc {
+                path,
+                version: version(&String::from_utf8_lossy(&said.stdout)),
+            },
+            _ => Self::Neither,
+        }
     }
-    let path = program("nvcc")?;
-    let said = Command::new(&path)
-        .arg("--version")
-        .stdin(Stdio::null())
-        .stderr(Stdio::null())
-        .output()
-        .ok()?;
-    let version = version(&String::from_utf8_lossy(&said.stdout));
-    Some(FoundNvcc { path, version })
 }
 
 /// Of `Cuda compilation tools, release 13.0, V13.0.48`.
@@ -67,15 +81,26 @@ fn version(said: &str) -> Option<CudaVersion> {
     Some((major.parse().ok()?, minor.parse().ok()?))
 }
 
+/// A version as `CUDARC_CUDA_VERSION` has it.
+fn stated((major, minor): CudaVersion) -> String {
+    format!("{major}0{minor}0")
+}
+
+pub(crate) fn is_known(value: &str) -> bool {
+    KNOWN.into_iter().any(|known| stated(known) == value)
+}
+
 /// What `CUDARC_CUDA_VERSION` must be with a toolkit that cudarc does not know: the newest version
-/// before it, or the oldest of all. `None` if cudarc knows it.
-pub(crate) fn replacement(version: CudaVersion) -> Option<String> {
+/// before it, or the oldest of all; without a version the newest. `None` if cudarc knows it.
+pub(crate) fn replacement(version: Option<CudaVersion>) -> Option<String> {
+    let Some(version) = version else {
+        return KNOWN.first().copied().map(stated);
+    };
     if KNOWN.contains(&version) {
         return None;
     }
     let before = KNOWN.iter().find(|known| **known < version);
-    let (major, minor) = before.or(KNOWN.last())?;
-    Some(format!("{major}0{minor}0"))
+    before.or(KNOWN.last()).copied().map(stated)
 }
 
 #[cfg(test)]
@@ -93,9 +118,11 @@ mod tests {
 
     #[test]
     fn an_unknown_version_is_replaced_by_the_one_before() {
-        assert_eq!(replacement((13, 4)), None);
-        assert_eq!(replacement((13, 5)).as_deref(), Some("13040"));
-        assert_eq!(replacement((12, 7)).as_deref(), Some("12060"));
-        assert_eq!(replacement((10, 2)).as_deref(), Some("11040"));
+        assert_eq!(replacement(Some((13, 4))), None);
+        assert_eq!(replacement(Some((13, 5))).as_deref(), Some("13040"));
+        assert_eq!(replacement(Some((12, 7))).as_deref(), Some("12060"));
+        assert_eq!(replacement(Some((10, 2))).as_deref(), Some("11040"));
+        assert_eq!(replacement(None).as_deref(), Some("13040"));
+        assert!(is_known("12060") && !is_known("12070") && !is_known("13.0"));
     }
 }

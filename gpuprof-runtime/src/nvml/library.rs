@@ -1,6 +1,6 @@
 //! The functions of NVML that gpuprof calls, from the library that the driver installs.
 //!
-//! The crate nvml-wrapper is not used: it brings 15 crates for these seven functions.
+//! The crate nvml-wrapper is not used: it brings 13 packages for these eight functions.
 
 use std::ffi::{CString, c_char, c_uint, c_ulonglong, c_void};
 use std::fmt;

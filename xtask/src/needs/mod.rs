@@ -56,7 +56,8 @@ impl Need {
             Need::OpenMpi => "Open MPI, needed to run a job of several ranks",
             Need::Prometheus => "Prometheus with promtool, needed to check metrics",
             Need::Aarch64 => {
-                "C compiler for aarch64 with qemu, needed to build and run programs for it"
+                "C compiler for aarch64 with qemu (these are Debian's packages), needed to build \
+                 and run programs for it"
             }
         }
     }

@@ -10,23 +10,18 @@ use crate::workspace::{self, Workspace};
 /// How the promise was tested, or why it was not.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// The running toolchain is of that version, so all other tests test it.
-    ByTheTests,
     /// The workspace was checked with this toolchain of rustup's.
     ByToolchain(String),
     /// It could not be tested here.
     Untested(String),
 }
 
-/// Tests the promise; `running` is the version of the running rustc.
+/// Tests the promise.
 ///
 /// # Errors
 /// A text for the user: the workspace does not build with that version.
-pub(super) fn check(workspace: &Workspace, running: &str) -> Result<Verdict, String> {
+pub(super) fn check(workspace: &Workspace) -> Result<Verdict, String> {
     let promised = &workspace.rust_version;
-    if same_release(running, promised) {
-        return Ok(Verdict::ByTheTests);
-    }
     let toolchain = full_version(promised);
     let Ok(list) = Command::new("rustup").args(["toolchain", "list"]).output() else {
         return Ok(Verdict::Untested(
@@ -92,18 +87,6 @@ pub(super) fn running() -> Result<String, String> {
     version.ok_or_else(|| "rustc does not tell its version".into())
 }
 
-/// Whether two versions agree in major and minor; patch releases promise the same.
-fn same_release(one: &str, other: &str) -> bool {
-    let release = |version: &str| {
-        version
-            .split('.')
-            .take(2)
-            .map(String::from)
-            .collect::<Vec<_>>()
-    };
-    release(one) == release(other)
-}
-
 /// rustup's name of a release: `1.95` is `1.95.0`.
 fn full_version(version: &str) -> String {
     let missing = 3_usize.saturating_sub(version.split('.').count());
@@ -120,13 +103,6 @@ fn has_version(line: &str, version: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn patch_releases_count_as_the_release() {
-        assert!(same_release("1.95.3", "1.95"));
-        assert!(!same_release("1.96.0", "1.95"));
-        assert!(!same_release("1.9.5", "1.95"));
-    }
 
     #[test]
     fn rustup_is_asked_for_a_full_version() {

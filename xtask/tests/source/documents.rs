@@ -127,8 +127,8 @@ fn subfolders(folder: &Path) -> Vec<String> {
     names
 }
 
-/// The most packages that `cargo xtask demo` builds in a fresh clone: at most 90 s on two idle
-/// cores. With 63 packages it took 79 s on one machine and 121 s on another (2026-11-27).
+/// The most packages that `cargo xtask demo` builds in a fresh clone. Wanted are at most 90 s on
+/// two idle cores: with 63 it took 79 s on one machine and 121 s on another (2026-11-27).
 const MOST_DEMO_PACKAGES: usize = 50;
 
 /// A line if the demo builds more packages.

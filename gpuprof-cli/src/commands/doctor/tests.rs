@@ -20,15 +20,15 @@ fn complete() -> MachineFacts {
         nsys: Some("/usr/bin/nsys".into()),
         ncu: Some("/usr/bin/ncu".into()),
         libclang: Some("/usr/lib/llvm-19/lib/libclang.so.1".into()),
-        nvcc: nvcc_of((13, 0)),
+        cuda_version: nvcc_of((13, 0)),
     }
 }
 
-fn nvcc_of(version: (u32, u32)) -> Option<FoundNvcc> {
-    Some(FoundNvcc {
+fn nvcc_of(version: (u32, u32)) -> VersionSource {
+    VersionSource::Nvcc {
         path: "/usr/local/cuda/bin/nvcc".into(),
         version: Some(version),
-    })
+    }
 }
 
 /// The line of one check, without the spaces between its columns, and its fix.
@@ -67,7 +67,7 @@ fn a_bare_machine_has_a_fix_for_each_check() {
         nsys: None,
         ncu: None,
         libclang: None,
-        nvcc: nvcc_of((13, 5)),
+        cuda_version: nvcc_of((13, 5)),
     };
     let text = text(&checks(&facts));
     assert_eq!(text.matches("  missing  ").count(), 8);
@@ -88,19 +88,43 @@ fn a_bare_machine_has_a_fix_for_each_check() {
 #[test]
 fn a_toolkit_that_cudarc_does_not_know_has_a_version_to_state() {
     let mut facts = complete();
-    facts.nvcc = nvcc_of((13, 5));
-    assert_eq!(
-        line(&facts, "nvcc"),
-        (
-            "missing cudarc 0.19.10 does not know CUDA 13.5, and its build script stops".into(),
-            "export CUDARC_CUDA_VERSION=13040".into()
+    let fix = |version| {
+        format!(
+            "export CUDARC_CUDA_VERSION={version}\n\
+             or choose a feature of cudarc, cuda-…, in the program"
         )
-    );
-    facts.nvcc = None;
-    assert_eq!(
-        line(&facts, "nvcc").0,
-        "ok is not asked: cudarc builds without it"
-    );
+    };
+    for (source, found, fix) in [
+        (
+            nvcc_of((13, 5)),
+            "missing cudarc 0.19.10 does not know CUDA 13.5: its build script stops",
+            fix(13_040),
+        ),
+        (
+            nvcc_of((12, 7)),
+            "missing cudarc 0.19.10 does not know CUDA 12.7: its build script stops",
+            fix(12_060),
+        ),
+        (
+            VersionSource::Variable("13.0".into()),
+            "missing cudarc 0.19.10 does not know CUDARC_CUDA_VERSION=\"13.0\": its build script \
+             stops",
+            fix(13_040),
+        ),
+        (
+            VersionSource::Variable("13000".into()),
+            "ok is not asked: CUDARC_CUDA_VERSION=13000",
+            String::new(),
+        ),
+        (
+            VersionSource::Neither,
+            "ok is not found and not needed: cudarc builds without it",
+            String::new(),
+        ),
+    ] {
+        facts.cuda_version = source;
+        assert_eq!(line(&facts, "nvcc"), (found.to_owned(), fix));
+    }
 }
 
 #[test]

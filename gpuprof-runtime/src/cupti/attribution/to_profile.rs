@@ -176,9 +176,7 @@ pub(crate) fn write_to_profile(
         cupti.unattributed_graph_nodes = tables.unattributed_graph_nodes;
         if cfg!(not(feature = "cupti")) {
             profile.diagnostics.notes.push(
-                "kernel names are shown mangled and GPU clocks are omitted: gpuprof is built \
-                 without its feature cupti"
-                    .into(),
+                "kernel names are shown mangled: gpuprof is built without its feature cupti".into(),
             );
         }
     }
