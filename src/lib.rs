@@ -94,6 +94,8 @@
 //! - `cupti`: demangled kernel names and the lines of launches for what `GPUPROF_CUPTI=on` records.
 //!   Implies `enable`.
 //! - `bench`: benchmarks, in the module `bench`. Implies `enable`.
+//! - `trace`: the output `trace=PATH`, a time line. Implies `enable`.
+//! - `tracing`: spans of `tracing` as functions, in the module `tracing`. Implies `enable`.
 //! - `html`: the output `html=PATH`, the report as one web page. Implies `enable`.
 //! - `metrics`: metrics for Prometheus, in the module `metrics` and by `GPUPROF_METRICS`. Implies
 //!   `enable`.
@@ -146,6 +148,9 @@
 //!   `{rank}`. Takes off, or a comma list of `listen=ADDRESS` and `prometheus=PATH`; ADDRESS is a
 //!   port of 127.0.0.1, `IP:PORT` or `localhost:PORT`; default: `off`.
 //! - `GPUPROF_LIVE`: let gpuprof top, snapshot and trace connect. Takes off or on; default: `off`.
+//! - `GPUPROF_TRACING`: with the feature tracing and its layer, which spans of tracing are measured.
+//!   Takes `TARGET=LEVEL,TARGET=LEVEL`, and LEVEL for all other targets; default:
+//!   `info,candle=trace`.
 
 #[cfg(not(feature = "enable"))]
 mod disabled;
@@ -187,6 +192,8 @@ pub use gpuprof_report::setting_values::{CuptiMode, Mode, Output, Sampling, Sess
 pub use gpuprof_report::{csv, folded, json, trace};
 #[cfg(feature = "metrics")]
 pub use gpuprof_runtime::metrics;
+#[cfg(feature = "tracing")]
+pub use gpuprof_runtime::tracing;
 pub use implementation::{
     CurrentSpan, HasStream, Session, SessionBuilder, StreamRef, collect, collect_trace, current,
     reset, set_default_stream, set_recording, snapshot, step, with_stream,

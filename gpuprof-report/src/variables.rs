@@ -41,6 +41,7 @@ pub enum Setting {
     Meta,
     Metrics,
     Live,
+    Tracing,
 }
 
 /// Names the libcupti to open. It is read when CUPTI starts, for sessions of the program as well.
@@ -55,8 +56,11 @@ pub const STACKS: &str = "GPUPROF_STACKS";
 /// Facts about the run. It is read when a profile is taken, for sessions of the program as well.
 pub const META: &str = "GPUPROF_META";
 
+/// Which spans of `tracing` are measured. It is read when the program makes the layer.
+pub const TRACING: &str = "GPUPROF_TRACING";
+
 /// Every setting, in the order of the documentation.
-pub const VARIABLES: [Variable; 18] = [
+pub const VARIABLES: [Variable; 19] = [
     Variable {
         setting: Setting::Mode,
         name: "GPUPROF",
@@ -212,6 +216,14 @@ pub const VARIABLES: [Variable; 18] = [
         default: "off",
         accepts: "off or on",
         meaning: "let gpuprof top, snapshot and trace connect",
+        builder: None,
+    },
+    Variable {
+        setting: Setting::Tracing,
+        name: TRACING,
+        default: "info,candle=trace",
+        accepts: "TARGET=LEVEL,TARGET=LEVEL, and LEVEL for all other targets",
+        meaning: "with the feature tracing and its layer, which spans of tracing are measured",
         builder: None,
     },
 ];

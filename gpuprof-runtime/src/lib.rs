@@ -42,11 +42,21 @@ mod site;
 mod span;
 mod stats;
 mod sync;
+#[cfg(feature = "tracing")]
+mod tracing_layer;
 
 /// Metrics for Prometheus.
 #[cfg(feature = "metrics")]
 pub mod metrics {
     pub use crate::session::metrics_api::{Collector, prometheus_text};
+}
+
+/// Spans of `tracing` as functions.
+#[cfg(feature = "tracing")]
+pub mod tracing {
+    pub use crate::tracing_layer::{
+        CallRule, FilteredLayer, Layer, LayerBuilder, SpanFilter, layer,
+    };
 }
 
 pub use gpu::{HasStream, StreamRef};

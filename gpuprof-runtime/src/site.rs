@@ -1,6 +1,9 @@
 //! A call site: the static of an annotated function, which exists whether or not the function is
 //! called.
 
+pub(crate) mod all_sites;
+#[cfg(feature = "tracing")]
+pub(crate) mod dynamic_sites;
 mod function_path;
 pub(crate) mod labels;
 

@@ -16,7 +16,7 @@ use crate::cupti;
 use crate::driver::{self, Driver};
 use crate::os::own_work;
 use crate::settings::{CuptiMode, Mode, Sampling, Settings};
-use crate::site::SiteEntry;
+use crate::site::all_sites::all_sites;
 use crate::stats::build_profile;
 use crate::stats::by_window::Since;
 use crate::stats::gpu_totals::GpuTimeTotals;
@@ -141,15 +141,12 @@ impl Collector {
         let measures = settings.is_some_and(|settings| settings.mode == Mode::On);
         let paths = self.paths.try_lock_for(limit)?.list().to_vec();
         let sites = self.sites.try_lock_for(limit)?.clone();
-        let entries = inventory::iter::<SiteEntry>
-            .into_iter()
-            .map(|entry| entry.0);
         let names = cupti::KernelNames::new(&tables, &symbols, &self.lines);
         let scale = clock::scale();
         let of_cupti = runs_cupti.then_some(&tables);
         let (memory, memory_by_site) = self.memory(settings, of_cupti, &paths, &sites, limit)?;
         let mut inputs = ProfileInputs {
-            never_called: entries
+            never_called: all_sites()
                 .filter(|site| {
                     // One that was registered after `sites` was copied.
                     let is_listed = |id: u32| (id as usize) < sites.len();
@@ -230,6 +227,9 @@ impl Collector {
     fn add_gpu_diagnostics(&self, profile: &mut Profile, limit: Duration) {
         profile.diagnostics.no_cuda = !driver::is_initialized();
         profile.diagnostics.notes.extend(self.default_stream.note());
+        let notes = self.span_notes.lock().clone();
+        let notes = notes.iter().flat_map(|notes| notes());
+        profile.diagnostics.notes.extend(notes);
         let Some(driver) = Driver::loaded() else {
             return;
         };

@@ -43,7 +43,8 @@ use crate::nvml::PolledClocks;
 use crate::os::{fork, own_work};
 use crate::recorder::Recorder;
 use crate::settings::Settings;
-use crate::site::{Site, SiteEntry, SiteFlags};
+use crate::site::all_sites::all_sites;
+use crate::site::{Site, SiteFlags};
 use crate::stats::host_totals::Totals;
 use crate::stats::path_ids::CallPaths;
 use crate::stats::thread_counters::ThreadCounters;
@@ -86,10 +87,15 @@ pub(crate) struct Collector {
     pub(crate) recorder: Arc<Recorder>,
     /// What NVML has reported in the polls of this window.
     pub(crate) clocks: PolledClocks,
+    /// What else made spans, and has something to say in each report.
+    pub(crate) span_notes: Mutex<Vec<ReportNotes>>,
     pub(crate) process: ProcessState,
     /// Calls on threads that had already detached from their counters.
     pub(crate) calls_after_thread_exit: AtomicU64,
 }
+
+/// Gives lines for a report.
+pub(crate) type ReportNotes = fn() -> Vec<String>;
 
 impl Collector {
     fn new() -> Self {
@@ -108,6 +114,7 @@ impl Collector {
             lines: cupti::LineCache::default(),
             recorder,
             clocks: PolledClocks::default(),
+            span_notes: Mutex::new(Vec::new()),
             process: ProcessState::default(),
             calls_after_thread_exit: AtomicU64::new(0),
         }
@@ -179,9 +186,7 @@ impl Collector {
             flags = flags.union(SiteFlags::RECORD);
         }
         self.flags.store(flags.bits(), Relaxed);
-        for entry in inventory::iter::<SiteEntry> {
-            entry.0.reconsider();
-        }
+        all_sites().for_each(Site::reconsider);
         drop(applied);
         self.change_cupti_window(window);
     }

@@ -17,7 +17,8 @@ use super::{checkpoint, live, open_windows, waits, write_outputs};
 use crate::os::own_work::OwnWork;
 use crate::os::{fd, fork};
 use crate::settings::{Output, Settings};
-use crate::site::SiteEntry;
+use crate::site::Site;
+use crate::site::all_sites::all_sites;
 use crate::span::thread_state;
 use gpuprof_report::profile::Profile;
 use gpuprof_report::sanitize;
@@ -85,9 +86,7 @@ pub(super) fn register_fork_handler() {
 /// Takes no lock.
 unsafe extern "C" fn stop_in_forked_child() {
     fork::set_is_child();
-    for entry in inventory::iter::<SiteEntry> {
-        entry.0.disable();
-    }
+    all_sites().for_each(Site::disable);
     thread_state::forget_in_forked_child();
     #[cfg(feature = "metrics")]
     metrics::close_in_forked_child();
@@ -150,7 +149,7 @@ fn warn_unmatched_filter(settings: &Settings, profile: &Profile) {
         && profile.functions.is_empty()
     {
         let pattern = sanitize::quoted(filter.as_str(), MAX_PATTERN);
-        let annotated = inventory::iter::<SiteEntry>.into_iter().count();
+        let annotated = all_sites().count();
         let line = format!(
             "gpuprof: the filter {pattern} matches none of the {annotated} annotated functions\n"
         );

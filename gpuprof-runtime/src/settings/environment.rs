@@ -58,7 +58,23 @@ pub(crate) fn from_env(
             "GPUPROF_METRICS has no effect: gpuprof is built without its feature metrics".into(),
         );
     }
+    if settings.has_tracing_targets && cfg!(not(feature = "tracing")) {
+        problems.push(
+            "GPUPROF_TRACING has no effect: gpuprof is built without its feature tracing".into(),
+        );
+    }
     (settings, problems)
+}
+
+/// Whether the layer for `tracing` reads this value.
+#[cfg(feature = "tracing")]
+fn is_list_of_targets(value: &str) -> bool {
+    value.parse::<tracing_subscriber::filter::Targets>().is_ok()
+}
+
+#[cfg(not(feature = "tracing"))]
+fn is_list_of_targets(_: &str) -> bool {
+    true
 }
 
 /// How similar the ends of two names must be for the one to be suggested instead of the other; 1 is
@@ -143,6 +159,12 @@ impl Settings {
             Setting::Memory => self.memory = switch(value).ok_or_else(wrong)?,
             Setting::Live => self.live = switch(value).ok_or_else(wrong)?,
             Setting::Metrics => self.metrics = Metrics::parse(value).ok_or_else(wrong)?,
+            Setting::Tracing => {
+                if !is_list_of_targets(value) {
+                    return Err(wrong());
+                }
+                self.has_tracing_targets = true;
+            }
             // Read when CUPTI starts, for sessions of the program as well.
             Setting::CuptiLibrary => {}
             // Read when a profile is taken, for sessions of the program as well.

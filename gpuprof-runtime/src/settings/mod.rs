@@ -48,6 +48,8 @@ pub(crate) struct Settings {
     pub(crate) trace_limit: usize,
     /// Where metrics go.
     pub(crate) metrics: Metrics,
+    /// `GPUPROF_TRACING` is set. The layer reads it, which may be made before.
+    pub(crate) has_tracing_targets: bool,
     /// Whether viewers may connect.
     pub(crate) live: bool,
 }
@@ -70,6 +72,7 @@ impl Default for Settings {
             memory: false,
             trace_limit: TRACE_LIMIT,
             metrics: Metrics::default(),
+            has_tracing_targets: false,
             live: false,
         }
     }

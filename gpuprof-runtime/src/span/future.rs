@@ -55,7 +55,8 @@ struct CreatedCall {
 }
 
 /// One poll of a future, while it runs.
-pub(super) struct OpenPoll {
+#[derive(Debug)]
+pub(crate) struct OpenPoll {
     parent: ParentPosition,
     frame: Option<FrameToken>,
     began: u64,
@@ -176,7 +177,7 @@ impl AsyncSpan {
     }
 
     /// Enters the span on this thread for the time of one poll.
-    pub(super) fn begin_poll(&mut self) -> Option<OpenPoll> {
+    pub(crate) fn begin_poll(&mut self) -> Option<OpenPoll> {
         if matches!(self.state, FutureState::Created(_)) {
             self.begin();
         }
@@ -201,7 +202,7 @@ impl AsyncSpan {
         }))
     }
 
-    pub(super) fn end_poll(&mut self, poll: OpenPoll) {
+    pub(crate) fn end_poll(&mut self, poll: OpenPoll) {
         let ended = clock::now();
         with_thread(|thread| {
             if let Some(frame) = poll.frame {

@@ -12,8 +12,9 @@ pub(crate) const RUNTIME: &str = "gpuprof-runtime/src";
 
 /// The rooms of the runtime from top to bottom. A room may import those of its own layer and of the
 /// layers below.
-const LAYERS: [&[&str]; 6] = [
+const LAYERS: [&[&str]; 7] = [
     &["lib", "macro_support"],
+    &["tracing_layer"],
     &["session"],
     &["span"],
     &["collector"],

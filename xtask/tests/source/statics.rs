@@ -30,6 +30,7 @@ const STATICS: [(&str, &[&str]); 7] = [
             "span/instrumented.rs HANDED_OVER",
             "span/thread_state.rs EXIT_GUARD THREAD",
             "stats/profiled_call.rs INNERMOST",
+            "tracing_layer/entered_spans.rs ENTERED",
         ],
     ),
     (
@@ -48,6 +49,7 @@ const STATICS: [(&str, &[&str]); 7] = [
             "session/live/connections.rs DESCRIPTORS",
             "session/metrics/descriptors.rs DESCRIPTORS",
             "session/signals.rs ARRIVAL OWNER RECEIVED",
+            "site/dynamic_sites.rs SITES",
         ],
     ),
     (
@@ -71,6 +73,7 @@ const STATICS: [(&str, &[&str]); 7] = [
             "os/random.rs NUMBER PROCESS_SEED",
             "session/api.rs ONCE",
             "span/overhead.rs ONCE SPAN_TICKS",
+            "tracing_layer/callsites.rs CALLSITES",
         ],
     ),
     (
