@@ -91,14 +91,12 @@
 //!   program.
 //! - `nvtx` (default): ranges for Nsight Systems, through NVIDIA's crate `nvtx`, which needs
 //!   libclang to build. Implies `enable`.
-//! - `cupti`: demangled kernel names and the lines of launches for what `GPUPROF_CUPTI=on` records.
-//!   Implies `enable`.
+//! - `cupti`: demangled kernel names and launch lines with `GPUPROF_CUPTI=on`. Implies `enable`.
 //! - `bench`: benchmarks, in the module `bench`. Implies `enable`.
-//! - `trace`: the output `trace=PATH`, a time line. Implies `enable`.
+//! - `trace`, `html`: the outputs `trace=PATH`, a time line, and `html=PATH`, the report as one web
+//!   page. Imply `enable`.
 //! - `tracing`: spans of `tracing` as functions, in the module `tracing`. Implies `enable`.
-//! - `html`: the output `html=PATH`, the report as one web page. Implies `enable`.
-//! - `metrics`: metrics for Prometheus, in the module `metrics` and by `GPUPROF_METRICS`. Implies
-//!   `enable`.
+//! - `metrics`: metrics for Prometheus: module `metrics`, `GPUPROF_METRICS`. Implies `enable`.
 //! - `serde`: `Serialize` and `Deserialize` for [`Profile`] and all that it consists of, and
 //!   reading of JSON profiles in [`json`]. Writing them needs no feature.
 //!
@@ -148,8 +146,8 @@
 //!   `{rank}`. Takes off, or a comma list of `listen=ADDRESS` and `prometheus=PATH`; ADDRESS is a
 //!   port of 127.0.0.1, `IP:PORT` or `localhost:PORT`; default: `off`.
 //! - `GPUPROF_LIVE`: let gpuprof top, snapshot and trace connect. Takes off or on; default: `off`.
-//! - `GPUPROF_TRACING`: with the feature tracing and its layer, which spans of tracing are measured.
-//!   Takes `TARGET=LEVEL,TARGET=LEVEL`, and LEVEL for all other targets; default:
+//! - `GPUPROF_TRACING`: with the feature tracing and its layer, which spans of tracing are
+//!   measured. Takes `TARGET=LEVEL,TARGET=LEVEL`, and LEVEL for all other targets; default:
 //!   `info,candle=trace`.
 
 #[cfg(not(feature = "enable"))]
