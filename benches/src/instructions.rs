@@ -22,8 +22,8 @@ const LAUNCHES: [u64; 2] = [2_000, 12_000];
 
 /// The cases of gpuprof, and what they are compared with. Launches of many threads are the same.
 fn counted(case: &&Case) -> bool {
-    let is_peer = ["hotpath", "fastrace", "tracing"].contains(&case.name);
-    !is_peer && !case.name.ends_with("-shared")
+    let is_peer = ["hotpath", "fastrace"].contains(&case.name);
+    !is_peer && !case.name.starts_with("tracing") && !case.name.ends_with("-shared")
 }
 
 /// Counts and prints the table.

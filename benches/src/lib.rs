@@ -27,6 +27,7 @@ mod rows_without_cuda;
 mod run;
 mod table;
 mod table_rows;
+mod tracing_layers;
 mod verdict;
 mod worker;
 mod worker_client;

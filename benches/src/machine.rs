@@ -21,13 +21,23 @@ impl Machine {
             processor: processor(),
             cores,
             device,
-            versions: ["gpuprof", "hotpath", "fastrace", "tracing"]
+            versions: VERSIONS
                 .iter()
                 .filter_map(|name| Some(format!("{name} {}", version(LOCK, name)?)))
                 .collect(),
         }
     }
 }
+
+/// The packages whose versions are told.
+const VERSIONS: [&str; 6] = [
+    "gpuprof",
+    "hotpath",
+    "fastrace",
+    "tracing",
+    "tracing-chrome",
+    "fastrace-tracing",
+];
 
 /// The dependencies of this program.
 const LOCK: &str = include_str!("../../Cargo.lock");

@@ -5,19 +5,15 @@
 use std::sync::Once;
 
 use fastrace::collector::{Config, Reporter, SpanContext, SpanRecord};
-use tracing_subscriber::layer::{Layer, SubscriberExt};
 
-use crate::loop_under_test::{body, repeat};
+use crate::loop_under_test::{Function, body, repeat};
 
 /// Makes this many calls of a row.
 pub(crate) type Loop = fn(u64);
 
 /// The rows of the other profilers.
-pub(crate) const LOOPS: [(&str, Loop); 3] = [
-    ("hotpath", hotpath_loop),
-    ("fastrace", fastrace_loop),
-    ("tracing", tracing_loop),
-];
+pub(crate) const LOOPS: [(&str, Loop); 2] =
+    [("hotpath", hotpath_loop), ("fastrace", fastrace_loop)];
 
 /// hotpath with only its feature `hotpath`: time, without allocations and thread monitoring.
 #[hotpath::measure]
@@ -54,6 +50,11 @@ impl Reporter for DiscardSpans {
 /// 10,240 spans per parent, so the root is renewed well before, and its cost is spread over its
 /// spans.
 fn fastrace_loop(calls: u64) {
+    below_roots(fastrace_traced, calls);
+}
+
+/// Makes calls of `function` in spans of fastrace's.
+pub(crate) fn below_roots(function: Function, calls: u64) {
     const SPANS_OF_A_ROOT: u64 = 1_000;
     static SET_UP: Once = Once::new();
     SET_UP.call_once(|| fastrace::set_reporter(DiscardSpans, Config::default()));
@@ -62,37 +63,15 @@ fn fastrace_loop(calls: u64) {
         let spans = left.min(SPANS_OF_A_ROOT);
         let root = fastrace::Span::root("root", SpanContext::random());
         let _parent = root.set_local_parent();
-        repeat(fastrace_traced, spans);
+        repeat(function, spans);
         left -= spans;
     }
-}
-
-#[inline(never)]
-fn tracing_spanned(argument: u64) -> u64 {
-    let _entered = tracing::info_span!("bench").entered();
-    body(argument)
-}
-
-/// A subscriber that accepts every span and does nothing: the cost of tracing without a
-/// measurement.
-struct NullSubscriber;
-
-impl<S: tracing::Subscriber> Layer<S> for NullSubscriber {}
-
-fn tracing_loop(calls: u64) {
-    static SET_UP: Once = Once::new();
-    SET_UP.call_once(|| {
-        let registry = tracing_subscriber::registry().with(NullSubscriber);
-        // Fails if a subscriber is set already, which nothing else here does.
-        let _ = tracing::subscriber::set_global_default(registry);
-    });
-    repeat(tracing_spanned, calls);
 }
 
 /// Flushes what a profiler buffers, so that its threads do that work now and not during the next
 /// row.
 pub(crate) fn flush(row: &str) {
-    if row == "fastrace" {
+    if row.ends_with("fastrace") {
         fastrace::flush();
     }
 }

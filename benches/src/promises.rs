@@ -52,6 +52,11 @@ pub(crate) fn judge(outcome: &Outcome) -> Vec<Promise> {
 fn times(outcome: &Outcome) -> Vec<Promise> {
     let ns = |name: &str, threads| Some(time(&outcome.times, name, threads)?.ns.as_slice());
     let ratio_of = |above, below| Some(ratio(ns(above, 1)?, ns(below, 1)?));
+    // What a layer takes beyond an empty one, in spans of gpuprof.
+    let layer = |above, empty| {
+        let beyond = paired(ns(above, 1)?, ns(empty, 1)?, |a, b| a - b);
+        Some(beyond / paired(ns("span", 1)?, ns("span", 1)?, |span, _| span))
+    };
     let scaling = |name| Some(ratio(ns(name, 2)?, ns(name, 1)?));
     let over = |name, nothing| Some(paired(ns(name, 1)?, ns(nothing, 1)?, |a, b| a - b));
     // Clock reads on two threads are independent: if they slow each other down, two cores were not
@@ -113,6 +118,18 @@ fn times(outcome: &Outcome) -> Vec<Promise> {
             over("time-line", "span"),
             15.0,
             &apart,
+        ),
+        at_most(
+            "layer for tracing, a span each: beyond an empty one / gpuprof",
+            layer("tracing-gpuprof", "tracing"),
+            1.3,
+            &times,
+        ),
+        at_most(
+            "layer for tracing, a stored span: beyond an empty one / gpuprof",
+            layer("tracing-stored-gpuprof", "tracing-stored"),
+            1.3,
+            &times,
         ),
         at_most(
             "GPUPROF=off over nothing",

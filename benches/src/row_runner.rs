@@ -3,7 +3,9 @@
 use std::time::{Duration, Instant};
 
 use crate::rows_with_launches::ThreadLaunches;
-use crate::{loop_under_test, other_profilers, rows_with_launches, rows_without_cuda};
+use crate::{
+    loop_under_test, other_profilers, rows_with_launches, rows_without_cuda, tracing_layers,
+};
 
 /// Makes this many calls and returns their time.
 pub(crate) type Runner = Box<dyn FnMut(u64) -> Result<Duration, String>>;
@@ -25,7 +27,7 @@ pub(crate) fn runner(row: &str, threads: u64) -> Result<Runner, String> {
             ran.map_err(|error| format!("{row}: {error}"))
         }));
     }
-    if let Some((_, run)) = other_profilers::LOOPS.iter().find(|(name, _)| *name == row) {
+    if let Some((_, run)) = profilers().find(|(name, _)| *name == row) {
         return Ok(clocked(run));
     }
     match rows_without_cuda::ROWS
@@ -54,7 +56,12 @@ fn names() -> Vec<&'static str> {
         .iter()
         .map(|(name, _)| *name)
         .collect();
-    names.extend(other_profilers::LOOPS.iter().map(|(name, _)| *name));
+    names.extend(profilers().map(|(name, _)| *name));
     names.extend(rows_with_launches::ROWS.iter().map(|row| row.name));
     names
+}
+
+/// The rows of other profilers, and those of layers for `tracing`.
+fn profilers() -> impl Iterator<Item = &'static (&'static str, other_profilers::Loop)> {
+    other_profilers::LOOPS.iter().chain(tracing_layers::LOOPS)
 }

@@ -64,6 +64,9 @@ const HOTPATH: Setting = setting(
 );
 const FASTRACE: Setting = setting("fastrace", Program::On, &[]);
 const TRACING: Setting = setting("tracing", Program::On, &[]);
+const TRACING_GPUPROF: Setting = setting("tracing, gpuprof", Program::On, &[]);
+const TRACING_CHROME: Setting = setting("tracing, chrome", Program::On, &[]);
+const TRACING_FASTRACE: Setting = setting("tracing, fastrace", Program::On, &[]);
 
 /// The GPU rows with CUPTI's records, and hardly a call timed by events.
 pub(crate) const GPU_CUPTI: Setting = setting(
@@ -99,6 +102,11 @@ const fn cpu(name: &'static str, label: &'static str, row: &'static str, setting
     }
 }
 
+/// A span under a layer for `tracing`.
+const fn layer(name: &'static str, label: &'static str, setting: Setting) -> Case {
+    cpu(name, label, name, setting)
+}
+
 const fn gpu(name: &'static str, label: &'static str) -> Case {
     Case {
         name,
@@ -129,7 +137,7 @@ const fn shared(name: &'static str, label: &'static str) -> Case {
 }
 
 /// Every row, in table order.
-pub(crate) const CASES: [Case; 24] = [
+pub(crate) const CASES: [Case; 29] = [
     cpu("nothing", "nothing", "nothing", PLAIN),
     cpu("raw-tsc", "two raw TSC reads", "raw-tsc", PLAIN),
     cpu("instant", "two Instant reads", "instant", PLAIN),
@@ -149,7 +157,24 @@ pub(crate) const CASES: [Case; 24] = [
     ),
     cpu("hotpath", "hotpath #[measure]", "hotpath", HOTPATH),
     cpu("fastrace", "fastrace #[trace]", "fastrace", FASTRACE),
-    cpu("tracing", "tracing span", "tracing", TRACING),
+    cpu("tracing", "tracing span, empty layer", "tracing", TRACING),
+    layer(
+        "tracing-gpuprof",
+        "the same, gpuprof's layer",
+        TRACING_GPUPROF,
+    ),
+    layer("tracing-chrome", "the same, tracing-chrome", TRACING_CHROME),
+    layer(
+        "tracing-fastrace",
+        "the same, fastrace-tracing",
+        TRACING_FASTRACE,
+    ),
+    layer("tracing-stored", "stored span, empty layer", TRACING),
+    layer(
+        "tracing-stored-gpuprof",
+        "the same, gpuprof's layer",
+        TRACING_GPUPROF,
+    ),
     gpu("gpu-bare", "launch"),
     gpu("gpu-hand", "launch, 2 events"),
     gpu("gpu-hand-checked", "launch, events, checks"),
