@@ -11,6 +11,7 @@ use super::callsites::Callsites;
 use super::entered_spans;
 use super::options::LayerOptions;
 use super::span_data::SpanData;
+use crate::os::fork;
 
 /// A layer for a subscriber of `tracing`, which measures spans as calls of functions.
 ///
@@ -32,7 +33,7 @@ where
     }
 
     fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
-        let (Some(callsites), Some(span)) = (self.callsites, context.span(id)) else {
+        let (Some(callsites), Some(span)) = (self.callsites(), context.span(id)) else {
             return;
         };
         let callsite = callsites.find_or_add(attributes.metadata(), &self.options);
@@ -53,19 +54,25 @@ where
     }
 
     fn on_exit(&self, id: &Id, _: Context<'_, S>) {
-        if self.callsites.is_some() {
+        if self.callsites().is_some() {
             entered_spans::exit(id.into_u64());
         }
     }
 }
 
 impl Layer {
+    /// `None`: this layer does not measure, or this is a forked child, where a thread that does not
+    /// exist there may hold a lock.
+    fn callsites(&self) -> Option<&'static Callsites> {
+        self.callsites.filter(|_| !fork::is_child())
+    }
+
     /// What is known of a span. `None`: it was made before the layer, or this one does not measure.
     fn data<S>(&self, id: &Id, context: &Context<'_, S>) -> Option<Arc<SpanData>>
     where
         S: Subscriber + for<'span> LookupSpan<'span>,
     {
-        self.callsites?;
+        self.callsites()?;
         let span = context.span(id)?;
         span.extensions().get::<Arc<SpanData>>().cloned()
     }

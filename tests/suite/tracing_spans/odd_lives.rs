@@ -1,10 +1,13 @@
 //! Promise: spans that are exited out of order, on several threads, never or by another
 //! subscriber leave every other number right.
 
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 
 use gpuprof::gpu_profile;
 use support::profile_consistency::assert_consistent;
+use support::program::Program;
 use support::suite::Module;
 use support::tests;
 use support::{World, cpu_times, function, node, world};
@@ -21,8 +24,10 @@ pub(crate) const MODULE: Module = Module::new(
         a_span_of_another_subscriber_is_none,
         a_second_layer_measures_nothing,
         a_span_inside_itself_is_one_call,
+        spans_hang_no_forked_child,
     ]],
-);
+)
+.with_program(program);
 
 fn install() {
     registry().with(gpuprof::tracing::layer()).init();
@@ -155,4 +160,50 @@ fn a_span_inside_itself_is_one_call() {
     // Each time is a call, the inner one inside the outer.
     assert_eq!(function(&profile, "one").calls, 2);
     assert_consistent(&profile);
+}
+
+fn spans_hang_no_forked_child() {
+    let ended = Program::new("forks").run();
+    assert!(ended.status.success(), "{ended:#?}");
+    assert_eq!(ended.reports(), 1, "{}", ended.stderr);
+}
+
+/// Forks inside spans, while another thread makes and enters spans.
+fn program(_: &str) -> ExitCode {
+    install();
+    let is_over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(Relaxed) {
+                info_span!("meanwhile").in_scope(|| stored("one").in_scope(|| ()));
+            }
+        });
+        let (once, stored) = (info_span!("once"), stored("other"));
+        let _entered = (once.clone().entered(), stored.clone().entered());
+        for _ in 0..50 {
+            fork_and_use(&once, &stored);
+        }
+        is_over.store(true, Relaxed);
+    });
+    ExitCode::SUCCESS
+}
+
+fn fork_and_use(once: &Span, stored: &Span) {
+    // SAFETY: the child calls nothing that needs a lock but, if it were wrong, gpuprof.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        // SAFETY: the call takes a number. A child that hangs ends by it.
+        unsafe { libc::alarm(10) };
+        once.in_scope(|| stored.in_scope(|| ()));
+        // SAFETY: the call ends the process.
+        unsafe { libc::_exit(7) };
+    }
+    let mut status = 0;
+    // SAFETY: the status is writable.
+    let waited = unsafe { libc::waitpid(child, &mut status, 0) };
+    assert_eq!(waited, child);
+    assert!(
+        libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 7,
+        "{status:#x}"
+    );
 }

@@ -1,5 +1,5 @@
-//! A Llama with random weights, profiled by the spans that candle-transformers has: no line of candle
-//! and no function of the model is annotated.
+//! A Llama with random weights, profiled by the spans that candle-transformers has: no line of
+//! candle and no function of the model is annotated.
 //!
 //! At the end the times of two parts are compared with event pairs of the program's own.
 
