@@ -92,7 +92,9 @@ impl AsyncSpan {
         payload: impl FnOnce() -> Payload,
         arguments: impl FnOnce() -> CallArguments,
     ) -> Self {
-        Self::prepare(site, label, streams, work, payload, arguments, false)
+        Self::created(CreatedCall::new(
+            site, label, streams, work, payload, arguments, false,
+        ))
     }
 
     /// A call of `site` that begins at the first poll of a future made now. The future holds no
@@ -105,10 +107,43 @@ impl AsyncSpan {
         payload: impl FnOnce() -> Payload,
         arguments: impl FnOnce() -> CallArguments,
     ) -> Self {
-        Self::prepare(site, label, streams, work, payload, arguments, true)
+        Self::created(CreatedCall::new(
+            site, label, streams, work, payload, arguments, true,
+        ))
     }
 
-    fn prepare<'a>(
+    /// A call of `site` that begins now, with the label and arguments of a span of `tracing`.
+    #[cfg(feature = "tracing")]
+    pub(crate) fn begun(
+        site: &'static Site,
+        label: impl FnOnce() -> LabelNumber,
+        arguments: impl FnOnce() -> CallArguments,
+    ) -> Self {
+        let created = CreatedCall::new(
+            site,
+            label,
+            || Streams::Inherit,
+            || StatedWork::NONE,
+            || Payload::None,
+            arguments,
+            false,
+        );
+        let mut begun = Self::off();
+        begun.begin(created);
+        begun
+    }
+
+    fn created(call: CreatedCall) -> Self {
+        Self {
+            state: FutureState::Created(Box::new(call)),
+            range: OpenRange::None,
+        }
+    }
+}
+
+impl CreatedCall {
+    /// Evaluates what the first poll needs.
+    fn new<'a>(
         site: &'static Site,
         label: impl FnOnce() -> LabelNumber,
         streams: impl FnOnce() -> Streams<'a>,
@@ -139,35 +174,29 @@ impl AsyncSpan {
             }
         });
         let shown = flags.contains(SiteFlags::EMIT_NVTX) && site.is_shown();
-        let created = CreatedCall {
+        Self {
             site,
             label: label(),
             measured,
             payload: shown.then(payload),
-        };
-        Self {
-            state: FutureState::Created(Box::new(created)),
-            range: OpenRange::None,
         }
     }
+}
 
+impl AsyncSpan {
     /// Whether the body hands the span over in its first poll.
     pub(super) fn is_in_body(&self) -> bool {
         matches!(self.state, FutureState::InBody)
     }
 
     /// The first poll: from now on it is a call.
-    fn begin(&mut self) {
-        let FutureState::Created(created) = std::mem::replace(&mut self.state, FutureState::Off)
-        else {
-            return;
-        };
+    fn begin(&mut self, created: CreatedCall) {
         let CreatedCall {
             site,
             label,
             measured,
             payload,
-        } = *created;
+        } = created;
         // Start and end, not push and pop: the future may move to another thread.
         let range = payload.map(|payload| site.start_range(label, || payload));
         self.range = range.unwrap_or(OpenRange::None);
@@ -178,8 +207,11 @@ impl AsyncSpan {
 
     /// Enters the span on this thread for the time of one poll.
     pub(crate) fn begin_poll(&mut self) -> Option<OpenPoll> {
-        if matches!(self.state, FutureState::Created(_)) {
-            self.begin();
+        if matches!(self.state, FutureState::Created(_))
+            && let FutureState::Created(created) =
+                std::mem::replace(&mut self.state, FutureState::Off)
+        {
+            self.begin(*created);
         }
         let FutureState::Open(open) = &mut self.state else {
             return None;

@@ -1,5 +1,6 @@
 //! The callsites of `tracing`, each with the site that stands for it.
 
+use std::cell::Cell;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
@@ -19,7 +20,7 @@ pub(super) struct Callsite {
     pub(super) site: &'static Site,
     pub(super) rule: CallRule,
     target: &'static str,
-    /// Spans that were made.
+    /// Spans that were made, with the rule `PerEnter`.
     pub(super) made: AtomicU64,
     /// Calls in progress whose span was entered more than twice.
     pub(super) reentered: AtomicU64,
@@ -30,6 +31,12 @@ pub(super) struct Callsite {
 pub(super) struct Callsites {
     known: RwLock<FxHashMap<Identifier, &'static Callsite>>,
     has_second_layer: AtomicBool,
+}
+
+thread_local! {
+    /// Of the span that this thread has made last.
+    static LATEST: Cell<Option<(&'static Metadata<'static>, &'static Callsite)>> =
+        const { Cell::new(None) };
 }
 
 /// Those of the process, as a subscriber of `tracing` is the process's.
@@ -49,6 +56,23 @@ impl Callsites {
     }
 
     pub(super) fn find_or_add(
+        &self,
+        metadata: &'static Metadata<'static>,
+        options: &LayerOptions,
+    ) -> &'static Callsite {
+        // The lock is for all threads, and most make the same span again.
+        let latest = LATEST
+            .get()
+            .filter(|latest| std::ptr::eq(latest.0, metadata));
+        let found = latest.map(|latest| latest.1);
+        found.unwrap_or_else(|| {
+            let found = self.find_or_add_shared(metadata, options);
+            LATEST.set(Some((metadata, found)));
+            found
+        })
+    }
+
+    fn find_or_add_shared(
         &self,
         metadata: &'static Metadata<'static>,
         options: &LayerOptions,

@@ -1,5 +1,6 @@
 //! What the layer keeps of a span of `tracing`.
 
+use std::sync::OnceLock;
 use std::sync::atomic::Ordering::Relaxed;
 
 use parking_lot::Mutex;
@@ -21,9 +22,11 @@ use crate::stats::call_outcome::StatedWork;
 #[derive(Debug)]
 pub(super) struct SpanData {
     pub(super) callsite: &'static Callsite,
-    /// Among those of the callsite, from 0.
+    /// Among those of the callsite, from 0, with the rule `PerEnter`.
     number: u64,
     fields: Mutex<Fields>,
+    /// Known from the first call on, as its look-up takes longer than a call.
+    label: OnceLock<LabelNumber>,
     call: Mutex<SpanCall>,
 }
 
@@ -43,8 +46,12 @@ impl SpanData {
     ) -> Self {
         let data = Self {
             callsite,
-            number: callsite.made.fetch_add(1, Relaxed),
+            number: match callsite.rule {
+                CallRule::PerEnter => callsite.made.fetch_add(1, Relaxed),
+                CallRule::PerSpan => 0,
+            },
             fields: Mutex::default(),
+            label: OnceLock::new(),
             call: Mutex::new(SpanCall {
                 span: AsyncSpan::off(),
                 enters: 0,
@@ -74,12 +81,14 @@ impl SpanData {
     }
 
     fn label(&self) -> LabelNumber {
-        let site = self.callsite.site;
-        match (&self.fields.lock().label, self.callsite.rule) {
-            (Some(label), _) => site.label(label),
-            (None, CallRule::PerEnter) => site.label(&self.number),
-            (None, CallRule::PerSpan) => LabelNumber::NONE,
-        }
+        *self.label.get_or_init(|| {
+            let site = self.callsite.site;
+            match (&self.fields.lock().label, self.callsite.rule) {
+                (Some(label), _) => site.label(label),
+                (None, CallRule::PerEnter) => site.label(&self.number),
+                (None, CallRule::PerSpan) => LabelNumber::NONE,
+            }
+        })
     }
 
     fn arguments(&self) -> CallArguments {
@@ -110,14 +119,7 @@ impl SpanData {
         let mut call = self.call.lock();
         call.enters += 1;
         if call.enters == 1 && site.active() {
-            call.span = AsyncSpan::new(
-                site,
-                || self.label(),
-                || Streams::Inherit,
-                || StatedWork::NONE,
-                || Payload::None,
-                || self.arguments(),
-            );
+            call.span = AsyncSpan::begun(site, || self.label(), || self.arguments());
         }
         if call.enters == 3 {
             self.callsite.reentered.fetch_add(1, Relaxed);

@@ -30,6 +30,7 @@ const STATICS: [(&str, &[&str]); 7] = [
             "span/instrumented.rs HANDED_OVER",
             "span/thread_state.rs EXIT_GUARD THREAD",
             "stats/profiled_call.rs INNERMOST",
+            "tracing_layer/callsites.rs LATEST",
             "tracing_layer/entered_spans.rs ENTERED",
         ],
     ),
