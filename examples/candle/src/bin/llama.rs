@@ -1,9 +1,9 @@
 //! A Llama with random weights, profiled by the spans that candle-transformers has: no line of
 //! candle and no function of the model is annotated.
 //!
-//! At the end the times of two parts are compared with event pairs of the program's own. These also
-//! measure the events of the spans inside, which gpuprof takes out: a run with `GPUPROF=off` has the
-//! times without them.
+//! At the end the times of two parts are compared with event pairs of the program's own. These
+//! also measure the events of the spans inside, which gpuprof takes out: a run with `GPUPROF=off`
+//! has the times without them.
 
 use std::error::Error;
 
