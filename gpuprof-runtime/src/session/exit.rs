@@ -93,6 +93,12 @@ unsafe extern "C" fn stop_in_forked_child() {
     live::close_in_forked_child();
 }
 
+/// Whether the reports at exit are being made.
+#[cfg(feature = "tracing")]
+pub(crate) fn is_reporting() -> bool {
+    STATE.load(Ordering::Acquire) == BEGUN
+}
+
 extern "C" fn handler() {
     report_once();
 }

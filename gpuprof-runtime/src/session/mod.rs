@@ -6,7 +6,7 @@ mod api;
 mod checkpoint;
 mod current_profile;
 mod current_trace;
-mod exit;
+pub(crate) mod exit;
 mod live;
 mod measuring_session;
 #[cfg(feature = "metrics")]

@@ -23,15 +23,15 @@ struct DynamicSites {
     /// Held while a site is added.
     last: Mutex<Option<&'static DynamicSite>>,
     made: AtomicU64,
-    /// That of the calls beyond the limit.
-    others: OnceLock<&'static Site>,
+    /// Those of the calls beyond the limit: of functions that are not async, and of those that are.
+    others: [OnceLock<&'static Site>; 2],
 }
 
 static SITES: DynamicSites = DynamicSites {
     first: OnceLock::new(),
     last: Mutex::new(None),
     made: AtomicU64::new(0),
-    others: OnceLock::new(),
+    others: [const { OnceLock::new() }; 2],
 };
 
 const OTHERS_NAME: &str = "(other functions)";
@@ -50,7 +50,9 @@ pub(crate) fn add(meta: Meta) -> &'static Site {
             ..meta
         })
     };
-    SITES.others.get_or_init(others)
+    let [plain, asynchronous] = &SITES.others;
+    let site = if meta.is_async { asynchronous } else { plain };
+    site.get_or_init(others)
 }
 
 /// What the report says of functions beyond the limit.
@@ -114,16 +116,21 @@ mod tests {
         assert_eq!(note(), None);
         let [one, other] = ["one", "other"].map(|name| add(meta(name)));
         assert!(std::ptr::eq(one, other));
+        let asynchronous = Meta {
+            is_async: true,
+            ..meta("async")
+        };
+        assert!(add(asynchronous).meta.is_async && !one.meta.is_async);
         assert_eq!((one.name(), one.meta.line), (OTHERS_NAME, 0));
         assert_eq!(
             note().as_deref(),
             Some(
-                "2 functions beyond the first 4096 that were known at run time only are one row, \
+                "3 functions beyond the first 4096 that were known at run time only are one row, \
                  (other functions)"
             )
         );
         let made: Vec<&Site> = made_sites().collect();
-        assert_eq!(made.len() as u64, MAX_DYNAMIC_SITES + 1);
+        assert_eq!(made.len() as u64, MAX_DYNAMIC_SITES + 2);
         assert!(std::ptr::eq(made[0], first) && std::ptr::eq(made[4_096], one));
     }
 }

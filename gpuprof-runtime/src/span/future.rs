@@ -32,6 +32,9 @@ use crate::stats::path_counters::PathCounters;
 pub struct AsyncSpan {
     state: FutureState,
     range: OpenRange,
+    /// It has ended with its last poll, and is dropped some time later: a span of `tracing` is
+    /// closed after those that were made inside it.
+    ends_with_poll: bool,
 }
 
 #[derive(Debug)]
@@ -71,6 +74,7 @@ impl AsyncSpan {
         Self {
             state: FutureState::Off,
             range: OpenRange::None,
+            ends_with_poll: false,
         }
     }
 
@@ -80,6 +84,7 @@ impl AsyncSpan {
         Self {
             state: FutureState::InBody,
             range: OpenRange::None,
+            ends_with_poll: false,
         }
     }
 
@@ -129,14 +134,24 @@ impl AsyncSpan {
             false,
         );
         let mut begun = Self::off();
+        begun.ends_with_poll = true;
         begun.begin(created);
         begun
+    }
+
+    /// The arguments of the call on the time line, unless a part of it is there already.
+    #[cfg(feature = "tracing")]
+    pub(crate) fn set_arguments(&mut self, arguments: CallArguments) {
+        if let FutureState::Open(open) = &mut self.state {
+            open.set_arguments(arguments);
+        }
     }
 
     fn created(call: CreatedCall) -> Self {
         Self {
             state: FutureState::Created(Box::new(call)),
             range: OpenRange::None,
+            ends_with_poll: false,
         }
     }
 }
@@ -243,6 +258,7 @@ impl AsyncSpan {
             let as_value = thread.end_named_poll(poll.named_around);
             thread.sampling.set_outermost(poll.outermost_before);
             if let FutureState::Open(open) = &mut self.state {
+                open.last_polled = Some(ended);
                 open.as_value = as_value;
                 open.pause(thread);
                 let ticks = ended.saturating_sub(poll.began);
@@ -261,7 +277,7 @@ impl AsyncSpan {
 impl Drop for AsyncSpan {
     fn drop(&mut self) {
         if let FutureState::Open(open) = std::mem::replace(&mut self.state, FutureState::Off) {
-            close(*open);
+            close(*open, self.ends_with_poll);
         }
         self.range.close();
     }

@@ -4,11 +4,12 @@ use std::env;
 
 use tracing_core::{LevelFilter, Subscriber};
 use tracing_subscriber::filter::{Filtered, Targets};
+use tracing_subscriber::layer::Filter;
 use tracing_subscriber::registry::LookupSpan;
 
 use gpuprof_report::variables;
 
-use super::callsites::Callsites;
+use super::callsites::{Callsites, WantedTargets};
 use super::layer::Layer;
 use super::options::{CallRule, LayerOptions};
 use super::span_filter::SpanFilter;
@@ -87,13 +88,20 @@ impl LayerBuilder {
     where
         S: Subscriber + for<'span> LookupSpan<'span>,
     {
-        let targets = stated_targets().or(self.targets);
-        let targets = targets.unwrap_or_else(default_targets);
+        let stated = stated_targets().or(self.targets);
+        let named = stated.iter().flat_map(Targets::iter);
+        let named = named.filter(|(_, level)| *level != LevelFilter::OFF);
+        let named = named.map(|(target, _)| target.to_owned()).collect();
+        let filter = SpanFilter(stated.clone().unwrap_or_else(default_targets));
+        let wanted = WantedTargets {
+            any: Filter::<S>::max_level_hint(&filter) != Some(LevelFilter::OFF),
+            named,
+        };
         let layer = Layer {
             options: self.options,
-            callsites: Callsites::claim(),
+            callsites: Callsites::claim(wanted),
         };
-        tracing_subscriber::Layer::with_filter(layer, SpanFilter(targets))
+        tracing_subscriber::Layer::with_filter(layer, filter)
     }
 }
 

@@ -1,16 +1,17 @@
 //! The callsites of `tracing`, each with the site that stands for it.
 
 use std::cell::Cell;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
-use parking_lot::RwLock;
+use gpuprof_report::sanitize;
+use parking_lot::{Mutex, RwLock};
 use rustc_hash::FxHashMap;
 use tracing_core::Metadata;
 use tracing_core::callsite::Identifier;
 
 use super::options::{CallRule, LayerOptions};
 use crate::collector::collector;
+use crate::session::exit;
 use crate::site::dynamic_sites;
 use crate::site::{Meta, Site};
 
@@ -20,17 +21,30 @@ pub(super) struct Callsite {
     pub(super) site: &'static Site,
     pub(super) rule: CallRule,
     target: &'static str,
-    /// Spans that were made, with the rule `PerEnter`.
-    pub(super) made: AtomicU64,
-    /// Calls in progress whose span was entered more than twice.
+    /// Spans that were made by callsites of this name, with the rule `PerEnter`.
+    pub(super) made: &'static AtomicU64,
+    /// Calls in progress of more than two parts.
     pub(super) reentered: AtomicU64,
 }
 
-/// The callsites of the layer that measures.
-#[derive(Debug, Default)]
+/// The callsites that have made spans.
+#[derive(Debug)]
 pub(super) struct Callsites {
-    known: RwLock<FxHashMap<Identifier, &'static Callsite>>,
+    known: RwLock<Option<FxHashMap<Identifier, &'static Callsite>>>,
+    /// A layer measures.
+    is_claimed: AtomicBool,
     has_second_layer: AtomicBool,
+    /// Of the layer that measures.
+    wanted: Mutex<WantedTargets>,
+}
+
+/// Whose spans a layer waits for.
+#[derive(Debug)]
+pub(super) struct WantedTargets {
+    /// It waits for some.
+    pub(super) any: bool,
+    /// Those that somebody has named.
+    pub(super) named: Vec<String>,
 }
 
 thread_local! {
@@ -40,19 +54,34 @@ thread_local! {
 }
 
 /// Those of the process, as a subscriber of `tracing` is the process's.
-static CALLSITES: OnceLock<Callsites> = OnceLock::new();
+static CALLSITES: Callsites = Callsites {
+    known: RwLock::new(None),
+    is_claimed: AtomicBool::new(false),
+    has_second_layer: AtomicBool::new(false),
+    wanted: Mutex::new(WantedTargets {
+        any: false,
+        named: Vec::new(),
+    }),
+};
 
 impl Callsites {
-    /// For a new layer; `None` if there is one.
-    pub(super) fn claim() -> Option<&'static Self> {
-        if CALLSITES.set(Self::default()).is_ok() {
-            collector().span_notes.lock().push(notes);
-            CALLSITES.get()
-        } else {
-            let first = CALLSITES.get()?;
-            first.has_second_layer.store(true, Relaxed);
-            None
+    /// For a new layer; `None` if there is a layer.
+    pub(super) fn claim(wanted: WantedTargets) -> Option<&'static Self> {
+        if CALLSITES.is_claimed.swap(true, Relaxed) {
+            CALLSITES.has_second_layer.store(true, Relaxed);
+            return None;
         }
+        *CALLSITES.wanted.lock() = wanted;
+        let mut notes = collector().span_notes.lock();
+        if notes.is_empty() {
+            notes.push(self::notes);
+        }
+        Some(&CALLSITES)
+    }
+
+    /// The layer is gone.
+    pub(super) fn release(&self) {
+        self.is_claimed.store(false, Relaxed);
     }
 
     pub(super) fn find_or_add(
@@ -78,18 +107,29 @@ impl Callsites {
         options: &LayerOptions,
     ) -> &'static Callsite {
         let identifier = metadata.callsite();
-        if let Some(known) = self.known.read().get(&identifier) {
+        let known = self.known.read();
+        if let Some(known) = known.as_ref().and_then(|known| known.get(&identifier)) {
             return known;
         }
+        drop(known);
         let mut known = self.known.write();
-        known
-            .entry(identifier)
-            .or_insert_with(|| Box::leak(Box::new(Callsite::new(metadata, options))))
+        let known = known.get_or_insert_default();
+        if let Some(known) = known.get(&identifier) {
+            return known;
+        }
+        let new = Box::leak(Box::new(Callsite::new(metadata, options, known.values())));
+        known.insert(identifier, new);
+        new
     }
 }
 
 impl Callsite {
-    fn new(metadata: &'static Metadata<'static>, options: &LayerOptions) -> Self {
+    /// `known`: those that there are.
+    fn new<'a>(
+        metadata: &'static Metadata<'static>,
+        options: &LayerOptions,
+        mut known: impl Iterator<Item = &'a &'static Callsite>,
+    ) -> Self {
         let rule = options.rule(metadata);
         let module = metadata.module_path().unwrap_or(metadata.target());
         // As an annotated function is called: by its path in its crate.
@@ -112,11 +152,13 @@ impl Callsite {
             color: None,
             category: None,
         });
+        // Several callsites of one name number their spans together, as their rows look the same.
+        let of_same_name = known.find(|known| known.site.name() == site.name());
         Self {
             site,
             rule,
             target: metadata.target(),
-            made: AtomicU64::new(0),
+            made: of_same_name.map_or_else(|| &*Box::leak(Box::default()), |known| known.made),
             reentered: AtomicU64::new(0),
         }
     }
@@ -124,34 +166,53 @@ impl Callsite {
 
 /// What a report says of the layer.
 fn notes() -> Vec<String> {
-    let Some(callsites) = CALLSITES.get() else {
-        return Vec::new();
-    };
     let mut notes: Vec<String> = dynamic_sites::note().into_iter().collect();
-    if callsites.has_second_layer.load(Relaxed) {
+    if CALLSITES.has_second_layer.load(Relaxed) {
         notes.push("tracing: a second layer of gpuprof's was built; it measures nothing".into());
     }
-    let known = callsites.known.read();
-    if known.is_empty() {
-        notes.push(NO_SPAN.into());
+    let known = CALLSITES.known.read();
+    let known: Vec<&Callsite> = known.iter().flatten().map(|known| *known.1).collect();
+    let wanted = CALLSITES.wanted.lock();
+    let is_claimed = CALLSITES.is_claimed.load(Relaxed);
+    if is_claimed && wanted.any && known.is_empty() {
+        notes.push(format!("tracing: no span came to gpuprof's layer{MISSING}"));
+    } else if is_claimed {
+        let is_missing = |target: &&String| {
+            let mut targets = known.iter().map(|known| known.target);
+            !targets.any(|known| known.starts_with(target.as_str()))
+        };
+        for target in wanted.named.iter().filter(is_missing) {
+            let target = sanitize::quoted(target, MAX_TARGET);
+            notes.push(format!(
+                "tracing: no span of the target {target} came to gpuprof's layer{MISSING}"
+            ));
+        }
     }
-    let mut reentered: Vec<&Callsite> = known
-        .values()
-        .copied()
-        .filter(|callsite| callsite.reentered.load(Relaxed) > 0)
-        .collect();
-    reentered.sort_by_key(|callsite| callsite.site.name());
-    for callsite in reentered {
-        notes.push(format!(
-            "tracing: {} was entered again and again in one span, which is one call; \
-             .call_rule({:?}, CallRule::PerEnter) makes each time a call",
-            callsite.site.name(),
-            callsite.target,
-        ));
+    if exit::is_reporting() {
+        notes.extend(stored_spans(&known));
     }
     notes
 }
 
-const NO_SPAN: &str = "tracing: no span came to gpuprof's layer. A filter of the whole subscriber \
-                       keeps spans from being made: give it to the layer that prints, \
+/// Spans that are entered again and again, and closed by nobody.
+fn stored_spans(known: &[&Callsite]) -> Vec<String> {
+    let is_reentered = |known: &&&Callsite| known.reentered.load(Relaxed) > 0;
+    let mut reentered: Vec<&&Callsite> = known.iter().filter(is_reentered).collect();
+    reentered.sort_by_key(|callsite| callsite.site.name());
+    let notes = reentered.into_iter().map(|callsite| {
+        format!(
+            "tracing: {} was entered again and again in one span, which is one call; unless that \
+             is a future, .call_rule({:?}, CallRule::PerEnter) makes each time a call",
+            callsite.site.name(),
+            callsite.target,
+        )
+    });
+    notes.collect()
+}
+
+/// Characters of a target that a note shows.
+const MAX_TARGET: usize = 100;
+
+const MISSING: &str = ". Either there is none, or a filter of the whole subscriber keeps it from \
+                       being made: give that filter to the layer that prints, \
                        fmt::layer().with_filter(filter)";

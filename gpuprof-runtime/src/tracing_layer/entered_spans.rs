@@ -1,7 +1,8 @@
 //! The spans that this thread has entered, in order.
 //!
-//! Spans of `tracing` may be exited in another order than that of a stack, and calls cannot: a call
-//! ends when those inside it have.
+//! Spans of `tracing` may be exited in another order than that of a stack, on another thread, or
+//! never. Calls cannot: a call ends when those inside it have, and that of a span that is closed
+//! ends when the thread enters or exits the next.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -14,87 +15,106 @@ use crate::span::future::OpenPoll;
 struct EnteredSpan {
     id: u64,
     has_exited: bool,
-    call: EnteredCall,
+    /// Ends when it is dropped.
+    _call: EnteredCall,
+    data: Arc<SpanData>,
 }
 
 enum EnteredCall {
     /// It is not measured.
     None,
     PerEnter {
-        /// Ends when it is dropped.
         _call: Span,
     },
-    PerSpan(Arc<SpanData>, OpenPoll),
+    PerSpan {
+        _part: CallPart,
+    },
+}
+
+/// A part of a call, which ends when this is dropped.
+struct CallPart {
+    data: Arc<SpanData>,
+    poll: Option<OpenPoll>,
+}
+
+impl Drop for CallPart {
+    fn drop(&mut self) {
+        if let Some(poll) = self.poll.take() {
+            self.data.end_part(poll);
+        }
+    }
+}
+
+struct EnteredSpans(Vec<EnteredSpan>);
+
+/// The thread ends.
+impl Drop for EnteredSpans {
+    fn drop(&mut self) {
+        while let Some(innermost) = self.0.pop() {
+            drop(innermost);
+        }
+    }
 }
 
 thread_local! {
-    static ENTERED: RefCell<Vec<EnteredSpan>> = const { RefCell::new(Vec::new()) };
+    static ENTERED: RefCell<EnteredSpans> = const { RefCell::new(EnteredSpans(Vec::new())) };
 }
 
 /// This thread enters a span.
 pub(super) fn enter(id: u64, data: &Arc<SpanData>) {
+    end_left_over();
     let call = match data.callsite.rule {
         CallRule::PerEnter => data
             .begin_call()
             .map(|call| EnteredCall::PerEnter { _call: call }),
-        CallRule::PerSpan => data
-            .begin_part()
-            .map(|part| EnteredCall::PerSpan(Arc::clone(data), part)),
+        CallRule::PerSpan => data.begin_part().map(|poll| EnteredCall::PerSpan {
+            _part: CallPart {
+                data: Arc::clone(data),
+                poll: Some(poll),
+            },
+        }),
     };
     let entered = EnteredSpan {
         id,
         has_exited: false,
-        call: call.unwrap_or(EnteredCall::None),
+        _call: call.unwrap_or(EnteredCall::None),
+        data: Arc::clone(data),
     };
     // While the thread ends there is no list: the call ends now.
-    let kept = ENTERED.try_with(|spans| match spans.try_borrow_mut() {
-        Ok(mut spans) => {
-            spans.push(entered);
-            None
+    let _ = ENTERED.try_with(|spans| {
+        if let Ok(mut spans) = spans.try_borrow_mut() {
+            spans.0.push(entered);
         }
-        Err(_) => Some(entered),
     });
-    if let Ok(Some(entered)) = kept {
-        entered.end();
-    }
 }
 
 /// This thread exits a span.
 pub(super) fn exit(id: u64) {
-    let found = ENTERED.try_with(|spans| {
+    let _ = ENTERED.try_with(|spans| {
         let mut spans = spans.try_borrow_mut().ok()?;
-        let mut open = spans.iter_mut().rev();
-        // One that was entered before the layer, or on another thread, is not here.
+        let mut open = spans.0.iter_mut().rev();
+        // One that was entered on another thread is not here.
         open.find(|span| span.id == id && !span.has_exited)?
             .has_exited = true;
         Some(())
     });
-    if let Ok(Some(())) = found {
-        end_exited();
-    }
+    end_left_over();
 }
 
-/// Ends the calls of the innermost spans that are exited.
-fn end_exited() {
+/// Ends the calls of the innermost spans that are exited or closed.
+fn end_left_over() {
     let innermost = || {
         ENTERED
             .try_with(|spans| {
                 let mut spans = spans.try_borrow_mut().ok()?;
-                spans.pop_if(|span| span.has_exited)
+                let is_over = |span: &mut EnteredSpan| span.has_exited || span.data.is_closed();
+                spans.0.pop_if(is_over)
             })
             .ok()
             .flatten()
     };
     // Outside the borrow, as code of a tool may run in it.
     while let Some(span) = innermost() {
-        span.end();
-    }
-}
-
-impl EnteredSpan {
-    fn end(self) {
-        if let EnteredCall::PerSpan(data, part) = self.call {
-            data.end_part(part);
-        }
+        drop(span);
     }
 }

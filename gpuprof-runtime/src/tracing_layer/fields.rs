@@ -8,53 +8,78 @@ use super::options::LayerOptions;
 use crate::span::time_line::value_text;
 
 /// What is kept of a span's fields.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Fields {
-    pub(super) label: Option<String>,
-    /// Empty unless calls are on the time line.
+    pub(super) label: Option<FieldLabel>,
     pub(super) arguments: Vec<(&'static str, String)>,
+}
+
+/// The value of the label field.
+#[derive(Clone, Debug)]
+pub(super) enum FieldLabel {
+    Signed(i64),
+    Unsigned(u64),
+    Text(String),
+}
+
+impl Fields {
+    /// Adds values that came later.
+    pub(super) fn merge(&mut self, later: Self) {
+        if later.label.is_some() {
+            self.label = later.label;
+        }
+        for (name, value) in later.arguments {
+            let mut known = self.arguments.iter_mut();
+            match known.find(|(known, _)| *known == name) {
+                Some((_, known)) => *known = value,
+                None => self.arguments.push((name, value)),
+            }
+        }
+    }
 }
 
 /// Adds values to the fields that are kept.
 pub(super) struct FieldVisitor<'a> {
     pub(super) fields: &'a mut Fields,
     pub(super) options: &'a LayerOptions,
-    /// Whether calls are on the time line.
+    /// Whether calls are or may come on the time line.
     pub(super) keeps_arguments: bool,
 }
 
 impl FieldVisitor<'_> {
-    fn is_label(&self, field: &Field) -> bool {
-        self.options.label_field.as_deref() == Some(field.name())
+    fn take_label(&mut self, field: &Field, label: impl FnOnce() -> FieldLabel) {
+        if self.options.label_field.as_deref() == Some(field.name()) {
+            self.fields.label = Some(label());
+        }
+    }
+
+    fn take_argument(&mut self, field: &Field, value: &dyn Debug) {
+        if self.keeps_arguments {
+            let argument = (field.name(), value_text(value));
+            self.fields.arguments.push(argument);
+        }
     }
 }
 
 impl Visit for FieldVisitor<'_> {
+    fn record_i64(&mut self, field: &Field, value: i64) {
+        self.take_label(field, || FieldLabel::Signed(value));
+        self.take_argument(field, &value);
+    }
+
+    fn record_u64(&mut self, field: &Field, value: u64) {
+        self.take_label(field, || FieldLabel::Unsigned(value));
+        self.take_argument(field, &value);
+    }
+
     /// Without the quotes that `Debug` adds.
     fn record_str(&mut self, field: &Field, value: &str) {
-        if self.is_label(field) {
-            self.fields.label = Some(value.to_owned());
-        }
-        self.keep(field, &value);
+        self.take_label(field, || FieldLabel::Text(value.to_owned()));
+        self.take_argument(field, &value);
     }
 
     fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
-        if self.is_label(field) {
-            self.fields.label = Some(value_text(value));
-        }
-        self.keep(field, value);
-    }
-}
-
-impl FieldVisitor<'_> {
-    fn keep(&mut self, field: &Field, value: &dyn Debug) {
-        if !self.keeps_arguments {
-            return;
-        }
-        let arguments = &mut self.fields.arguments;
-        match arguments.iter_mut().find(|(name, _)| *name == field.name()) {
-            Some((_, known)) => *known = value_text(value),
-            None => arguments.push((field.name(), value_text(value))),
-        }
+        self.take_label(field, || FieldLabel::Text(value_text(value)));
+        self.take_argument(field, value);
     }
 }

@@ -58,6 +58,21 @@ where
             entered_spans::exit(id.into_u64());
         }
     }
+
+    fn on_close(&self, id: Id, context: Context<'_, S>) {
+        if let Some(data) = self.data(&id, &context) {
+            data.close();
+        }
+    }
+}
+
+/// Another layer may be built.
+impl Drop for Layer {
+    fn drop(&mut self) {
+        if let Some(callsites) = self.callsites {
+            callsites.release();
+        }
+    }
 }
 
 impl Layer {

@@ -1,13 +1,13 @@
 //! What the layer keeps of a span of `tracing`.
 
 use std::sync::OnceLock;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use parking_lot::Mutex;
 use tracing_core::span::{Attributes, Record};
 
 use super::callsites::Callsite;
-use super::fields::{FieldVisitor, Fields};
+use super::fields::{FieldLabel, FieldVisitor, Fields};
 use super::options::{CallRule, LayerOptions};
 use crate::gpu::Streams;
 use crate::nvtx::Payload;
@@ -18,15 +18,23 @@ use crate::span::Span;
 use crate::span::future::{AsyncSpan, OpenPoll};
 use crate::stats::call_outcome::StatedWork;
 
+/// Parts from which on a call that is open at exit is most likely a span that is stored.
+const REENTERED: u64 = 3;
+
 /// A span.
 #[derive(Debug)]
 pub(super) struct SpanData {
     pub(super) callsite: &'static Callsite,
-    /// Among those of the callsite, from 0, with the rule `PerEnter`.
+    /// Among those of callsites of this name, from 0, with the rule `PerEnter`.
     number: u64,
     fields: Mutex<Fields>,
     /// Known from the first call on, as its look-up takes longer than a call.
     label: OnceLock<LabelNumber>,
+    /// Its call has begun.
+    has_begun: AtomicBool,
+    /// Parts of its call.
+    parts: AtomicU64,
+    is_closed: AtomicBool,
     call: Mutex<SpanCall>,
 }
 
@@ -34,7 +42,6 @@ pub(super) struct SpanData {
 #[derive(Debug)]
 struct SpanCall {
     span: AsyncSpan,
-    enters: u64,
     is_entered: bool,
 }
 
@@ -52,9 +59,11 @@ impl SpanData {
             },
             fields: Mutex::default(),
             label: OnceLock::new(),
+            has_begun: AtomicBool::new(false),
+            parts: AtomicU64::new(0),
+            is_closed: AtomicBool::new(false),
             call: Mutex::new(SpanCall {
                 span: AsyncSpan::off(),
-                enters: 0,
                 is_entered: false,
             }),
         };
@@ -69,22 +78,31 @@ impl SpanData {
 
     fn visit(&self, options: &LayerOptions, record: impl FnOnce(&mut FieldVisitor<'_>)) {
         let site = self.callsite.site;
-        // What is kept depends on the settings.
-        let keeps_arguments = site.active() && site.flags().contains(SiteFlags::RECORD);
+        // A stored span may be entered when a later session records a time line.
+        let keeps_arguments = match self.callsite.rule {
+            CallRule::PerEnter => site.active(),
+            CallRule::PerSpan => site.active() && site.flags().contains(SiteFlags::RECORD),
+        };
         if keeps_arguments || options.label_field.is_some() {
+            let mut fields = Fields::default();
+            // Runs code of the program's: without a lock.
             record(&mut FieldVisitor {
-                fields: &mut self.fields.lock(),
+                fields: &mut fields,
                 options,
                 keeps_arguments,
             });
+            self.fields.lock().merge(fields);
         }
     }
 
     fn label(&self) -> LabelNumber {
         *self.label.get_or_init(|| {
             let site = self.callsite.site;
-            match (&self.fields.lock().label, self.callsite.rule) {
-                (Some(label), _) => site.label(label),
+            let label = self.fields.lock().label.clone();
+            match (label, self.callsite.rule) {
+                (Some(FieldLabel::Signed(label)), _) => site.label(&label),
+                (Some(FieldLabel::Unsigned(label)), _) => site.label(&label),
+                (Some(FieldLabel::Text(label)), _) => site.label(&label),
                 (None, CallRule::PerEnter) => site.label(&self.number),
                 (None, CallRule::PerSpan) => LabelNumber::NONE,
             }
@@ -116,34 +134,51 @@ impl SpanData {
     /// part is in progress, of another thread or around this one.
     pub(super) fn begin_part(&self) -> Option<OpenPoll> {
         let site = self.callsite.site;
+        let is_first = site.active() && !self.has_begun.swap(true, Relaxed);
+        // What asks the driver comes before the lock, which another thread may wait for.
+        let begun = is_first.then(|| AsyncSpan::begun(site, || self.label(), Box::default));
         let mut call = self.call.lock();
-        call.enters += 1;
-        if call.enters == 1 && site.active() {
-            call.span = AsyncSpan::begun(site, || self.label(), || self.arguments());
-        }
-        if call.enters == 3 {
-            self.callsite.reentered.fetch_add(1, Relaxed);
+        if let Some(begun) = begun {
+            call.span = begun;
         }
         if call.is_entered {
             return None;
         }
-        let part = call.span.begin_poll();
-        call.is_entered = part.is_some();
-        part
+        let part = call.span.begin_poll()?;
+        call.is_entered = true;
+        if self.parts.fetch_add(1, Relaxed) + 1 == REENTERED {
+            self.callsite.reentered.fetch_add(1, Relaxed);
+        }
+        Some(part)
     }
 
     /// Ends what [`begin_part`](Self::begin_part) began, on the same thread.
     pub(super) fn end_part(&self, part: OpenPoll) {
+        let records = self.callsite.site.flags().contains(SiteFlags::RECORD);
+        // Those that the part recorded are in.
+        let arguments = records.then(|| self.arguments());
         let mut call = self.call.lock();
+        if let Some(arguments) = arguments {
+            call.span.set_arguments(arguments);
+        }
         call.span.end_poll(part);
         call.is_entered = false;
+    }
+
+    /// The span is over: what a thread has not exited ends when that thread notices.
+    pub(super) fn close(&self) {
+        self.is_closed.store(true, Relaxed);
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.is_closed.load(Relaxed)
     }
 }
 
 /// The span is closed, and all its parts have ended: now its call ends.
 impl Drop for SpanData {
     fn drop(&mut self) {
-        if self.call.get_mut().enters > 2 {
+        if *self.parts.get_mut() >= REENTERED {
             self.callsite.reentered.fetch_sub(1, Relaxed);
         }
     }

@@ -24,6 +24,7 @@ pub(crate) const MODULE: Module = Module::new(
         events_and_other_spans_stay_off,
         every_session_has_its_own_settings,
         a_filter_of_the_whole_subscriber_is_named,
+        a_named_target_without_a_span_is_told,
         the_environment_and_the_builder_choose,
         a_wrong_value_is_one_line,
     ]],
@@ -127,14 +128,38 @@ fn a_filter_of_the_whole_subscriber_is_named() {
     let subscriber = registry()
         .with(gpuprof::tracing::layer())
         .with(LevelFilter::OFF);
-    tracing::subscriber::with_default(subscriber, work);
+    let _subscriber = tracing::subscriber::set_default(subscriber);
+    work();
     let profile = w.finish(session);
     assert_eq!(measured(&profile), [""; 0]);
     let notes = &profile.diagnostics.notes;
-    let line = "tracing: no span came to gpuprof's layer. A filter of the whole subscriber keeps \
-                spans from being made: give it to the layer that prints, \
-                fmt::layer().with_filter(filter)";
-    assert_eq!(notes, &[line]);
+    assert_eq!(
+        notes,
+        &[format!("tracing: no span came to gpuprof's layer{MISSING}")]
+    );
+}
+
+const MISSING: &str = ". Either there is none, or a filter of the whole subscriber keeps it from \
+                       being made: give that filter to the layer that prints, \
+                       fmt::layer().with_filter(filter)";
+
+fn a_named_target_without_a_span_is_told() {
+    let w = world();
+    let session = w.session();
+    let targets = Targets::new()
+        .with_default(LevelFilter::INFO)
+        .with_target("candle", LevelFilter::TRACE)
+        .with_target("canlde", LevelFilter::TRACE)
+        .with_target("other", LevelFilter::OFF);
+    let layer = gpuprof::tracing::Layer::builder().targets(targets).build();
+    tracing::subscriber::with_default(registry().with(layer), || {
+        work();
+        let profile = gpuprof::snapshot();
+        let told =
+            format!("tracing: no span of the target \"canlde\" came to gpuprof's layer{MISSING}");
+        assert_eq!(profile.diagnostics.notes, [told]);
+    });
+    drop(w.finish(session));
 }
 
 /// The names of the functions of [`work`] that are measured.

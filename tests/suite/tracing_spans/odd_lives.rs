@@ -136,6 +136,13 @@ fn a_second_layer_measures_nothing() {
     });
     let profile = w.finish(session);
     assert_eq!(cpu_times(&profile, "once"), (1, 10, 10));
+    // Where the first is gone, another measures.
+    let subscriber = registry().with(gpuprof::tracing::layer());
+    let again = w.session();
+    dispatcher::with_default(&Dispatch::new(subscriber), || {
+        info_span!("again").in_scope(|| w.sim.advance(10));
+    });
+    assert_eq!(cpu_times(&w.finish(again), "again"), (1, 10, 10));
     let note = "tracing: a second layer of gpuprof's was built; it measures nothing";
     assert_eq!(profile.diagnostics.notes, [note]);
 }

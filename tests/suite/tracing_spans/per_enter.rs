@@ -46,7 +46,7 @@ impl ModelLayer {
 
 /// Two layers, and three forward passes on the GPU's stream.
 fn run(w: &World, gpu: &Gpu) {
-    let layers = [ModelLayer::new(7), ModelLayer::new(8)];
+    let layers = [ModelLayer::new(7), ModelLayer::new(10)];
     for _ in 0..3 {
         gpuprof::with_stream(&gpu.stream, || {
             layers.iter().for_each(|layer| layer.forward(w, gpu));
@@ -88,7 +88,7 @@ fn a_field_is_the_label() {
     tracing::subscriber::with_default(registry().with(layer), || run(&w, &gpu));
     let profile = w.finish(session);
     let blocks = labels(&profile, "block");
-    assert_eq!(blocks, [("7".into(), 3), ("8".into(), 3)]);
+    assert_eq!(blocks, [("7".into(), 3), ("10".into(), 3)]);
     // Without the field, the number.
     let mlps = labels(&profile, "mlp");
     assert_eq!(mlps, [("0".into(), 3), ("1".into(), 3)]);

@@ -1,8 +1,11 @@
 //! Promise: a span of a function with `#[instrument]`, async or not, is one call, with the sum of
 //! the times in which it was entered.
 
+use std::process::ExitCode;
 use std::sync::Arc;
 
+use gpuprof::Profile;
+use support::program::Program;
 use support::suite::Module;
 use support::tests;
 use support::{Gpu, World, cpu_times, function, gpu_times, node, world};
@@ -19,8 +22,11 @@ pub(crate) const MODULE: Module = Module::new(
         a_future_is_a_call_of_its_polls,
         handlers_of_a_server_are_calls,
         a_span_that_is_entered_again_and_again_is_named,
+        a_call_ends_with_its_last_part_if_spans_inside_live_on,
+        a_part_that_a_thread_does_not_exit_is_over_when_the_span_is,
     ]],
-);
+)
+.with_program(program);
 
 fn install() {
     registry().with(gpuprof::tracing::layer()).init();
@@ -132,19 +138,76 @@ fn handlers_of_a_server_are_calls() {
 }
 
 fn a_span_that_is_entered_again_and_again_is_named() {
+    let (_, profile) = Program::new("stored").profiled();
+    let expected = "tracing: per_span::stored was entered again and again in one span, which is \
+                    one call; unless that is a future, .call_rule(\"tracing_spans::per_span\", \
+                    CallRule::PerEnter) makes each time a call";
+    let notes: Vec<_> = tracing_notes(&profile).collect();
+    assert_eq!(notes, [expected]);
+    assert_eq!(function(&profile, "stored").calls, 0);
+}
+
+fn tracing_notes(profile: &Profile) -> impl Iterator<Item = &str> {
+    let notes = profile.diagnostics.notes.iter();
+    let notes = notes.map(String::as_str);
+    notes.filter(|note| note.starts_with("tracing:"))
+}
+
+fn program(_: &str) -> ExitCode {
+    install();
+    let (stored, twice) = (info_span!("stored"), info_span!("twice"));
+    (0..3).for_each(|_| stored.in_scope(|| ()));
+    (0..2).for_each(|_| twice.in_scope(|| ()));
+    // A request in flight is most likely none: only the report at exit names it.
+    let meanwhile = gpuprof::snapshot();
+    assert_eq!(tracing_notes(&meanwhile).count(), 0);
+    std::mem::forget((stored, twice));
+    ExitCode::SUCCESS
+}
+
+/// The spans of a model's layers are made inside a function that has one, too.
+#[instrument(skip_all)]
+fn load(w: &World, gpu: &Gpu) -> tracing::Span {
+    gpu.kernel(1_000);
+    w.sim.advance(2_000);
+    info_span!("of_the_model")
+}
+
+fn a_call_ends_with_its_last_part_if_spans_inside_live_on() {
+    let w = world();
+    let gpu = Gpu::new(w.sim, 0);
+    install();
+    let session = w.session();
+    let kept = gpuprof::with_stream(&gpu.stream, || load(&w, &gpu));
+    w.sim.advance(10_000_000);
+    // Only now does `tracing` close the span of `load`.
+    drop(kept);
+    let profile = w.finish(session);
+    assert_eq!(cpu_times(&profile, "load"), (1, 2_000, 2_000));
+    let load = function(&profile, "load");
+    assert_eq!(load.wall.as_ref().map(|wall| wall.total_ns), Some(2_000));
+    // An end event that was recorded now would have measured what came since.
+    assert!(load.gpu.is_none());
+    assert_eq!(load.untimed.stream_unsafe, 1);
+}
+
+fn a_part_that_a_thread_does_not_exit_is_over_when_the_span_is() {
     let w = world();
     install();
     let session = w.session();
-    let stored = info_span!("stored");
-    (0..3).for_each(|_| stored.in_scope(|| w.sim.advance(10)));
-    let twice = info_span!("twice");
-    (0..2).for_each(|_| twice.in_scope(|| w.sim.advance(10)));
+    let span = info_span!("left_over");
+    // As a guard that is held across an await on another thread.
+    tracing::dispatcher::get_default(|subscriber| subscriber.enter(&span.id().expect("an id")));
+    w.sim.advance(10);
+    let id = span.id().expect("an id");
+    std::thread::scope(|scope| {
+        let exits = || tracing::dispatcher::get_default(|subscriber| subscriber.exit(&id));
+        scope.spawn(exits).join().expect("no panic");
+    });
+    drop(span);
+    info_span!("after").in_scope(|| w.sim.advance(5));
     let profile = w.finish(session);
-    let expected = "tracing: per_span::stored was entered again and again in one span, which is \
-                    one call; .call_rule(\"tracing_spans::per_span\", CallRule::PerEnter) makes \
-                    each time a call";
-    assert_eq!(profile.diagnostics.notes, [expected]);
-    // Both are open.
-    assert_eq!(cpu_times(&profile, "stored").0, 0);
-    drop((stored, twice));
+    assert_eq!(cpu_times(&profile, "after"), (1, 5, 5));
+    assert_eq!(node(&profile, &["after"]).calls, 1);
+    assert_eq!(cpu_times(&profile, "left_over").0, 1);
 }

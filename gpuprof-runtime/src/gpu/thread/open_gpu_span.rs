@@ -143,6 +143,11 @@ impl OpenGpuSpan {
         self.has_untimed_between |= is_here && self.paused != now;
     }
 
+    /// Whether its start events are recorded.
+    pub(crate) fn is_started(&self) -> bool {
+        matches!(self.state, GpuCallState::Started)
+    }
+
     /// Cancels a span that started, as it will have no end event: calls `tell` for each of its
     /// streams.
     #[inline]

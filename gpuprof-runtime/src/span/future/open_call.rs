@@ -51,6 +51,8 @@ pub(super) struct PolledCall {
     is_outermost: bool,
     /// For the first poll on the time line.
     arguments: Option<CallArguments>,
+    /// When the last poll ended, clock ticks.
+    pub(super) last_polled: Option<u64>,
     /// If anybody has asked for it: see [`current_span`](crate::span::thread_state::current_span).
     pub(super) as_value: Option<CallInProgress>,
 }
@@ -101,6 +103,13 @@ impl PolledCall {
         };
         let arguments = self.arguments.take().filter(|own| !own.is_empty());
         thread.with_recorder(|recorder| recorder.record(&span, arguments));
+    }
+
+    #[cfg(feature = "tracing")]
+    pub(super) fn set_arguments(&mut self, arguments: CallArguments) {
+        if let Some(kept) = &mut self.arguments {
+            *kept = arguments;
+        }
     }
 
     fn is_untimed(&self) -> bool {
@@ -165,15 +174,26 @@ pub(super) fn open(
             is_left_out,
             is_outermost,
             arguments: measured.arguments,
+            last_polled: None,
             as_value: None,
         })
     })
 }
 
-/// The call ends.
-pub(super) fn close(open: PolledCall) {
+/// An end event that is recorded so long after the last poll, ns, measures other work too.
+const LATE_NS: u64 = 50_000;
+
+/// The call ends. `ends_with_poll`: it ended with its last poll, and that is noticed now.
+pub(super) fn close(mut open: PolledCall, ends_with_poll: bool) {
     let _own = OwnWork::begin();
-    let ended = clock::now();
+    let now = clock::now();
+    let ended = open.last_polled.filter(|_| ends_with_poll).unwrap_or(now);
+    let is_late = clock::rough_ns(now.saturating_sub(ended)) > LATE_NS;
+    let is_cancelled = is_late && open.gpu.as_ref().is_some_and(|gpu| gpu.is_started());
+    if is_cancelled {
+        // Its drop cancels it.
+        open.gpu = None;
+    }
     if let Some(as_value) = &open.as_value {
         as_value.end();
     }
@@ -182,7 +202,9 @@ pub(super) fn close(open: PolledCall) {
         cpu_ticks: open.busy_ticks,
         nested_ticks: open.nested_ticks,
         wall_ticks: Some(ended.saturating_sub(open.started)),
-        outcome: if open.is_left_out {
+        outcome: if is_cancelled {
+            GpuOutcome::Untimed(UntimedReason::StreamUnsafe)
+        } else if open.is_left_out {
             GpuOutcome::Untimed(UntimedReason::LeftOutUnasked)
         } else {
             GpuOutcome::NoStream
