@@ -120,13 +120,13 @@ fn times(outcome: &Outcome) -> Vec<Promise> {
             &apart,
         ),
         at_most(
-            "layer for tracing, a span each: beyond an empty one / gpuprof",
+            "tracing layer over an empty one / gpuprof",
             layer("tracing-gpuprof", "tracing"),
             1.3,
             &times,
         ),
         at_most(
-            "layer for tracing, a stored span: beyond an empty one / gpuprof",
+            "the same, a stored span / gpuprof",
             layer("tracing-stored-gpuprof", "tracing-stored"),
             1.3,
             &times,
