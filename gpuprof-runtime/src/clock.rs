@@ -252,10 +252,10 @@ mod tests {
 
     #[test]
     fn differences_are_those_of_the_systems_clock() {
-        // The thread may be interrupted between two reads.
+        // The thread may be interrupted between two reads, those of the calibration included.
         let least = |one: (f64, f64), other: (f64, f64)| (one.0.min(other.0), one.1.min(other.1));
         let (exact, rough) = (0..20).map(|_| errors()).fold((1.0, 1.0), least);
-        assert!(exact < 1e-4, "off by {exact}");
+        assert!(exact < 5e-4, "off by {exact}");
         assert!(rough < 1e-2, "off by {rough}");
     }
 
