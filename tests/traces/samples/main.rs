@@ -1,5 +1,5 @@
 //! Writes the time lines that `cargo xtask traces` opens in other tools, as `.json` and `.pftrace`
-//! into the folder that is its argument: a hand-made one, and random ones.
+//! into the folder that is its argument: a hand-made one of two ranks, and random ones.
 
 mod hand_made;
 mod random;
@@ -13,7 +13,11 @@ use gpuprof_report::trace::{self, Trace};
 fn main() -> Result<(), Box<dyn Error>> {
     let folder = std::env::args().nth(1).ok_or("usage: samples FOLDER")?;
     let folder = Path::new(&folder);
-    write(&hand_made::trace(), folder, "rank0")?;
+    let mut ranks = [hand_made::trace(), hand_made::trace()];
+    ranks[1].rank = Some(1);
+    write(&ranks[0], folder, "rank0")?;
+    // HTA reads a file for each rank.
+    write(&ranks[1], folder, "rank1")?;
     write(&random::trace(200_000, 1), folder, "random")?;
     // Other tools round to µs, so that only such times can agree.
     // More events than 16 bits count: HTA stores their numbers where correlation ids were.
