@@ -67,18 +67,8 @@ fn milliseconds(time: Duration) -> f64 {
 fn site(number: u64) -> &'static Site {
     let name = format!("application::module_{}::function_{number}", number / 100);
     Box::leak(Box::new(Site::new(Meta {
-        path: || "",
-        name: Some(name.leak()),
-        module: module_path!(),
-        file: file!(),
-        line: line!(),
         cpu: true,
-        is_async: false,
-        names_stream: false,
-        precision: None,
-        sample: 0,
-        color: None,
-        category: None,
+        ..Meta::named(name.leak(), module_path!(), file!(), line!())
     })))
 }
 

@@ -6,6 +6,7 @@ pub(crate) mod all_sites;
 pub(crate) mod dynamic_sites;
 mod function_path;
 pub(crate) mod labels;
+mod meta;
 
 use std::borrow::Cow;
 use std::sync::OnceLock;
@@ -13,40 +14,11 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering, Ordering::Rel
 
 use self::function_path::shown_path;
 use self::labels::{IntoLabel, KeptLabel, LabelNumber, LabelTable};
+pub use self::meta::Meta;
 use crate::nvtx::{OpenRange, Payload, RangeAttributes, SiteRange};
 use crate::os::fork;
 use crate::os::own_work::OwnWork;
-use gpuprof_report::profile::{Precision, labelled};
-
-/// What the attribute states about a function, all of it known at compile time.
-#[derive(Debug)]
-pub struct Meta {
-    /// Returns the type name of an item nested in the annotated function, which contains the
-    /// function's path.
-    pub path: fn() -> &'static str,
-    /// `name = "…"`.
-    pub name: Option<&'static str>,
-    /// `module_path!()` at the function.
-    pub module: &'static str,
-    /// `file!()` at the function.
-    pub file: &'static str,
-    /// `line!()` at the function.
-    pub line: u32,
-    /// `cpu`: no GPU timing.
-    pub cpu: bool,
-    /// Whether it is an async function.
-    pub is_async: bool,
-    /// Whether a parameter is written as one of cudarc's types that have a stream, and is searched.
-    pub names_stream: bool,
-    /// `precision = …`.
-    pub precision: Option<Precision>,
-    /// `sample = N`; 0 when not given.
-    pub sample: u32,
-    /// `color = 0xRRGGBB`.
-    pub color: Option<u32>,
-    /// `category = "…"`.
-    pub category: Option<&'static str>,
-}
+use gpuprof_report::profile::labelled;
 
 /// A [`Meta`] with what the run time remembers about it.
 #[derive(Debug)]

@@ -227,9 +227,11 @@ impl Collector {
     fn add_gpu_diagnostics(&self, profile: &mut Profile, limit: Duration) {
         profile.diagnostics.no_cuda = !driver::is_initialized();
         profile.diagnostics.notes.extend(self.default_stream.note());
-        let notes = self.span_notes.lock().clone();
-        let notes = notes.iter().flat_map(|notes| notes());
-        profile.diagnostics.notes.extend(notes);
+        let notes = self.layer_notes.get().map(|notes| notes());
+        profile
+            .diagnostics
+            .notes
+            .extend(notes.into_iter().flatten());
         let Some(driver) = Driver::loaded() else {
             return;
         };

@@ -23,7 +23,7 @@ mod window_copy;
 mod window_totals;
 
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, LazyLock, OnceLock};
 use std::time::{Duration, SystemTime};
 
 use parking_lot::Mutex;
@@ -87,15 +87,12 @@ pub(crate) struct Collector {
     pub(crate) recorder: Arc<Recorder>,
     /// What NVML has reported in the polls of this window.
     pub(crate) clocks: PolledClocks,
-    /// What else made spans, and has something to say in each report.
-    pub(crate) span_notes: Mutex<Vec<ReportNotes>>,
+    /// What the layer for `tracing` says in each report, once there is one.
+    pub(crate) layer_notes: OnceLock<fn() -> Vec<String>>,
     pub(crate) process: ProcessState,
     /// Calls on threads that had already detached from their counters.
     pub(crate) calls_after_thread_exit: AtomicU64,
 }
-
-/// Gives lines for a report.
-pub(crate) type ReportNotes = fn() -> Vec<String>;
 
 impl Collector {
     fn new() -> Self {
@@ -114,7 +111,7 @@ impl Collector {
             lines: cupti::LineCache::default(),
             recorder,
             clocks: PolledClocks::default(),
-            span_notes: Mutex::new(Vec::new()),
+            layer_notes: OnceLock::new(),
             process: ProcessState::default(),
             calls_after_thread_exit: AtomicU64::new(0),
         }

@@ -43,11 +43,8 @@ pub(crate) fn add(meta: Meta) -> &'static Site {
     }
     let others = || {
         append(Meta {
-            name: Some(OTHERS_NAME),
-            module: "",
-            file: "",
-            line: 0,
-            ..meta
+            is_async: meta.is_async,
+            ..Meta::named(OTHERS_NAME, "", "", 0)
         })
     };
     let [plain, asynchronous] = &SITES.others;
@@ -91,20 +88,7 @@ mod tests {
     use super::*;
 
     fn meta(name: &'static str) -> Meta {
-        Meta {
-            path: || "",
-            name: Some(name),
-            module: "module",
-            file: "file",
-            line: 7,
-            cpu: false,
-            is_async: false,
-            names_stream: false,
-            precision: None,
-            sample: 0,
-            color: None,
-            category: None,
-        }
+        Meta::named(name, "module", "file", 7)
     }
 
     #[test]

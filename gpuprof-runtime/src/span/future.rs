@@ -71,21 +71,13 @@ pub(crate) struct OpenPoll {
 impl AsyncSpan {
     /// A span that does nothing.
     pub fn off() -> Self {
-        Self {
-            state: FutureState::Off,
-            range: OpenRange::None,
-            ends_with_poll: false,
-        }
+        Self::with_state(FutureState::Off)
     }
 
     /// A span that the body of the future hands over in its first poll; see
     /// [`HandOver`](super::instrumented::HandOver).
     pub fn handed_over_by_body() -> Self {
-        Self {
-            state: FutureState::InBody,
-            range: OpenRange::None,
-            ends_with_poll: false,
-        }
+        Self::with_state(FutureState::InBody)
     }
 
     /// A call of `site` whose first poll has begun. A closure runs only if its result is used.
@@ -117,20 +109,17 @@ impl AsyncSpan {
         ))
     }
 
-    /// A call of `site` that begins now, with the label and arguments of a span of `tracing`.
+    /// A call of `site` that begins now: a span of `tracing`, which has its arguments
+    /// [later](Self::set_arguments).
     #[cfg(feature = "tracing")]
-    pub(crate) fn begun(
-        site: &'static Site,
-        label: impl FnOnce() -> LabelNumber,
-        arguments: impl FnOnce() -> CallArguments,
-    ) -> Self {
+    pub(crate) fn begun(site: &'static Site, label: impl FnOnce() -> LabelNumber) -> Self {
         let created = CreatedCall::new(
             site,
             label,
             || Streams::Inherit,
             || StatedWork::NONE,
             || Payload::None,
-            arguments,
+            CallArguments::default,
             false,
         );
         let mut begun = Self::off();
@@ -148,8 +137,12 @@ impl AsyncSpan {
     }
 
     fn created(call: CreatedCall) -> Self {
+        Self::with_state(FutureState::Created(Box::new(call)))
+    }
+
+    fn with_state(state: FutureState) -> Self {
         Self {
-            state: FutureState::Created(Box::new(call)),
+            state,
             range: OpenRange::None,
             ends_with_poll: false,
         }
@@ -222,11 +215,9 @@ impl AsyncSpan {
 
     /// Enters the span on this thread for the time of one poll.
     pub(crate) fn begin_poll(&mut self) -> Option<OpenPoll> {
-        if matches!(self.state, FutureState::Created(_))
-            && let FutureState::Created(created) =
-                std::mem::replace(&mut self.state, FutureState::Off)
-        {
-            self.begin(*created);
+        match std::mem::replace(&mut self.state, FutureState::Off) {
+            FutureState::Created(created) => self.begin(*created),
+            other => self.state = other,
         }
         let FutureState::Open(open) = &mut self.state else {
             return None;

@@ -19,18 +19,8 @@ static SPAN_TICKS: AtomicU64 = AtomicU64::new(0);
 
 /// A site for [`calibrate`] alone. The collector does not know its id, so no profile contains it.
 static SITE: Site = Site::new(Meta {
-    path: || "gpuprof",
-    name: Some("gpuprof"),
-    module: "gpuprof",
-    file: file!(),
-    line: line!(),
     cpu: true,
-    is_async: false,
-    names_stream: false,
-    precision: None,
-    sample: 0,
-    color: None,
-    category: None,
+    ..Meta::named("gpuprof", "gpuprof", file!(), line!())
 });
 
 /// Measures the CPU cost of one span, once per process: the difference between an annotated

@@ -72,10 +72,8 @@ impl Callsites {
             return None;
         }
         *CALLSITES.wanted.lock() = wanted;
-        let mut notes = collector().span_notes.lock();
-        if notes.is_empty() {
-            notes.push(self::notes);
-        }
+        // Set by the first layer, to the same.
+        let _ = collector().layer_notes.set(notes);
         Some(&CALLSITES)
     }
 
@@ -137,20 +135,13 @@ impl Callsite {
             Some((_, within)) => format!("{within}::{}", metadata.name()),
             None => metadata.name().to_owned(),
         };
+        // Kept as the site is.
+        let name = Box::leak(path.into_boxed_str());
+        let file = metadata.file().unwrap_or_default();
+        let line = metadata.line().unwrap_or_default();
         let site = dynamic_sites::add(Meta {
-            path: || "",
-            // Kept as the site is.
-            name: Some(Box::leak(path.into_boxed_str())),
-            module,
-            file: metadata.file().unwrap_or_default(),
-            line: metadata.line().unwrap_or_default(),
-            cpu: false,
             is_async: rule == CallRule::PerSpan,
-            names_stream: false,
-            precision: None,
-            sample: 0,
-            color: None,
-            category: None,
+            ..Meta::named(name, module, file, line)
         });
         // Several callsites of one name number their spans together, as their rows look the same.
         let of_same_name = known.find(|known| known.site.name() == site.name());

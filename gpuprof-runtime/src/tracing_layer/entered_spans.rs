@@ -15,32 +15,17 @@ use crate::span::future::OpenPoll;
 struct EnteredSpan {
     id: u64,
     has_exited: bool,
-    /// Ends when it is dropped.
-    _call: EnteredCall,
     data: Arc<SpanData>,
+    /// The call by the rule `PerEnter`, which ends when it is dropped; `None` if not measured.
+    _call: Option<Span>,
+    /// The part of a call by the rule `PerSpan`; `None` if not measured.
+    part: Option<OpenPoll>,
 }
 
-enum EnteredCall {
-    /// It is not measured.
-    None,
-    PerEnter {
-        _call: Span,
-    },
-    PerSpan {
-        _part: CallPart,
-    },
-}
-
-/// A part of a call, which ends when this is dropped.
-struct CallPart {
-    data: Arc<SpanData>,
-    poll: Option<OpenPoll>,
-}
-
-impl Drop for CallPart {
+impl Drop for EnteredSpan {
     fn drop(&mut self) {
-        if let Some(poll) = self.poll.take() {
-            self.data.end_part(poll);
+        if let Some(part) = self.part.take() {
+            self.data.end_part(part);
         }
     }
 }
@@ -63,22 +48,16 @@ thread_local! {
 /// This thread enters a span.
 pub(super) fn enter(id: u64, data: &Arc<SpanData>) {
     end_left_over();
-    let call = match data.callsite.rule {
-        CallRule::PerEnter => data
-            .begin_call()
-            .map(|call| EnteredCall::PerEnter { _call: call }),
-        CallRule::PerSpan => data.begin_part().map(|poll| EnteredCall::PerSpan {
-            _part: CallPart {
-                data: Arc::clone(data),
-                poll: Some(poll),
-            },
-        }),
+    let (call, part) = match data.callsite.rule {
+        CallRule::PerEnter => (data.begin_call(), None),
+        CallRule::PerSpan => (None, data.begin_part()),
     };
     let entered = EnteredSpan {
         id,
         has_exited: false,
-        _call: call.unwrap_or(EnteredCall::None),
         data: Arc::clone(data),
+        _call: call,
+        part,
     };
     // While the thread ends there is no list: the call ends now.
     let _ = ENTERED.try_with(|spans| {

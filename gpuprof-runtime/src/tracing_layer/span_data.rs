@@ -1,7 +1,7 @@
 //! What the layer keeps of a span of `tracing`.
 
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use parking_lot::Mutex;
 use tracing_core::span::{Attributes, Record};
@@ -32,8 +32,6 @@ pub(super) struct SpanData {
     label: OnceLock<LabelNumber>,
     /// Its call has begun.
     has_begun: AtomicBool,
-    /// Parts of its call.
-    parts: AtomicU64,
     is_closed: AtomicBool,
     call: Mutex<SpanCall>,
 }
@@ -42,6 +40,8 @@ pub(super) struct SpanData {
 #[derive(Debug)]
 struct SpanCall {
     span: AsyncSpan,
+    /// Those that have begun.
+    parts: u64,
     is_entered: bool,
 }
 
@@ -60,10 +60,10 @@ impl SpanData {
             fields: Mutex::default(),
             label: OnceLock::new(),
             has_begun: AtomicBool::new(false),
-            parts: AtomicU64::new(0),
             is_closed: AtomicBool::new(false),
             call: Mutex::new(SpanCall {
                 span: AsyncSpan::off(),
+                parts: 0,
                 is_entered: false,
             }),
         };
@@ -136,7 +136,7 @@ impl SpanData {
         let site = self.callsite.site;
         let is_first = site.active() && !self.has_begun.swap(true, Relaxed);
         // What asks the driver comes before the lock, which another thread may wait for.
-        let begun = is_first.then(|| AsyncSpan::begun(site, || self.label(), Box::default));
+        let begun = is_first.then(|| AsyncSpan::begun(site, || self.label()));
         let mut call = self.call.lock();
         if let Some(begun) = begun {
             call.span = begun;
@@ -146,7 +146,8 @@ impl SpanData {
         }
         let part = call.span.begin_poll()?;
         call.is_entered = true;
-        if self.parts.fetch_add(1, Relaxed) + 1 == REENTERED {
+        call.parts += 1;
+        if call.parts == REENTERED {
             self.callsite.reentered.fetch_add(1, Relaxed);
         }
         Some(part)
@@ -178,7 +179,7 @@ impl SpanData {
 /// The span is closed, and all its parts have ended: now its call ends.
 impl Drop for SpanData {
     fn drop(&mut self) {
-        if *self.parts.get_mut() >= REENTERED {
+        if self.call.get_mut().parts >= REENTERED {
             self.callsite.reentered.fetch_sub(1, Relaxed);
         }
     }

@@ -37,20 +37,7 @@ const BEGAN_NS: u64 = 10_000_000_000;
 
 pub(in crate::stats) static SITES: [&Site; 4] = {
     const fn meta(name: &'static str) -> Site {
-        Site::new(Meta {
-            path: || "program",
-            name: Some(name),
-            module: "program",
-            file: "program",
-            line: 1,
-            cpu: false,
-            is_async: false,
-            names_stream: false,
-            precision: None,
-            sample: 0,
-            color: None,
-            category: None,
-        })
+        Site::new(Meta::named(name, "program", "program", 1))
     }
     static A: Site = meta("a");
     static B: Site = meta("b");
