@@ -18,7 +18,7 @@ use super::thread_state::with_thread;
 use crate::clock;
 use crate::collector::collector;
 use crate::gpu::frame_stack::FrameToken;
-use crate::gpu::{self, Streams};
+use crate::gpu::{self, CallStreams, Streams};
 use crate::nvtx::{OpenRange, Payload};
 use crate::recorder::CallArguments;
 use crate::site::labels::LabelNumber;
@@ -168,6 +168,9 @@ impl CreatedCall {
                 with_thread(|thread| {
                     // The overhead is counted there.
                     thread.counters()?;
+                    if matches!(streams, Streams::Inherit) {
+                        return Some(CallStreams::Inherit);
+                    }
                     measure_overhead(thread, clock::now(), |gpu| {
                         collector().gpu.hold(gpu, streams, later)
                     })
@@ -209,7 +212,7 @@ impl AsyncSpan {
         let range = payload.map(|payload| site.start_range(label, || payload));
         self.range = range.unwrap_or(OpenRange::None);
         if let Some(open) = measured.and_then(|measured| open(site, label, measured)) {
-            self.state = FutureState::Open(Box::new(open));
+            self.state = FutureState::Open(open);
         }
     }
 
@@ -229,11 +232,16 @@ impl AsyncSpan {
             open.resume(thread);
             let outermost_before = thread.sampling.set_outermost(outermost);
             let has_frame = open.gpu.is_some() || open.profiled.is_some();
+            let is_first = open.last_polled.is_none();
             let push = |gpu: &mut gpu::GpuThread| gpu.push_poll(open.gpu.as_deref(), open.profiled);
             OpenPoll {
                 parent,
                 frame: has_frame.then(|| thread.with_gpu(push)).flatten(),
-                began: clock::now(),
+                began: if is_first && !has_frame {
+                    open.started
+                } else {
+                    clock::now()
+                },
                 named_around,
                 outermost_before,
             }
@@ -268,7 +276,7 @@ impl AsyncSpan {
 impl Drop for AsyncSpan {
     fn drop(&mut self) {
         if let FutureState::Open(open) = std::mem::replace(&mut self.state, FutureState::Off) {
-            close(*open, self.ends_with_poll);
+            close(open, self.ends_with_poll);
         }
         self.range.close();
     }

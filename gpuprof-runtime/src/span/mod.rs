@@ -22,7 +22,7 @@ use self::call_timer::{BesidesCpuTime, CallTimer};
 use self::recording::{begin_gpu_timing, begin_profiled_call, count_dropped, measure_overhead};
 use self::thread_state::{ThreadState, with_thread};
 use crate::clock;
-use crate::collector::{self, collector};
+use crate::collector::collector;
 use crate::gpu::Streams;
 use crate::nvtx::{OpenRange, Payload};
 use crate::recorder::CallArguments;
@@ -51,7 +51,7 @@ struct ActiveSpan {
 impl Span {
     /// A span that does nothing.
     #[inline]
-    pub fn off() -> Self {
+    pub const fn off() -> Self {
         Self {
             active: None,
             _not_send: PhantomData,
@@ -114,7 +114,7 @@ impl ActiveSpan {
     ) {
         let has_stream = match streams {
             Streams::Untimed => false,
-            Streams::Inherit => thread.has_gpu() || collector::has_default_stream(),
+            Streams::Inherit => thread.may_inherit_stream(),
             Streams::One(_) | Streams::Many(_) => true,
         };
         if has_stream || site.flags().contains(SiteFlags::CORRELATE) {

@@ -17,7 +17,7 @@ use super::position::{ParentPosition, TreePosition};
 use super::thread_sampling::ThreadSampling;
 use super::time_line::ThreadRecorder;
 use crate::clock;
-use crate::collector::collector;
+use crate::collector::{collector, has_default_stream};
 use crate::gpu::frame_stack::FrameToken;
 use crate::gpu::{GpuThread, StreamRef};
 use crate::os::fork;
@@ -212,8 +212,8 @@ impl ThreadState {
 
     /// Whether a span without a stream of its own could inherit one.
     #[inline]
-    pub(super) fn has_gpu(&self) -> bool {
-        self.has_gpu.get() || self.is_left_out()
+    pub(super) fn may_inherit_stream(&self) -> bool {
+        self.has_gpu.get() || self.is_left_out() || has_default_stream()
     }
 
     /// Whether sampling left out a span around this.

@@ -15,63 +15,99 @@ use crate::span::future::OpenPoll;
 struct EnteredSpan {
     id: u64,
     has_exited: bool,
-    data: Arc<SpanData>,
-    /// The call by the rule `PerEnter`, which ends when it is dropped; `None` if not measured.
-    _call: Option<Span>,
+    /// `None`: this is spare.
+    data: Option<Arc<SpanData>>,
+    /// The call by the rule `PerEnter`, which ends when it is dropped; off if not measured.
+    call: Span,
     /// The part of a call by the rule `PerSpan`; `None` if not measured.
     part: Option<OpenPoll>,
 }
 
-impl Drop for EnteredSpan {
-    fn drop(&mut self) {
-        if let Some(part) = self.part.take() {
-            self.data.end_part(part);
+impl EnteredSpan {
+    const fn spare() -> Self {
+        Self {
+            id: 0,
+            has_exited: false,
+            data: None,
+            call: Span::off(),
+            part: None,
         }
+    }
+
+    fn begin(&mut self, id: u64, data: Arc<SpanData>) {
+        (self.id, self.has_exited) = (id, false);
+        match data.callsite.rule {
+            CallRule::PerEnter => data.begin_call(&mut self.call),
+            CallRule::PerSpan => self.part = data.begin_part(),
+        }
+        self.data = Some(data);
+    }
+
+    fn is_over(&self) -> bool {
+        self.has_exited || self.data.as_ref().is_none_or(|data| data.is_closed())
+    }
+
+    fn end(&mut self) {
+        self.call = Span::off();
+        if let (Some(data), Some(part)) = (&self.data, self.part.take()) {
+            data.end_part(part);
+        }
+        self.data = None;
     }
 }
 
-struct EnteredSpans(Vec<EnteredSpan>);
+#[expect(
+    clippy::vec_box,
+    reason = "they are large, and calls begin and end in them while the list is free"
+)]
+struct EnteredSpans {
+    open: Vec<Box<EnteredSpan>>,
+    spare: Vec<Box<EnteredSpan>>,
+}
 
 /// The thread ends.
 impl Drop for EnteredSpans {
     fn drop(&mut self) {
-        while let Some(innermost) = self.0.pop() {
-            drop(innermost);
+        while let Some(mut innermost) = self.open.pop() {
+            innermost.end();
         }
     }
 }
 
 thread_local! {
-    static ENTERED: RefCell<EnteredSpans> = const { RefCell::new(EnteredSpans(Vec::new())) };
+    static ENTERED: RefCell<EnteredSpans> = const {
+        RefCell::new(EnteredSpans { open: Vec::new(), spare: Vec::new() })
+    };
+}
+
+/// Runs `with` unless the thread ends, or is in here already by an allocator of the program's.
+fn with_spans<T>(with: impl FnOnce(&mut EnteredSpans) -> Option<T>) -> Option<T> {
+    let borrowed = |spans: &RefCell<EnteredSpans>| with(&mut *spans.try_borrow_mut().ok()?);
+    ENTERED.try_with(borrowed).ok().flatten()
 }
 
 /// This thread enters a span.
-pub(super) fn enter(id: u64, data: &Arc<SpanData>) {
+pub(super) fn enter(id: u64, data: Arc<SpanData>) {
     end_left_over();
-    let (call, part) = match data.callsite.rule {
-        CallRule::PerEnter => (data.begin_call(), None),
-        CallRule::PerSpan => (None, data.begin_part()),
-    };
-    let entered = EnteredSpan {
-        id,
-        has_exited: false,
-        data: Arc::clone(data),
-        _call: call,
-        part,
-    };
-    // While the thread ends there is no list: the call ends now.
-    let _ = ENTERED.try_with(|spans| {
-        if let Ok(mut spans) = spans.try_borrow_mut() {
-            spans.0.push(entered);
-        }
+    let spare = with_spans(|spans| spans.spare.pop());
+    let mut entered = spare.unwrap_or_else(|| Box::new(EnteredSpan::spare()));
+    // Outside the borrow, as code of a tool may run in it.
+    entered.begin(id, data);
+    let mut entered = Some(entered);
+    with_spans(|spans| {
+        spans.open.extend(entered.take());
+        Some(())
     });
+    // There is no list: the call ends now.
+    if let Some(mut entered) = entered {
+        entered.end();
+    }
 }
 
 /// This thread exits a span.
 pub(super) fn exit(id: u64) {
-    let _ = ENTERED.try_with(|spans| {
-        let mut spans = spans.try_borrow_mut().ok()?;
-        let mut open = spans.0.iter_mut().rev();
+    with_spans(|spans| {
+        let mut open = spans.open.iter_mut().rev();
         // One that was entered on another thread is not here.
         open.find(|span| span.id == id && !span.has_exited)?
             .has_exited = true;
@@ -82,18 +118,12 @@ pub(super) fn exit(id: u64) {
 
 /// Ends the calls of the innermost spans that are exited or closed.
 fn end_left_over() {
-    let innermost = || {
-        ENTERED
-            .try_with(|spans| {
-                let mut spans = spans.try_borrow_mut().ok()?;
-                let is_over = |span: &mut EnteredSpan| span.has_exited || span.data.is_closed();
-                spans.0.pop_if(is_over)
-            })
-            .ok()
-            .flatten()
-    };
-    // Outside the borrow, as code of a tool may run in it.
-    while let Some(span) = innermost() {
-        drop(span);
+    while let Some(mut span) = with_spans(|spans| spans.open.pop_if(|span| span.is_over())) {
+        // Outside the borrow, as code of a tool may run in it.
+        span.end();
+        with_spans(|spans| {
+            spans.spare.push(span);
+            Some(())
+        });
     }
 }

@@ -9,6 +9,7 @@ use tracing_subscriber::registry::LookupSpan;
 
 use super::callsites::Callsites;
 use super::entered_spans;
+use super::latest_spans;
 use super::options::LayerOptions;
 use super::span_data::SpanData;
 use crate::os::fork;
@@ -37,8 +38,9 @@ where
             return;
         };
         let callsite = callsites.find_or_add(attributes.metadata(), &self.options);
-        let data = SpanData::new(callsite, attributes, &self.options);
-        span.extensions_mut().insert(Arc::new(data));
+        let data = Arc::new(SpanData::new(callsite, attributes, &self.options));
+        span.extensions_mut().insert(Arc::clone(&data));
+        latest_spans::insert(id.into_u64(), data);
     }
 
     fn on_record(&self, id: &Id, values: &Record<'_>, context: Context<'_, S>) {
@@ -49,7 +51,7 @@ where
 
     fn on_enter(&self, id: &Id, context: Context<'_, S>) {
         if let Some(data) = self.data(id, &context) {
-            entered_spans::enter(id.into_u64(), &data);
+            entered_spans::enter(id.into_u64(), data);
         }
     }
 
@@ -61,6 +63,7 @@ where
 
     fn on_close(&self, id: Id, context: Context<'_, S>) {
         if let Some(data) = self.data(&id, &context) {
+            latest_spans::remove(id.into_u64());
             data.close();
         }
     }
@@ -88,7 +91,11 @@ impl Layer {
         S: Subscriber + for<'span> LookupSpan<'span>,
     {
         self.callsites()?;
-        let span = context.span(id)?;
-        span.extensions().get::<Arc<SpanData>>().cloned()
+        latest_spans::find(id.into_u64()).or_else(|| {
+            let span = context.span(id)?;
+            let data = span.extensions().get::<Arc<SpanData>>().cloned()?;
+            latest_spans::insert(id.into_u64(), Arc::clone(&data));
+            Some(data)
+        })
     }
 }

@@ -7,6 +7,7 @@ mod builder;
 mod callsites;
 mod entered_spans;
 mod fields;
+mod latest_spans;
 mod layer;
 mod options;
 mod span_data;

@@ -1,7 +1,10 @@
 //! What the layer keeps of a span of `tracing`.
 
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{
+    AtomicBool,
+    Ordering::{Acquire, Relaxed, Release},
+};
 
 use parking_lot::Mutex;
 use tracing_core::span::{Attributes, Record};
@@ -28,6 +31,8 @@ pub(super) struct SpanData {
     /// Among those of callsites of this name, from 0, with the rule `PerEnter`.
     number: u64,
     fields: Mutex<Fields>,
+    /// There are some, which spares most calls the lock.
+    has_fields: AtomicBool,
     /// Known from the first call on, as its look-up takes longer than a call.
     label: OnceLock<LabelNumber>,
     /// Its call has begun.
@@ -45,6 +50,16 @@ struct SpanCall {
     is_entered: bool,
 }
 
+impl SpanCall {
+    /// The call, which ends when it is dropped, outside the lock.
+    fn take(&mut self, callsite: &Callsite) -> AsyncSpan {
+        if std::mem::take(&mut self.parts) >= REENTERED {
+            callsite.reentered.fetch_sub(1, Relaxed);
+        }
+        std::mem::replace(&mut self.span, AsyncSpan::off())
+    }
+}
+
 impl SpanData {
     pub(super) fn new(
         callsite: &'static Callsite,
@@ -58,6 +73,7 @@ impl SpanData {
                 CallRule::PerSpan => 0,
             },
             fields: Mutex::default(),
+            has_fields: AtomicBool::new(false),
             label: OnceLock::new(),
             has_begun: AtomicBool::new(false),
             is_closed: AtomicBool::new(false),
@@ -92,14 +108,15 @@ impl SpanData {
                 keeps_arguments,
             });
             self.fields.lock().merge(fields);
+            self.has_fields.store(true, Release);
         }
     }
 
     fn label(&self) -> LabelNumber {
         *self.label.get_or_init(|| {
             let site = self.callsite.site;
-            let label = self.fields.lock().label.clone();
-            match (label, self.callsite.rule) {
+            let label = self.has_fields().then(|| self.fields.lock().label.clone());
+            match (label.flatten(), self.callsite.rule) {
                 (Some(FieldLabel::Signed(label)), _) => site.label(&label),
                 (Some(FieldLabel::Unsigned(label)), _) => site.label(&label),
                 (Some(FieldLabel::Text(label)), _) => site.label(&label),
@@ -109,15 +126,18 @@ impl SpanData {
         })
     }
 
+    fn has_fields(&self) -> bool {
+        self.has_fields.load(Acquire)
+    }
+
     fn arguments(&self) -> CallArguments {
         self.fields.lock().arguments.clone().into_boxed_slice()
     }
 
-    /// A call of [`CallRule::PerEnter`], which begins now.
-    pub(super) fn begin_call(&self) -> Option<Span> {
+    /// A call of [`CallRule::PerEnter`], which begins now, in a span that is off.
+    pub(super) fn begin_call(&self, span: &mut Span) {
         let site = self.callsite.site;
-        site.active().then(|| {
-            let mut span = Span::off();
+        if site.active() {
             span.enter(
                 site,
                 || self.label(),
@@ -126,8 +146,7 @@ impl SpanData {
                 || Payload::None,
                 || self.arguments(),
             );
-            span
-        })
+        }
     }
 
     /// A part of the call of [`CallRule::PerSpan`] begins. `None`: nothing is measured, or another
@@ -164,11 +183,19 @@ impl SpanData {
         }
         call.span.end_poll(part);
         call.is_entered = false;
+        let ended = self.is_closed().then(|| call.take(self.callsite));
+        drop(call);
+        drop(ended);
     }
 
-    /// The span is over: what a thread has not exited ends when that thread notices.
+    /// The span is over, and so is its call, unless a thread has not exited the span: then the call
+    /// ends when that thread notices.
     pub(super) fn close(&self) {
+        let mut call = self.call.lock();
         self.is_closed.store(true, Relaxed);
+        let ended = (!call.is_entered).then(|| call.take(self.callsite));
+        drop(call);
+        drop(ended);
     }
 
     pub(super) fn is_closed(&self) -> bool {
@@ -176,11 +203,9 @@ impl SpanData {
     }
 }
 
-/// The span is closed, and all its parts have ended: now its call ends.
+/// The span was not closed: its subscriber is gone.
 impl Drop for SpanData {
     fn drop(&mut self) {
-        if self.call.get_mut().parts >= REENTERED {
-            self.callsite.reentered.fetch_sub(1, Relaxed);
-        }
+        drop(self.call.get_mut().take(self.callsite));
     }
 }

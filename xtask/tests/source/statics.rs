@@ -32,6 +32,7 @@ const STATICS: [(&str, &[&str]); 7] = [
             "stats/profiled_call.rs INNERMOST",
             "tracing_layer/callsites.rs LATEST",
             "tracing_layer/entered_spans.rs ENTERED",
+            "tracing_layer/latest_spans.rs LATEST",
         ],
     ),
     (

@@ -39,7 +39,7 @@ pub(super) struct PolledCall {
     /// The path of the span in which the first poll ran.
     parent: u32,
     pub(super) path: u32,
-    started: u64,
+    pub(super) started: u64,
     pub(super) busy_ticks: u64,
     pub(super) nested_ticks: u64,
     pub(super) gpu: Option<Box<gpu::OpenGpuSpan>>,
@@ -122,7 +122,7 @@ pub(super) fn open(
     site: &'static Site,
     label: LabelNumber,
     measured: MeasuredCall,
-) -> Option<PolledCall> {
+) -> Option<Box<PolledCall>> {
     let _own = OwnWork::begin();
     with_thread(|thread| {
         let parent = thread.path();
@@ -137,7 +137,11 @@ pub(super) fn open(
             thread.with_gpu(|gpu| gpu.recycle_streams(unused));
         }
         let is_outermost = thread.is_outside();
-        let gpu = streams.and_then(|streams| {
+        // Most spans of a program without a default stream stop here.
+        let may_be_timed = |streams: &CallStreams| {
+            !matches!(streams, CallStreams::Inherit) || thread.may_inherit_stream()
+        };
+        let gpu = streams.filter(may_be_timed).and_then(|streams| {
             let sampling = CallSampling {
                 rate: thread.rate(site, node),
                 decisions: &thread.sampling.decisions,
@@ -160,7 +164,7 @@ pub(super) fn open(
         };
         let started = clock::now();
         node.begin_async(started);
-        Some(PolledCall {
+        Some(Box::new(PolledCall {
             site,
             label,
             parent,
@@ -176,7 +180,7 @@ pub(super) fn open(
             arguments: measured.arguments,
             last_polled: None,
             as_value: None,
-        })
+        }))
     })
 }
 
@@ -184,12 +188,17 @@ pub(super) fn open(
 const LATE_NS: u64 = 50_000;
 
 /// The call ends. `ends_with_poll`: it ended with its last poll, and that is noticed now.
-pub(super) fn close(mut open: PolledCall, ends_with_poll: bool) {
+#[expect(
+    clippy::boxed_local,
+    reason = "it is on the heap, and copying it here takes as long as a clock read"
+)]
+pub(super) fn close(mut open: Box<PolledCall>, ends_with_poll: bool) {
     let _own = OwnWork::begin();
-    let now = clock::now();
-    let ended = open.last_polled.filter(|_| ends_with_poll).unwrap_or(now);
-    let is_late = clock::rough_ns(now.saturating_sub(ended)) > LATE_NS;
-    let is_cancelled = is_late && open.gpu.as_ref().is_some_and(|gpu| gpu.is_started());
+    let last_polled = open.last_polled.filter(|_| ends_with_poll);
+    let ended = last_polled.unwrap_or_else(clock::now);
+    let is_late = || clock::rough_ns(clock::now().saturating_sub(ended)) > LATE_NS;
+    let has_gpu_span = open.gpu.as_ref().is_some_and(|gpu| gpu.is_started());
+    let is_cancelled = has_gpu_span && is_late();
     if is_cancelled {
         // Its drop cancels it.
         open.gpu = None;
