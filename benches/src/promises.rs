@@ -120,14 +120,14 @@ fn times(outcome: &Outcome) -> Vec<Promise> {
             &apart,
         ),
         at_most(
-            "tracing layer over an empty one / gpuprof",
-            layer("tracing-gpuprof", "tracing"),
+            "tracing layer over an empty, filtered one / gpuprof",
+            layer("tracing-gpuprof", "tracing-filtered"),
             1.3,
             &times,
         ),
         at_most(
             "the same, a stored span / gpuprof",
-            layer("tracing-stored-gpuprof", "tracing-stored"),
+            layer("tracing-stored-gpuprof", "tracing-stored-filtered"),
             1.3,
             &times,
         ),

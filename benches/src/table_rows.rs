@@ -137,7 +137,7 @@ const fn shared(name: &'static str, label: &'static str) -> Case {
 }
 
 /// Every row, in table order.
-pub(crate) const CASES: [Case; 29] = [
+pub(crate) const CASES: [Case; 31] = [
     cpu("nothing", "nothing", "nothing", PLAIN),
     cpu("raw-tsc", "two raw TSC reads", "raw-tsc", PLAIN),
     cpu("instant", "two Instant reads", "instant", PLAIN),
@@ -158,6 +158,7 @@ pub(crate) const CASES: [Case; 29] = [
     cpu("hotpath", "hotpath #[measure]", "hotpath", HOTPATH),
     cpu("fastrace", "fastrace #[trace]", "fastrace", FASTRACE),
     cpu("tracing", "tracing span, empty layer", "tracing", TRACING),
+    layer("tracing-filtered", "the same, with a filter", TRACING),
     layer(
         "tracing-gpuprof",
         "the same, gpuprof's layer",
@@ -170,6 +171,11 @@ pub(crate) const CASES: [Case; 29] = [
         TRACING_FASTRACE,
     ),
     layer("tracing-stored", "stored span, empty layer", TRACING),
+    layer(
+        "tracing-stored-filtered",
+        "the same, with a filter",
+        TRACING,
+    ),
     layer(
         "tracing-stored-gpuprof",
         "the same, gpuprof's layer",

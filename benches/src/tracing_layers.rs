@@ -5,6 +5,7 @@
 use std::sync::{Once, OnceLock};
 
 use tracing::Span;
+use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::{Layer, SubscriberExt};
 use tracing_subscriber::registry;
 
@@ -17,6 +18,10 @@ pub(crate) const LOOPS: &[(&str, Loop)] = &[
         install(|| registry().with(NoMeasurement));
         repeat(made_and_entered, calls);
     }),
+    ("tracing-filtered", |calls| {
+        install(|| registry().with(NoMeasurement.with_filter(all_spans())));
+        repeat(made_and_entered, calls);
+    }),
     #[cfg(feature = "enable")]
     ("tracing-gpuprof", |calls| {
         install(|| registry().with(gpuprof::tracing::layer()));
@@ -24,6 +29,10 @@ pub(crate) const LOOPS: &[(&str, Loop)] = &[
     }),
     ("tracing-stored", |calls| {
         install(|| registry().with(NoMeasurement));
+        repeat(entered, calls);
+    }),
+    ("tracing-stored-filtered", |calls| {
+        install(|| registry().with(NoMeasurement.with_filter(all_spans())));
         repeat(entered, calls);
     }),
     #[cfg(feature = "enable")]
@@ -51,6 +60,11 @@ pub(crate) const LOOPS: &[(&str, Loop)] = &[
 struct NoMeasurement;
 
 impl<S: tracing::Subscriber> Layer<S> for NoMeasurement {}
+
+/// A filter of the layer's own, as gpuprof's layer must have one to leave the log as it is.
+fn all_spans() -> Targets {
+    Targets::new().with_default(LevelFilter::TRACE)
+}
 
 fn install<S>(subscriber: impl FnOnce() -> S)
 where
