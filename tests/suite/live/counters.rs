@@ -19,6 +19,7 @@ const TESTS: &[(&str, fn())] = tests![
     a_snapshot_is_the_profile,
     a_reset_begins_anew,
     viewers_have_their_own_changes,
+    spans_of_tracing_are_seen,
 ];
 
 fn counters_are_exact_and_only_changes_are_sent_again() {
@@ -158,4 +159,19 @@ fn viewers_have_their_own_changes() {
         (changes.reset, changes.functions.len())
     });
     assert_eq!(all, [(true, 3); 4]);
+}
+
+fn spans_of_tracing_are_seen() {
+    let folder = Folder::create();
+    let running = start("spans", &folder);
+    let mut viewer = Viewer::connect(&folder, &running);
+    let seen = viewer.changes();
+    let request = row(&seen, "request").expect("it runs");
+    assert_eq!((request.calls, request.open_calls), (0, 1));
+    assert_eq!(request.open_ns, 7_000);
+    let stored = row(&seen, "stored").expect("it ran");
+    assert_eq!((stored.calls, stored.cpu_ns), (2, 5_000));
+    assert_eq!(stored.open_calls, 0);
+    say(&folder, "end");
+    assert!(running.end().status.success());
 }

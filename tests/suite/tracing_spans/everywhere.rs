@@ -1,10 +1,12 @@
 //! Promise: a span of `tracing` is where a call of an annotated function is: on the time line with
-//! its fields, with its kernels, and as an NVTX range.
+//! its fields, with its kernels, their launch lines and its memory, in metrics, and as an NVTX
+//! range. Viewers of a running program see it too; the tests of the live view say so.
 
 use std::process::ExitCode;
 
 use gpuprof::{Output, Session};
-use support::cupti_world::{kernels, tier};
+use support::cupti_world::{builder, kernels, tier, work as work_of};
+use support::function;
 use support::program::Program;
 use support::suite::Module;
 use support::tests;
@@ -18,6 +20,9 @@ pub(crate) const MODULE: Module = Module::new(
     &[tests![
         fields_are_arguments_on_the_time_line,
         kernels_are_those_of_the_span,
+        kernels_of_a_span_have_launch_lines,
+        memory_is_that_of_the_span,
+        metrics_count_spans,
         spans_are_ranges_of_nvtx,
     ]],
 )
@@ -79,6 +84,76 @@ fn kernels_are_those_of_the_span() {
     let profile = t.finish(session);
     assert_eq!(kernels(&profile, "block"), [("saxpy", 1, 1_000)]);
     assert_eq!(kernels(&profile, "request"), [("saxpy", 1, 3_000)]);
+}
+
+fn kernels_of_a_span_have_launch_lines() {
+    let t = tier();
+    install();
+    t.cpu(1_000);
+    let session = builder().stacks(true).start();
+    let session = session.expect("no other session is open");
+    info_span!("request").in_scope(|| t.gpu.kernel(3_000));
+    let profile = t.finish(session);
+    let [kernel] = &work_of(&profile, "request").kernels[..] else {
+        panic!("one kernel in {profile:#?}");
+    };
+    let [line] = &kernel.launch_lines[..] else {
+        panic!("one line in {kernel:#?}");
+    };
+    assert_eq!((line.calls, line.total_ns), (1, 3_000));
+    assert!(line.function.ends_with("kernel_on"), "{line:?}");
+}
+
+fn memory_is_that_of_the_span() {
+    let t = tier();
+    install();
+    t.cpu(1_000);
+    let session = builder().memory(true).start();
+    let session = session.expect("no other session is open");
+    let kept = info_span!("request").in_scope(|| {
+        // SAFETY: nothing reads the memory.
+        let alloc = |bytes| unsafe { t.gpu.stream.alloc::<u8>(bytes) }.expect("memory");
+        drop(trace_span!(target: "candle", "block").in_scope(|| alloc(300)));
+        alloc(1_000)
+    });
+    let profile = t.finish(session);
+    let bytes = |name| {
+        let memory = &function(&profile, name).memory;
+        let [memory] = memory[..] else {
+            panic!("{name} has {memory:?}");
+        };
+        let of = memory.inclusive;
+        (of.allocated_bytes, of.freed_bytes, memory.live_bytes)
+    };
+    assert_eq!(bytes("request"), (1_300, 300, 1_000));
+    assert_eq!(bytes("block"), (300, 0, 0));
+    drop(kept);
+}
+
+fn metrics_count_spans() {
+    let w = world();
+    install();
+    let session = w.session();
+    let stored = trace_span!(target: "candle", "block");
+    for ns in [2_000, 3_000] {
+        stored.in_scope(|| w.cpu(ns));
+        info_span!("request").in_scope(|| w.cpu(10 * ns));
+    }
+    let text = gpuprof::metrics::prometheus_text();
+    let value = |name: &str, function: &str| {
+        let begins = format!("{name}{{function=\"everywhere::{function}\"");
+        let mut lines = text.lines().filter(|line| line.starts_with(&begins));
+        let (line, None) = (lines.next().expect("a series"), lines.next()) else {
+            panic!("several series in {text}");
+        };
+        let (_, value) = line.rsplit_once(' ').expect("a value");
+        value.parse::<f64>().expect("a number")
+    };
+    for (function, seconds) in [("block", 5e-6), ("request", 5e-5)] {
+        assert_eq!(value("gpuprof_function_calls_total", function), 2.0);
+        assert_eq!(value("gpuprof_function_cpu_seconds_sum", function), seconds);
+    }
+    drop(w.finish(session));
 }
 
 fn program(_: &str) -> ExitCode {

@@ -9,13 +9,16 @@ use support::program::Program;
 use support::suite::Module;
 use support::tests;
 use support::{cpu_times, world};
+use tracing::dispatcher::{Dispatch, with_default};
 use tracing::{
-    Level, debug, debug_span, event_enabled, info, info_span, span_enabled, trace, trace_span,
+    Level, Subscriber, debug, debug_span, event_enabled, info, info_span, span_enabled, trace,
+    trace_span,
 };
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::fmt;
 use tracing_subscriber::prelude::*;
-use tracing_subscriber::registry;
+use tracing_subscriber::registry::LookupSpan;
+use tracing_subscriber::{Layer, registry};
 
 pub(crate) const MODULE: Module = Module::new(
     module_path!(),
@@ -64,22 +67,53 @@ fn work() {
     }
 }
 
-fn log_of(level: LevelFilter, with_gpuprof: bool) -> String {
-    let log = Log::default();
-    let writer = log.clone();
-    let printed = fmt::layer()
+/// How a subscriber is built of the layer and one that prints.
+#[derive(Clone, Copy, Debug)]
+enum Stack {
+    /// The layer that prints has a filter.
+    PrinterFiltered,
+    /// The same, and gpuprof's layer comes last.
+    GpuprofLast,
+    /// What is not to be printed is not to be made.
+    AllFiltered,
+    Unfiltered,
+}
+
+fn printed<S>(log: &Log) -> impl Layer<S> + use<S>
+where
+    S: Subscriber + for<'span> LookupSpan<'span>,
+{
+    let log = log.clone();
+    fmt::layer()
         .without_time()
         .with_span_events(fmt::format::FmtSpan::FULL)
-        .with_writer(move || writer.clone())
+        .with_writer(move || log.clone())
         .with_ansi(false)
-        .with_filter(
-            Targets::new()
-                .with_default(level)
-                .with_target("other", LevelFilter::OFF),
-        );
+}
+
+fn log_of(stack: Stack, level: LevelFilter, with_gpuprof: bool) -> String {
+    let log = Log::default();
+    let targets = Targets::new()
+        .with_default(level)
+        .with_target("other", LevelFilter::OFF);
     let measured = with_gpuprof.then(gpuprof::tracing::layer);
-    let subscriber = registry().with(measured).with(printed);
-    tracing::subscriber::with_default(subscriber, work);
+    let subscriber: Dispatch = match stack {
+        Stack::PrinterFiltered => registry()
+            .with(measured)
+            .with(printed(&log).with_filter(targets))
+            .into(),
+        Stack::GpuprofLast => registry()
+            .with(printed(&log).with_filter(targets))
+            .with(with_gpuprof.then(gpuprof::tracing::layer))
+            .into(),
+        Stack::AllFiltered => registry()
+            .with(measured)
+            .with(printed(&log))
+            .with(targets)
+            .into(),
+        Stack::Unfiltered => registry().with(measured).with(printed(&log)).into(),
+    };
+    with_default(&subscriber, work);
     // Times that a span was busy, which differ.
     let lines = log.text();
     let lines = lines
@@ -91,10 +125,17 @@ fn log_of(level: LevelFilter, with_gpuprof: bool) -> String {
 fn the_log_is_the_same() {
     let w = world();
     let session = w.session();
-    for level in [LevelFilter::INFO, LevelFilter::DEBUG, LevelFilter::TRACE] {
-        let without = log_of(level, false);
-        assert!(without.contains("begins"), "{without}");
-        assert_eq!(log_of(level, true), without);
+    for stack in [
+        Stack::PrinterFiltered,
+        Stack::GpuprofLast,
+        Stack::AllFiltered,
+        Stack::Unfiltered,
+    ] {
+        for level in [LevelFilter::INFO, LevelFilter::DEBUG, LevelFilter::TRACE] {
+            let without = log_of(stack, level, false);
+            assert!(without.contains("begins"), "{without}");
+            assert_eq!(log_of(stack, level, true), without, "{stack:?} {level}");
+        }
     }
     drop(w.finish(session));
 }

@@ -5,6 +5,9 @@ use std::thread;
 
 use gpuprof::gpu_profile;
 use support::{World, world};
+use tracing::{info_span, trace_span};
+use tracing_subscriber::prelude::*;
+use tracing_subscriber::registry;
 
 use crate::files::{hear_from_test, say_to_test};
 
@@ -32,6 +35,7 @@ pub(super) fn run(scenario: &str) -> ExitCode {
     match scenario {
         "running" => running(&w),
         "windows" => windows(&w),
+        "spans" => spans(&w),
         _ => panic!("no scenario {scenario}"),
     }
     ExitCode::SUCCESS
@@ -64,4 +68,18 @@ fn windows(w: &World) {
     settled(w, 9_000);
     say_to_test("second");
     hear_from_test("end");
+}
+
+/// A span of `tracing` in progress, and others that have ended.
+fn spans(w: &World) {
+    registry().with(gpuprof::tracing::layer()).init();
+    let stored = trace_span!(target: "candle", "stored");
+    for ns in [2_000, 3_000] {
+        stored.in_scope(|| w.cpu(ns));
+    }
+    info_span!("request").in_scope(|| {
+        w.cpu(7_000);
+        support::program::ready();
+        hear_from_test("end");
+    });
 }
