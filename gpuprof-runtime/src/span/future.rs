@@ -113,18 +113,26 @@ impl AsyncSpan {
     /// [later](Self::set_arguments).
     #[cfg(feature = "tracing")]
     pub(crate) fn begun(site: &'static Site, label: impl FnOnce() -> LabelNumber) -> Self {
-        let created = CreatedCall::new(
-            site,
-            label,
-            || Streams::Inherit,
-            || StatedWork::NONE,
-            || Payload::None,
-            CallArguments::default,
-            false,
-        );
+        let flags = site.flags();
+        let label = label();
         let mut begun = Self::off();
         begun.ends_with_poll = true;
-        begun.begin(created);
+        if flags.contains(SiteFlags::EMIT_NVTX) && site.is_shown() {
+            begun.range = site.start_range(label, || Payload::None);
+        }
+        let measured = flags.contains(SiteFlags::MEASURE).then(|| MeasuredCall {
+            streams: flags
+                .contains(SiteFlags::TIME_GPU)
+                .then_some(CallStreams::Inherit),
+            work: StatedWork::NONE,
+            correlates: flags.contains(SiteFlags::CORRELATE),
+            arguments: flags
+                .contains(SiteFlags::RECORD)
+                .then(CallArguments::default),
+        });
+        if let Some(open) = measured.and_then(|measured| open(site, label, measured)) {
+            begun.state = FutureState::Open(open);
+        }
         begun
     }
 
