@@ -36,9 +36,9 @@ pub struct Call<'a> {
     pub kernel: *const c_char,
     activities: *const Activity,
     count: usize,
-    node_changes: *const NodeChange,
-    node_change_count: usize,
-    lifetime: PhantomData<(&'a [Activity], &'a [NodeChange])>,
+    resource_changes: *const ResourceChange,
+    resource_change_count: usize,
+    lifetime: PhantomData<(&'a [Activity], &'a [ResourceChange])>,
 }
 
 impl<'a> Call<'a> {
@@ -51,14 +51,15 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// A call from `start` to `end` that caused `activities` and `node_changes`, in their order.
+    /// A call from `start` to `end` that caused `activities` and `resource_changes`, each in its
+    /// order.
     pub fn new(
         cbid: u32,
         result: i32,
         (start, end): (u64, u64),
         is_asynchronous: bool,
         activities: &'a [Activity],
-        node_changes: &'a [NodeChange],
+        resource_changes: &'a [ResourceChange],
     ) -> Self {
         Call {
             has_ended: true,
@@ -70,8 +71,8 @@ impl<'a> Call<'a> {
             kernel: std::ptr::null(),
             activities: activities.as_ptr(),
             count: activities.len(),
-            node_changes: node_changes.as_ptr(),
-            node_change_count: node_changes.len(),
+            resource_changes: resource_changes.as_ptr(),
+            resource_change_count: resource_changes.len(),
             lifetime: PhantomData,
         }
     }
@@ -82,17 +83,20 @@ impl<'a> Call<'a> {
         unsafe { std::slice::from_raw_parts(self.activities, self.count) }
     }
 
-    /// The graph nodes that this call made or changed, in the order given to `new`.
-    pub fn node_changes(&self) -> &'a [NodeChange] {
+    /// The context and the graph nodes that this call made or changed, in the order given to `new`.
+    pub fn resource_changes(&self) -> &'a [ResourceChange] {
         // SAFETY: `new` took these from a slice that lives as long as 'a.
-        unsafe { std::slice::from_raw_parts(self.node_changes, self.node_change_count) }
+        unsafe { std::slice::from_raw_parts(self.resource_changes, self.resource_change_count) }
     }
 }
 
-/// A change of one graph node that CUPTI reports. Nodes are numbered as in [`Activity::node`].
+/// A new context, or a change of one graph node, that CUPTI reports. Nodes are numbered as in
+/// [`Activity::node`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
-pub enum NodeChange {
+pub enum ResourceChange {
+    /// The context that the call returns, or makes the primary one, is new.
+    ContextCreated,
     /// A capture, a clone or an instantiation has made the node.
     Created {
         /// The new node.

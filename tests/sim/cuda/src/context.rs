@@ -3,6 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use simbase::activity::ResourceChange;
+
 use crate::abi::Handle;
 use crate::handle_table;
 use crate::objects::{Context, Stream};
@@ -118,6 +120,7 @@ impl State {
             cache: 0,
         };
         self.contexts.insert(handle, context);
+        self.add_resource_change(ResourceChange::ContextCreated);
     }
 
     /// When all work queued in `context` ends, in ns of the simulator's clock.

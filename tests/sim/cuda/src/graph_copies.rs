@@ -5,7 +5,7 @@
 //! libcupti of CUDA 13.0): each copy of a graph has a number of its own; each of its nodes is
 //! created and then cloned; an update reports only nodes whose parameters differ.
 
-use simbase::activity::NodeChange;
+use simbase::activity::ResourceChange;
 
 use crate::abi::Handle;
 use crate::objects::{Graph, Operation};
@@ -46,7 +46,7 @@ impl State {
         let graph = self.graphs.get_mut(graph)?;
         graph.nodes.push(operation);
         let node = number(graph.id, graph.nodes.len() - 1);
-        self.add_node_change(NodeChange::Created { node });
+        self.add_resource_change(ResourceChange::Created { node });
         Ok(())
     }
 
@@ -70,8 +70,8 @@ impl State {
                 node => node.clone(),
             });
             let node = number(copy, index);
-            self.add_node_change(NodeChange::Created { node });
-            self.add_node_change(NodeChange::Cloned {
+            self.add_resource_change(ResourceChange::Created { node });
+            self.add_resource_change(ResourceChange::Cloned {
                 node,
                 original: number(original, index),
             });
@@ -145,10 +145,10 @@ impl State {
             if !is_kernel {
                 continue;
             }
-            self.add_node_change(NodeChange::Updated {
+            self.add_resource_change(ResourceChange::Updated {
                 source: number(source, index),
             });
-            self.add_node_change(NodeChange::ParametersSet {
+            self.add_resource_change(ResourceChange::ParametersSet {
                 node: number(id, index),
             });
         }

@@ -44,6 +44,7 @@ mod function_names;
 mod graph;
 mod graph_copies;
 mod handle_table;
+mod injection;
 mod kernels;
 mod legacy_stream;
 mod load;

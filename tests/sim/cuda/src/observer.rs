@@ -10,7 +10,7 @@ use std::sync::{Mutex, PoisonError};
 
 use simbase::activity::{
     Activity, ActivityKind, Call, KernelName, MemoryKind, MemoryLocation, NONE, NULL_STREAM,
-    NodeChange, Observer, WaitKind,
+    Observer, ResourceChange, WaitKind,
 };
 
 use crate::abi::Handle;
@@ -50,10 +50,10 @@ pub(crate) fn call(
         observer(&Call::beginning(symbol.cbid(), start, kernel));
     }
     let result = body();
-    let (mut activities, mut node_changes) = state::lock().take_reports();
+    let (mut activities, mut resource_changes) = state::lock().take_reports();
     if result != 0 {
         activities.clear();
-        node_changes.clear();
+        resource_changes.clear();
     }
     let name = NAMES[symbol.0];
     let is_asynchronous = name.contains("Async") || name == "cuGraphLaunch";
@@ -65,7 +65,7 @@ pub(crate) fn call(
             times,
             is_asynchronous,
             &activities,
-            &node_changes,
+            &resource_changes,
         );
         observer(&call);
     }
@@ -122,22 +122,22 @@ fn event_number(event: Handle) -> u32 {
 
 impl State {
     /// Removes and returns what the calling thread's call caused and changed.
-    fn take_reports(&mut self) -> (Vec<Activity>, Vec<NodeChange>) {
+    fn take_reports(&mut self) -> (Vec<Activity>, Vec<ResourceChange>) {
         let here = thread::number();
         let own = self
             .activities
             .extract_if(.., |(thread, _)| *thread == here);
         let activities = own.map(|(_, activity)| activity).collect();
         let own = self
-            .node_changes
+            .resource_changes
             .extract_if(.., |(thread, _)| *thread == here);
         (activities, own.map(|(_, change)| change).collect())
     }
 
     /// Adds a change of a graph node by the call in progress.
-    pub(crate) fn add_node_change(&mut self, change: NodeChange) {
+    pub(crate) fn add_resource_change(&mut self, change: ResourceChange) {
         if is_observed() {
-            self.node_changes.push((thread::number(), change));
+            self.resource_changes.push((thread::number(), change));
         }
     }
 

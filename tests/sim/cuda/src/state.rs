@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use simbase::activity::{Activity, NodeChange};
+use simbase::activity::{Activity, ResourceChange};
 
 use crate::abi::Handle;
 use crate::deferred::DeferredQueue;
@@ -47,7 +47,7 @@ pub(crate) struct State {
     pub(crate) activities: Vec<(u64, Activity)>,
     /// For the observer: the graph nodes that calls in progress made or changed, with the calling
     /// thread.
-    pub(crate) node_changes: Vec<(u64, NodeChange)>,
+    pub(crate) resource_changes: Vec<(u64, ResourceChange)>,
     /// Whether an event record needs a current context also for a stream of its own handle.
     pub(crate) records_need_context: bool,
     /// The depth of a stream's queue, if it was set.
@@ -101,7 +101,7 @@ impl State {
             durations: Durations::new(),
             resources: BTreeMap::new(),
             activities: Vec::new(),
-            node_changes: Vec::new(),
+            resource_changes: Vec::new(),
             records_need_context: false,
             stream_depth: None,
             gate: None,

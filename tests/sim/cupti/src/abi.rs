@@ -99,7 +99,7 @@ impl CallbackData {
 pub(crate) struct ResourceData<'a> {
     context: *const c_void,
     resource: *const c_void,
-    descriptor: &'a GraphData,
+    descriptor: Option<&'a GraphData>,
 }
 
 impl<'a> ResourceData<'a> {
@@ -107,7 +107,15 @@ impl<'a> ResourceData<'a> {
         ResourceData {
             context: std::ptr::null(),
             resource: std::ptr::null(),
-            descriptor,
+            descriptor: Some(descriptor),
+        }
+    }
+
+    pub(crate) fn without_descriptor() -> ResourceData<'a> {
+        ResourceData {
+            context: std::ptr::null(),
+            resource: std::ptr::null(),
+            descriptor: None,
         }
     }
 }

@@ -2,12 +2,12 @@
 //! activities that the call causes, the call itself. Never calls the client while the state is
 //! locked.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 
 use simbase::activity::{Activity, ActivityKind, Call};
 use simbase::cbid;
 
-use crate::callbacks::{DRIVER_API, NODE_CALLBACKS, Notification, RESOURCE, RUNTIME_API};
+use crate::callbacks::{DRIVER_API, Notification, RESOURCE, RESOURCE_CALLBACKS, RUNTIME_API};
 use crate::kinds::{self, Enabled};
 use crate::record::{ApiCall, Cause, Record};
 use crate::state::{self, Overrides, State, thread};
@@ -20,6 +20,9 @@ thread_local! {
     /// The calls that this thread is in, the innermost last, each with the value that its callbacks
     /// share.
     static OPEN_CALLS: RefCell<Vec<(VisibleCall, u64)>> = const { RefCell::new(Vec::new()) };
+    /// The same without a destructor, for the last call that the thread is in while it ends: exit
+    /// handlers make calls, of which none is inside another.
+    static LAST_CALL: Cell<Option<(VisibleCall, u64)>> = const { Cell::new(None) };
 }
 
 /// A call as the client sees it.
@@ -35,18 +38,14 @@ pub(crate) extern "C" fn on_driver_call(call: &Call<'_>) {
     // A panic must not unwind into the driver. It loses the call's records, so the tests that
     // expect them fail.
     let _ = std::panic::catch_unwind(|| {
-        let opened = if call.has_ended {
-            OPEN_CALLS.with_borrow_mut(Vec::pop)
-        } else {
-            None
-        };
+        let opened = if call.has_ended { pop() } else { None };
         let (visible, mut shared) = opened.unwrap_or_else(|| (state::lock().new_call(call), 0));
         let notification = state::lock().notification(&visible);
         if let Some(notification) = notification {
             notification.deliver(call, &mut shared);
         }
         if !call.has_ended {
-            OPEN_CALLS.with_borrow_mut(|open| open.push((visible, shared)));
+            push((visible, shared));
             return;
         }
         let records = state::lock().make_records(call, &visible);
@@ -55,6 +54,21 @@ pub(crate) extern "C" fn on_driver_call(call: &Call<'_>) {
             buffers::flush_if_due(now);
         }
     });
+}
+
+fn push(call: (VisibleCall, u64)) {
+    if OPEN_CALLS
+        .try_with(|open| open.borrow_mut().push(call))
+        .is_err()
+    {
+        LAST_CALL.set(Some(call));
+    }
+}
+
+fn pop() -> Option<(VisibleCall, u64)> {
+    OPEN_CALLS
+        .try_with(|open| open.borrow_mut().pop())
+        .unwrap_or_else(|_| LAST_CALL.take())
 }
 
 /// The id after `last`. 0 is no call.
@@ -88,13 +102,13 @@ impl State {
         let (callback, user) = self.callback?;
         let is_enabled = |domain, cbid| self.enabled.has_callback(domain, cbid);
         let api = (domain, visible.cbid, visible.correlation);
-        let mut node_callbacks = NODE_CALLBACKS.to_vec();
-        node_callbacks.retain(|cbid| is_enabled(RESOURCE, *cbid));
+        let mut resource_callbacks = RESOURCE_CALLBACKS.to_vec();
+        resource_callbacks.retain(|cbid| is_enabled(RESOURCE, *cbid));
         Some(Notification {
             callback,
             user,
             api: is_enabled(domain, visible.cbid).then_some(api),
-            node_callbacks,
+            resource_callbacks,
         })
     }
 

@@ -4,7 +4,7 @@
 use std::cell::Cell;
 use std::ffi::{c_char, c_void};
 
-use simbase::activity::{Call, NodeChange};
+use simbase::activity::{Call, ResourceChange};
 
 use crate::abi::{Callback, CallbackData, GraphData, ResourceData, User};
 use crate::result_codes::{Answer, Code};
@@ -16,6 +16,8 @@ pub(crate) const RUNTIME_API: u32 = 2;
 /// `CUPTI_CB_DOMAIN_RESOURCE`.
 pub(crate) const RESOURCE: u32 = 3;
 
+/// `CUPTI_CBID_RESOURCE_CONTEXT_CREATED`.
+const CONTEXT_CREATED: u32 = 1;
 /// `CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED`.
 const NODE_CREATED: u32 = 13;
 /// `CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED`.
@@ -26,8 +28,13 @@ const NODE_UPDATED: u32 = 22;
 const NODE_SET_PARAMS: u32 = 23;
 
 /// The simulated callbacks of the domain [`RESOURCE`].
-pub(crate) const NODE_CALLBACKS: [u32; 4] =
-    [NODE_CREATED, NODE_CLONED, NODE_UPDATED, NODE_SET_PARAMS];
+pub(crate) const RESOURCE_CALLBACKS: [u32; 5] = [
+    CONTEXT_CREATED,
+    NODE_CREATED,
+    NODE_CLONED,
+    NODE_UPDATED,
+    NODE_SET_PARAMS,
+];
 
 /// The handles of a callback's node and of its original. They are valid inside the callback.
 const NODE: usize = 0x10;
@@ -45,7 +52,7 @@ pub(crate) struct Notification {
     /// The domain, callback id and correlation id of the call, if it has an enabled callback.
     pub(crate) api: Option<(u32, u32, u32)>,
     /// The callbacks for graph nodes that are enabled.
-    pub(crate) node_callbacks: Vec<u32>,
+    pub(crate) resource_callbacks: Vec<u32>,
 }
 
 impl Notification {
@@ -56,7 +63,7 @@ impl Notification {
             self.deliver_api(None, call.kernel, shared);
             return;
         }
-        for change in call.node_changes() {
+        for change in call.resource_changes() {
             self.deliver_node(*change);
         }
         self.deliver_api(Some(&call.result), call.kernel, shared);
@@ -70,14 +77,15 @@ impl Notification {
         }
     }
 
-    fn deliver_node(&self, change: NodeChange) {
+    fn deliver_node(&self, change: ResourceChange) {
         let (cbid, node, original) = match change {
-            NodeChange::Created { node } => (NODE_CREATED, node, None),
-            NodeChange::Cloned { node, original } => (NODE_CLONED, node, Some(original)),
-            NodeChange::Updated { source } => (NODE_UPDATED, source, None),
-            NodeChange::ParametersSet { node } => (NODE_SET_PARAMS, node, None),
+            ResourceChange::ContextCreated => return self.deliver_context(),
+            ResourceChange::Created { node } => (NODE_CREATED, node, None),
+            ResourceChange::Cloned { node, original } => (NODE_CLONED, node, Some(original)),
+            ResourceChange::Updated { source } => (NODE_UPDATED, source, None),
+            ResourceChange::ParametersSet { node } => (NODE_SET_PARAMS, node, None),
         };
-        if !self.node_callbacks.contains(&cbid) {
+        if !self.resource_callbacks.contains(&cbid) {
             return;
         }
         let graph = GraphData::new(NODE, original.map_or(0, |_| ORIGINAL_NODE));
@@ -85,6 +93,14 @@ impl Notification {
         CALLBACK_NODES.set([Some(node), original]);
         self.call_back(RESOURCE, cbid, std::ptr::from_ref(&data).cast());
         CALLBACK_NODES.set([None; 2]);
+    }
+
+    /// Fields of the data that no test needs are null.
+    fn deliver_context(&self) {
+        if self.resource_callbacks.contains(&CONTEXT_CREATED) {
+            let data = ResourceData::without_descriptor();
+            self.call_back(RESOURCE, CONTEXT_CREATED, std::ptr::from_ref(&data).cast());
+        }
     }
 
     fn call_back(&self, domain: u32, cbid: u32, data: *const c_void) {

@@ -6,15 +6,16 @@ use std::ptr;
 use super::driver_functions;
 use crate::abi::{Out, write_text};
 use crate::result_codes::{Code, describe};
-use crate::{call_wrapper, device, state};
+use crate::{call_wrapper, device, injection, state};
 
 driver_functions! {
-    /// The driver shuts down at exit. Exit handlers that were registered before this call run after
-    /// that.
+    /// The driver shuts down at exit. Exit handlers that were registered before this call, or by a
+    /// library that it injects, run after that.
     fn cuInit(flags: u32) {
         if flags != 0 {
             return Err(Code::INVALID_VALUE);
         }
+        injection::run_once();
         let mut state = state::lock();
         state.read_device_count();
         if state.device_count == 0 {

@@ -4,7 +4,7 @@ use simbase::cbid;
 
 use super::cupti_functions;
 use crate::abi::{Callback, Out, User};
-use crate::callbacks::{DRIVER_API, NODE_CALLBACKS, RESOURCE, RUNTIME_API};
+use crate::callbacks::{DRIVER_API, RESOURCE, RESOURCE_CALLBACKS, RUNTIME_API};
 use crate::result_codes::Code;
 use crate::{call_records, callbacks, driver, state};
 
@@ -30,7 +30,7 @@ cupti_functions! {
         let is_known = match domain {
             DRIVER_API => cbid::name(cbid::DRIVER, number).is_some(),
             RUNTIME_API => cbid::name(cbid::RUNTIME, number).is_some(),
-            RESOURCE => NODE_CALLBACKS.contains(&number),
+            RESOURCE => RESOURCE_CALLBACKS.contains(&number),
             _ => false,
         };
         if !is_known {
