@@ -9,6 +9,7 @@ use gpuprof_report::profile::Profile;
 use gpuprof_report::sanitize;
 
 use crate::input::read_profile;
+use crate::machine::injected_library::{FIX, NoInjection};
 
 /// Characters of a profile's note that a message shows.
 const MAX_NOTE: usize = 500;
@@ -17,12 +18,14 @@ const MAX_NOTE: usize = 500;
 pub(crate) struct WrittenProfiles(Vec<Profile>);
 
 /// What a program was asked for.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(crate) struct Expected {
     /// CUPTI's.
     pub(crate) records: bool,
     /// It shows the notes of the profile.
     pub(crate) table: bool,
+    /// Why only programs that are built with gpuprof write a profile, if it is so.
+    pub(crate) no_injection: Option<NoInjection>,
 }
 
 impl WrittenProfiles {
@@ -39,7 +42,7 @@ impl WrittenProfiles {
         &self,
         program: &str,
         status: ExitStatus,
-        expected: Expected,
+        expected: &Expected,
         missing_driver: impl FnOnce() -> Option<String>,
     ) -> Vec<String> {
         let failed = status.code().filter(|code| *code != 0);
@@ -62,11 +65,23 @@ impl WrittenProfiles {
                      GPUPROF_SIGNALS=on writes it on SIGINT and SIGTERM, and GPUPROF_CHECKPOINT=10 \
                      with --report json=PATH every 10 s"
                 ),
-                None => format!(
-                    "{program} {}wrote no profile: it is not built with gpuprof and its feature \
-                     enable, GPUPROF switches it off, or no function with #[gpu_profile] ran",
-                    exited.unwrap_or_default()
-                ),
+                None => {
+                    let why = match &expected.no_injection {
+                        None => "it used no CUDA, or GPUPROF switches gpuprof off".to_owned(),
+                        Some(why) => {
+                            let fix = match why {
+                                NoInjection::Taken(_) => String::new(),
+                                _ => format!("; {FIX}, installs it"),
+                            };
+                            format!(
+                                "it is not built with gpuprof, or no function with \
+                                 #[gpu_profile] ran; other programs are not measured: {why}{fix}"
+                            )
+                        }
+                    };
+                    let exited = exited.unwrap_or_default();
+                    format!("{program} {exited}wrote no profile: {why}")
+                }
             }];
         }
         if !expected.records || self.0.iter().any(|profile| profile.cupti.is_some()) {
@@ -111,11 +126,12 @@ mod tests {
         let expected = Expected {
             records: true,
             table: true,
+            no_injection: None,
         };
         let mut without_cuda = profile("a note");
         without_cuda.diagnostics.no_cuda = true;
         for profiles in [vec![], vec![without_cuda]] {
-            let remarks = WrittenProfiles(profiles).remarks("train", failed, expected, no_driver);
+            let remarks = WrittenProfiles(profiles).remarks("train", failed, &expected, no_driver);
             let [remark] = &remarks[..] else {
                 panic!("{remarks:?}");
             };
@@ -123,7 +139,7 @@ mod tests {
             assert!(remark.starts_with(begin), "{remark}");
         }
         let none = WrittenProfiles(Vec::new());
-        let reason = "wrote no profile: it is not built with gpuprof";
+        let reason = "wrote no profile: it used no CUDA, or GPUPROF";
         for (status, driver, begin) in [
             (
                 failed,
@@ -132,9 +148,28 @@ mod tests {
             ),
             (success(), no_driver(), format!("train {reason}")),
         ] {
-            let remarks = none.remarks("train", status, expected, || driver);
+            let remarks = none.remarks("train", status, &expected, || driver);
             assert!(remarks[0].starts_with(&begin), "{remarks:?}");
         }
+    }
+
+    #[test]
+    fn without_the_injected_library_the_way_to_get_it_is_said() {
+        let expected = Expected {
+            records: false,
+            table: true,
+            no_injection: Some(NoInjection::NotInstalled),
+        };
+        let remarks = WrittenProfiles(Vec::new()).remarks("train", success(), &expected, no_driver);
+        assert_eq!(
+            remarks,
+            [
+                "train wrote no profile: it is not built with gpuprof, or no function with \
+                 #[gpu_profile] ran; other programs are not measured: libgpuprof_inject.so is not \
+                 installed with this command; cargo xtask install, in a clone of gpuprof, installs \
+                 it"
+            ]
+        );
     }
 
     fn profile(note: &str) -> Profile {
@@ -146,28 +181,32 @@ mod tests {
     #[test]
     fn a_missing_cupti_is_explained_once_by_the_profiles() {
         let note = "kernels are not recorded (GPUPROF_CUPTI): \x1b[31m";
-        let expected = |records, table| Expected { records, table };
+        let expected = |records, table| Expected {
+            records,
+            table,
+            no_injection: None,
+        };
         let profiles = WrittenProfiles(vec![profile(note), profile(note)]);
         assert_eq!(
-            profiles.remarks("train", success(), expected(false, false), no_driver),
+            profiles.remarks("train", success(), &expected(false, false), no_driver),
             Vec::<String>::new()
         );
         assert_eq!(
-            profiles.remarks("train", success(), expected(true, false), no_driver),
+            profiles.remarks("train", success(), &expected(true, false), no_driver),
             ["kernels are not recorded (GPUPROF_CUPTI): \\u{1b}[31m"]
         );
-        let with_table = profiles.remarks("train", success(), expected(true, true), no_driver);
+        let with_table = profiles.remarks("train", success(), &expected(true, true), no_driver);
         assert_eq!(with_table, Vec::<String>::new());
         let silent = WrittenProfiles(vec![profile("a note")]);
         assert_eq!(
-            silent.remarks("train", success(), expected(true, false), no_driver),
+            silent.remarks("train", success(), &expected(true, false), no_driver),
             ["train recorded nothing through CUPTI; gpuprof doctor says what is missing"]
         );
         let mut recorded = profile(note);
         recorded.cupti = Some(Default::default());
         let profiles = WrittenProfiles(vec![profile(note), recorded]);
         assert_eq!(
-            profiles.remarks("train", success(), expected(true, false), no_driver),
+            profiles.remarks("train", success(), &expected(true, false), no_driver),
             Vec::<String>::new()
         );
     }

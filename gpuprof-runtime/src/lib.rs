@@ -34,6 +34,11 @@ pub mod macro_support;
 #[doc(hidden)]
 pub mod nvml;
 mod nvtx;
+/// For the library that `gpuprof run` injects.
+#[doc(hidden)]
+pub mod injection {
+    pub use crate::session::start_injected;
+}
 mod os;
 mod recorder;
 mod session;

@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use gpuprof_report::{libcupti_paths, sanitize};
 
+use crate::machine::injected_library::{self, NoInjection};
 use crate::machine::libraries::{self, FoundCupti, FoundDriver};
 use crate::machine::nvcc::{self, VersionSource};
 use crate::machine::permissions::{self, CounterAccess};
-use crate::machine::{cupti_elsewhere, libclang, program};
+use crate::machine::{libclang, program};
 use crate::output::{self, Exit};
 
 /// Says what this machine lacks for profiling, and how to get it
@@ -24,13 +25,13 @@ struct MachineFacts {
     cupti: Option<FoundCupti>,
     /// The library that `GPUPROF_CUPTI_LIBRARY` names.
     stated_cupti: Option<String>,
-    /// A libcupti that opens where programs do not look.
-    cupti_elsewhere: Option<FoundCupti>,
     nvml: bool,
     counters: CounterAccess,
     nsys: Option<PathBuf>,
     ncu: Option<PathBuf>,
     libclang: Option<PathBuf>,
+    /// The library for programs that do not use gpuprof.
+    injected: Result<PathBuf, NoInjection>,
     cuda_version: VersionSource,
 }
 
@@ -57,18 +58,11 @@ pub(crate) fn run(_: &DoctorArguments) -> Exit {
 
 impl MachineFacts {
     fn here() -> Self {
-        let cupti = libraries::cupti();
-        let elsewhere = || {
-            let files = cupti_elsewhere::files();
-            files
-                .iter()
-                .find_map(|file| libraries::cupti_at(file.to_str()?))
-        };
         Self {
             driver: libraries::driver(),
             stated_cupti: libcupti_paths::user_choice(),
-            cupti_elsewhere: cupti.is_none().then(elsewhere).flatten(),
-            cupti,
+            cupti: libraries::cupti(),
+            injected: injected_library::find_loadable(),
             nvml: libraries::nvml_works(),
             counters: permissions::counters(),
             nsys: program("nsys"),
@@ -99,7 +93,7 @@ impl Check {
     }
 }
 
-fn checks(facts: &MachineFacts) -> [Check; 8] {
+fn checks(facts: &MachineFacts) -> [Check; 9] {
     [
         driver(&facts.driver),
         cupti(facts),
@@ -127,7 +121,19 @@ fn checks(facts: &MachineFacts) -> [Check; 8] {
              or build without it: default-features = false, features = [\"enable\"]",
         ),
         cuda_version_of_cudarc(&facts.cuda_version),
+        injection(&facts.injected),
     ]
+}
+
+fn injection(library: &Result<PathBuf, NoInjection>) -> Check {
+    const NAME: &str = "any program";
+    match library {
+        Ok(path) => Check::ok(NAME, shown(&path.to_string_lossy())),
+        Err(reason) => {
+            let found = format!("gpuprof run: {reason}");
+            Check::missing(NAME, found, injected_library::FIX)
+        }
+    }
 }
 
 /// The CUDA version for which cudarc makes its bindings.
@@ -232,8 +238,8 @@ fn cupti(facts: &MachineFacts) -> Check {
     const INSTALL: &str = "pip install nvidia-cuda-cupti (CUDA 12: nvidia-cuda-cupti-cu12)\n\
                            or install the CUDA toolkit";
     let Some(found) = &facts.cupti else {
-        return match (&facts.stated_cupti, &facts.cupti_elsewhere) {
-            (Some(path), _) => Check::missing(
+        return match &facts.stated_cupti {
+            Some(path) => Check::missing(
                 NAME,
                 format!(
                     "GPUPROF_CUPTI_LIBRARY={} does not open: {WITHOUT}",
@@ -241,15 +247,7 @@ fn cupti(facts: &MachineFacts) -> Check {
                 ),
                 "unset GPUPROF_CUPTI_LIBRARY, and run gpuprof doctor again",
             ),
-            (None, Some(elsewhere)) => Check::missing(
-                NAME,
-                format!("is where programs do not look: {WITHOUT}"),
-                format!(
-                    "export GPUPROF_CUPTI_LIBRARY={}\nor start programs with gpuprof run --cupti",
-                    shell_word(&elsewhere.name)
-                ),
-            ),
-            (None, None) => Check::missing(NAME, format!("is not found: {WITHOUT}"), INSTALL),
+            None => Check::missing(NAME, format!("is not found: {WITHOUT}"), INSTALL),
         };
     };
     let name = shown(&found.name);
@@ -330,16 +328,6 @@ const MAX_PATH: usize = 200;
 
 fn shown(path: &str) -> String {
     sanitize::short(path, MAX_PATH).into_owned()
-}
-
-/// A path as a shell takes it.
-fn shell_word(path: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+".contains(c);
-    if path.chars().all(is_plain) {
-        path.to_owned()
-    } else {
-        format!("'{}'", path.replace('\'', r"'\''"))
-    }
 }
 
 /// A line for each check, and below it those of its fix.

@@ -7,21 +7,23 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, ExitStatus};
 
 use clap::{Args, ValueEnum};
+use gpuprof_report::sanitize;
 use gpuprof_report::setting_values::{Output, Sampling};
-use gpuprof_report::variables::{COUNTERS, CUPTI_LIBRARY, STACKS};
-use gpuprof_report::{libcupti_paths, sanitize};
+use gpuprof_report::variables::{COUNTERS, STACKS};
 use tempfile::TempDir;
 
 use crate::child::Child;
-use crate::machine::cupti_elsewhere;
+use crate::machine::injected_library;
 use crate::machine::libraries::{self, FoundDriver};
 use crate::output::{Exit, complain};
 use crate::written_profiles::{Expected, WrittenProfiles};
 
-/// Runs a program built with gpuprof and shows its report
+/// Runs a program and shows where its GPU time went
 ///
-/// It sets the GPUPROF variables for the program, passes SIGINT, SIGTERM and SIGHUP to it, and
-/// exits as it does: with its status, or with 128 and the number of the signal that ended it.
+/// Any program that uses CUDA: if it is not built with gpuprof, all its kernels, copies and CUDA
+/// calls are recorded. The command sets the GPUPROF variables for the program, passes SIGINT,
+/// SIGTERM and SIGHUP to it, and exits as it does: with its status, or with 128 and the number of
+/// the signal that ended it.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct RunArguments {
@@ -75,6 +77,8 @@ pub(crate) struct RunArguments {
 
 const EXAMPLES: &str = "\
 Examples:
+  gpuprof run -- ./a.out
+  gpuprof run -- python3 train.py
   gpuprof run -- target/release/train --epochs 3
   gpuprof run --cupti --report table:full -- cargo run --release
   gpuprof run --counters -- target/release/train
@@ -99,6 +103,11 @@ pub(crate) fn run(arguments: &RunArguments) -> Exit {
     let mut command = Command::new(program);
     command.args(rest);
     command.envs(variables(arguments, &outputs, folder.as_ref()));
+    // The injected library is silent in a program that contains gpuprof.
+    let injection = injected_library::find();
+    if let Ok(library) = &injection {
+        command.env(injected_library::VARIABLE, library);
+    }
     let shown = sanitize::short(&program.to_string_lossy(), MAX_PATH).into_owned();
     let status = match Child::start(command).and_then(Child::wait) {
         Ok(status) => status,
@@ -112,8 +121,9 @@ pub(crate) fn run(arguments: &RunArguments) -> Exit {
         let expected = Expected {
             records: arguments.cupti().is_some(),
             table: outputs.iter().any(|item| is_table(item)),
+            no_injection: injection.err(),
         };
-        for line in profiles.remarks(&shown, status, expected, missing_driver) {
+        for line in profiles.remarks(&shown, status, &expected, missing_driver) {
             complain(line);
         }
     }
@@ -183,7 +193,6 @@ fn variables(
         if arguments.stacks {
             variables.push((STACKS, "on".into()));
         }
-        variables.extend(libcupti().map(|path| (CUPTI_LIBRARY, path)));
     }
     if arguments.memory {
         variables.push(("GPUPROF_MEMORY", "on".into()));
@@ -226,17 +235,6 @@ fn report(outputs: &[String], folder: Option<&TempDir>) -> OsString {
 }
 
 const NONE: &str = "none";
-
-/// The libcupti that programs do not find by themselves, if there is such a one alone.
-fn libcupti() -> Option<OsString> {
-    if libcupti_paths::user_choice().is_some() || libraries::cupti().is_some() {
-        return None;
-    }
-    let mut files = cupti_elsewhere::files().into_iter();
-    let opens = |path: &str| libraries::cupti_at(path).is_some();
-    let found = files.find(|file| file.to_str().is_some_and(opens))?;
-    Some(found.into_os_string())
-}
 
 fn report_items(text: &str) -> Result<String, String> {
     let accepted = |item: &str| Output::parse(item.trim()).is_some();

@@ -4,6 +4,8 @@
 
 use std::ffi::{CStr, c_int, c_uint};
 
+use std::path::Path;
+
 use gpuprof_report::libcupti_paths;
 use libloading::Library;
 
@@ -80,6 +82,11 @@ pub(crate) fn cupti_at(name: &str) -> Option<FoundCupti> {
         name: name.to_owned(),
         version: number(library, VERSION).and_then(|version| u32::try_from(version).ok()),
     })
+}
+
+/// Whether a library of gpuprof's own opens.
+pub(crate) fn opens(path: &Path) -> bool {
+    path.to_str().is_some_and(|path| open(path).is_some())
 }
 
 /// Opens a library for the rest of the process: NVIDIA's start threads and exit handlers.

@@ -1,6 +1,6 @@
 //! What this machine has of the things that profiling needs.
 
-pub(crate) mod cupti_elsewhere;
+pub(crate) mod injected_library;
 pub(crate) mod libclang;
 pub(crate) mod libraries;
 pub(crate) mod nvcc;

@@ -210,6 +210,14 @@ figures! {
     }
 }
 
+impl Profile {
+    /// Whether CUPTI has recorded anything.
+    #[must_use]
+    pub fn has_records(&self) -> bool {
+        !(self.kernels.is_empty() && self.copies.is_empty() && self.api.is_empty())
+    }
+}
+
 #[cfg(feature = "table")]
 impl Profile {
     /// Whether `GPUPROF_CUPTI=on` would add anything. If it is on and CUPTI did not start, a note

@@ -20,6 +20,14 @@ fn marked_cpu(profile: &Profile) -> u64 {
 pub(super) fn summary(profile: &Profile, full: bool) -> Paragraph {
     let diagnostics = &profile.diagnostics;
     let mut words = Paragraph::default();
+    if let Some(cupti) = &profile.cupti
+        && diagnostics.calls == 0
+        && profile.has_records()
+    {
+        // Of a program without annotated functions.
+        records::add(cupti, &mut words);
+        return words;
+    }
     let marked = marked_cpu(profile);
     let wanted = diagnostics.calls.saturating_sub(marked);
     let calls = number::count(wanted).text();

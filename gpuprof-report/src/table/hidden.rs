@@ -21,6 +21,7 @@ impl Hidden {
     pub(super) fn write(self, profile: &Profile, options: &TableOptions, out: &mut String) {
         let mut words = Paragraph::default();
         match profile.cupti {
+            Some(_) if profile.functions.is_empty() => words.add(DIM, "Time(%) is of its table."),
             Some(_) => words.add(
                 DIM,
                 "Busy(%) is of the GPU's busy time, Idle(%) of the function's GPU spans, \

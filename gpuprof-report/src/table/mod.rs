@@ -55,7 +55,7 @@ use hidden::Hidden;
 use legend::Marks;
 pub use options::{FULL_REPORT, TableOptions};
 
-/// The report as in a pipe; nothing for a profile without a call.
+/// The report as in a pipe; nothing for a profile without a call and without records.
 impl fmt::Display for Profile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&text(self, &TableOptions::default()))
@@ -83,7 +83,7 @@ fn text(profile: &Profile, options: &TableOptions) -> String {
     if !profile.tree.is_empty() {
         marks = call_tree::write(profile, options, &mut hidden, &mut text);
     }
-    if profile.tree.is_empty() || options.full {
+    if has_functions(profile) && (profile.tree.is_empty() || options.full) {
         marks = marks.and(functions::write(profile, options, &mut hidden, &mut text));
     }
     activities::write(profile, options, &mut hidden, &mut text);
@@ -98,7 +98,12 @@ fn text(profile: &Profile, options: &TableOptions) -> String {
     text
 }
 
-/// Whether a call has begun.
+/// Whether a call has begun, or CUPTI has recorded something.
 fn has_run(profile: &Profile) -> bool {
-    profile.functions.iter().any(Function::has_run) || profile.tree.iter().any(row::has_run)
+    has_functions(profile) || profile.tree.iter().any(row::has_run) || profile.has_records()
+}
+
+/// Whether a call has begun.
+fn has_functions(profile: &Profile) -> bool {
+    profile.functions.iter().any(Function::has_run)
 }

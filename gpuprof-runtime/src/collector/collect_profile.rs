@@ -178,7 +178,7 @@ impl Collector {
         diagnostics.stalled_ns = inputs.scale.ns(inputs.totals.stalled_ticks);
         diagnostics.dropped += self.calls_after_thread_exit.load(Relaxed);
         diagnostics.dropped += own_work::skipped();
-        self.add_gpu_diagnostics(&mut profile, limit);
+        self.add_gpu_diagnostics(&mut profile, &tables.devices(), limit);
         if settings.is_some_and(|settings| settings.counters && !settings.asks_for_cupti()) {
             profile
                 .diagnostics
@@ -224,7 +224,8 @@ impl Collector {
         Some(profile)
     }
 
-    fn add_gpu_diagnostics(&self, profile: &mut Profile, limit: Duration) {
+    /// `devices`: those that CUPTI has records of.
+    fn add_gpu_diagnostics(&self, profile: &mut Profile, devices: &[u32], limit: Duration) {
         profile.diagnostics.no_cuda = !driver::is_initialized();
         profile.diagnostics.notes.extend(self.default_stream.note());
         let notes = self.layer_notes.get().map(|notes| notes());
@@ -232,6 +233,7 @@ impl Collector {
             .diagnostics
             .notes
             .extend(notes.into_iter().flatten());
+        self.gpu.describe(devices, limit);
         let Some(driver) = Driver::loaded() else {
             return;
         };

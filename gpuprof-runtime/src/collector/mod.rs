@@ -7,7 +7,7 @@ mod build_trace;
 mod collect_profile;
 mod default_stream;
 mod ended_windows;
-mod first_stream;
+mod first_context;
 #[cfg(feature = "trace")]
 mod lending;
 mod live_rows;
@@ -31,7 +31,7 @@ use parking_lot::Mutex;
 use self::default_stream::DefaultStream;
 pub(crate) use self::default_stream::has_default_stream;
 use self::ended_windows::EndingWindow;
-use self::first_stream::FirstStream;
+use self::first_context::FirstContext;
 use self::process_state::ProcessState;
 use self::step_clock::StepClock;
 use self::threads::Threads;
@@ -78,7 +78,7 @@ pub(crate) struct Collector {
     /// What the spans of the window's sites do now, as [`SiteFlags`].
     flags: AtomicU8,
     pub(crate) default_stream: DefaultStream,
-    pub(crate) first_stream: FirstStream,
+    pub(crate) first_context: FirstContext,
     pub(crate) gpu: Timing,
     pub(crate) cupti: cupti::SharedAttribution,
     /// The source lines of launches that were looked up.
@@ -105,7 +105,7 @@ impl Collector {
             applied: Mutex::new(None),
             flags: AtomicU8::new(0),
             default_stream: DefaultStream::default(),
-            first_stream: FirstStream::new(),
+            first_context: FirstContext::new(),
             gpu: Timing::new(Arc::clone(&recorder), add_device),
             cupti: cupti::SharedAttribution::new(Arc::clone(&recorder)),
             lines: cupti::LineCache::default(),

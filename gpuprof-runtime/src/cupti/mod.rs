@@ -40,9 +40,15 @@ pub(crate) fn call_name(is_runtime: bool, cbid: u32) -> String {
 }
 
 /// Starts CUPTI, at most once per process. Records go to `attribution`; `poll_clocks` is called
-/// about once per second on the reader thread. If CUPTI is unavailable, [`notes`] says why.
+/// about once per second on the reader thread, and `context_created` inside the call of the
+/// program's that creates a context. If CUPTI is unavailable, [`notes`] says why.
 /// Returns whether this call has started it.
-pub(crate) fn start(attribution: &'static SharedAttribution, poll_clocks: fn()) -> bool {
+pub(crate) fn start(
+    attribution: &'static SharedAttribution,
+    poll_clocks: fn(),
+    context_created: fn(),
+) -> bool {
     let pm_sampling = Arc::clone(&attribution.pm_sampling);
-    collect::collection::start(Box::new(attribution), pm_sampling, poll_clocks)
+    let sink = Box::new(attribution);
+    collect::collection::start(sink, pm_sampling, poll_clocks, context_created)
 }

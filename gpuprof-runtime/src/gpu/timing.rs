@@ -9,6 +9,7 @@ use crossbeam_queue::SegQueue;
 use crossbeam_utils::CachePadded;
 use parking_lot::Mutex;
 
+use crate::driver::device;
 use crate::driver::table::Driver;
 use crate::gpu::events::event_overhead::Probes;
 use crate::gpu::events::handshake::SleepFlag;
@@ -127,6 +128,18 @@ impl Timing {
     pub(crate) fn clear_failure_counts(&self) {
         if let Some(driver) = Driver::loaded() {
             driver.clear_failure_counts();
+        }
+    }
+
+    /// Adds what a report says about these devices, whose driver is loaded.
+    pub(crate) fn describe(&self, ordinals: &[u32], limit: Duration) {
+        let Some(mut devices) = self.devices.try_lock_for(limit) else {
+            return;
+        };
+        for ordinal in ordinals {
+            if !devices.iter().any(|device| device.ordinal == *ordinal) {
+                devices.push(device::describe(Driver::get(), *ordinal));
+            }
         }
     }
 

@@ -11,7 +11,7 @@ use super::{checkpoint, exit, live, signals};
 use crate::collector::collector;
 use crate::cupti;
 use crate::os::own_work::OwnWork;
-use crate::os::{fd, fork, user};
+use crate::os::{elf_note, fd, fork, user};
 use crate::settings::{self, CuptiMode, Mode, Settings};
 use crate::span::overhead;
 use gpuprof_report::profile::Profile;
@@ -19,8 +19,46 @@ use gpuprof_report::profile::Profile;
 const FOREIGN_RIGHTS: &str = "off: this program has rights that its user lacks (set-user-id, \
                               set-group-id or file capabilities)";
 
+/// For functions of a library that was loaded into a program which `gpuprof run` measures.
+const INJECTED: &str = "off in a library that this program loads: gpuprof run measures the whole \
+                        program; functions with #[gpu_profile] are measured without gpuprof run";
+
 /// Opens the window that the environment describes, unless a window was opened before.
 pub(crate) fn start_from_environment() {
+    start_once(|| {
+        // The environment's author must not write files, or load libraries, with its rights.
+        if user::has_foreign_rights() {
+            return (Settings::off(), vec![FOREIGN_RIGHTS.to_owned()]);
+        }
+        let (settings, problems) = settings::from_env(std::env::vars_os());
+        if settings.mode == Mode::On && elf_note::other_copies().injected {
+            return (Settings::off(), vec![INJECTED.to_owned()]);
+        }
+        (settings, problems)
+    });
+}
+
+/// Measures a program that does not use gpuprof, from inside its `cuInit`: nothing here may call
+/// the driver. Does nothing if the program, or a library that it has loaded, contains gpuprof.
+pub fn start_injected() {
+    if user::has_foreign_rights() || elf_note::other_copies().any {
+        return;
+    }
+    start_once(|| {
+        let (mut settings, problems) = settings::from_env(std::env::vars_os());
+        // All that can be known of such a program.
+        settings.cupti.get_or_insert(CuptiMode::Full);
+        settings.is_injected = true;
+        if settings.mode == Mode::On {
+            elf_note::note_injected();
+        }
+        (settings, problems)
+    });
+}
+
+/// Opens the window with the settings that `read` gives, beside what is wrong with them, unless a
+/// window was opened before.
+fn start_once(read: impl FnOnce() -> (Settings, Vec<String>)) {
     static ONCE: Once = Once::new();
     if fork::is_child() || ONCE.is_completed() {
         return;
@@ -31,12 +69,7 @@ pub(crate) fn start_from_environment() {
         if !collector().is_untouched() {
             return;
         }
-        // The environment's author must not write files, or load libraries, with its rights.
-        let (settings, problems) = if user::has_foreign_rights() {
-            (Settings::off(), vec![FOREIGN_RIGHTS.to_owned()])
-        } else {
-            settings::from_env(std::env::vars_os())
-        };
+        let (settings, problems) = read();
         for problem in problems {
             fd::stderr(format!("gpuprof: {problem}\n").as_bytes());
         }
@@ -61,7 +94,7 @@ pub(super) fn start(settings: Arc<Settings>) {
     if settings.mode == Mode::On {
         overhead::calibrate();
         if settings.asks_for_cupti() {
-            if cupti::start(&collector().cupti, poll_clocks) {
+            if cupti::start(&collector().cupti, poll_clocks, context_created) {
                 exit::register_handler();
             }
             cupti::record_optional(settings.cupti == Some(CuptiMode::Full), settings.memory);
@@ -76,8 +109,8 @@ pub(super) fn start(settings: Arc<Settings>) {
     }
     let is_on = settings.mode == Mode::On && settings.asks_for_cupti();
     cupti::record_stacks(is_on && settings.stacks);
-    let first_stream = &collector().first_stream;
-    first_stream.set_call(exit::register_handler);
+    let first_context = &collector().first_context;
+    first_context.set_call(exit::register_handler);
     collector().start(settings);
     exit::register();
 }
@@ -128,6 +161,11 @@ pub fn step() {
     if !fork::is_child() {
         collector().step();
     }
+}
+
+/// Called inside the call of the program's that creates a context.
+fn context_created() {
+    collector().first_context.meet();
 }
 
 /// Called periodically on the thread that reads CUPTI's records; polls GPU clocks through NVML.

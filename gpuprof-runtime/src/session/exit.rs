@@ -136,6 +136,9 @@ fn write_reports() {
     metrics::stop(SCRAPE_LIMIT);
     for (settings, profile) in open_windows::profiles_at_exit(REPORT_LOCK_LIMIT) {
         warn_unmatched_filter(&settings, &profile);
+        if settings.is_injected && !write_outputs::has_content(&profile) {
+            explain_no_records(&profile);
+        }
         for output in &settings.outputs {
             let is_stale = has_checkpoint && matches!(output, Output::Json(_));
             if write_outputs::has_content(&profile) || is_stale {
@@ -146,6 +149,13 @@ fn write_reports() {
     #[cfg(feature = "metrics")]
     if let Some(problem) = metrics::write_files(REPORT_LOCK_LIMIT) {
         fd::stderr(problem.as_bytes());
+    }
+}
+
+/// Somebody has asked for the report of a program that has used CUDA.
+fn explain_no_records(profile: &Profile) {
+    for note in &profile.diagnostics.notes {
+        fd::stderr(format!("gpuprof: {note}\n").as_bytes());
     }
 }
 

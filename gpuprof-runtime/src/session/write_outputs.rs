@@ -22,11 +22,14 @@ const MAX_PATH: usize = 200;
 #[cfg(feature = "trace")]
 const TRACE_LOCK_LIMIT: Duration = Duration::from_secs(5);
 
-/// Whether a span ended or is open: if there is none, the process prints nothing.
+/// Whether a span ended or is open, or CUPTI has recorded something: if nothing was measured, the
+/// process prints nothing.
 pub(super) fn has_content(profile: &Profile) -> bool {
     let diagnostics = &profile.diagnostics;
     let is_open = |function: &Function| function.open_calls > 0;
-    diagnostics.calls + diagnostics.dropped > 0 || profile.functions.iter().any(is_open)
+    diagnostics.calls + diagnostics.dropped > 0
+        || profile.has_records()
+        || profile.functions.iter().any(is_open)
 }
 
 /// Writes one output. If a file cannot be written, its text goes into a file of the folder for

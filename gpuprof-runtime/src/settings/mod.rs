@@ -52,6 +52,8 @@ pub(crate) struct Settings {
     pub(crate) has_tracing_targets: bool,
     /// Whether viewers may connect.
     pub(crate) live: bool,
+    /// gpuprof was injected: the program contains nothing of it, and only CUPTI measures.
+    pub(crate) is_injected: bool,
 }
 
 impl Default for Settings {
@@ -74,6 +76,7 @@ impl Default for Settings {
             metrics: Metrics::default(),
             has_tracing_targets: false,
             live: false,
+            is_injected: false,
         }
     }
 }

@@ -113,7 +113,7 @@ pub(super) fn begin_gpu_timing(
     // Only once a stream exists: before that CUDA may not be initialized, and the driver would
     // register its exit handler after ours.
     if open.is_some() {
-        collector().first_stream.begin_span();
+        collector().first_context.meet();
     }
     open
 }

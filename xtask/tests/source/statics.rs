@@ -36,7 +36,8 @@ const STATICS: [(&str, &[&str]); 7] = [
         ],
     ),
     (
-        "a signal handler, fork handler or callback of a C library reads or changes it, and must \
+        "a signal handler, fork handler, callback of a C library or other copy of gpuprof reads or \
+         changes it, and must \
          not wait until a collector is made",
         &[
             "cupti/collect/buffers.rs POOL",
@@ -45,6 +46,7 @@ const STATICS: [(&str, &[&str]); 7] = [
             "cupti/collect/lifecycle.rs RUNNING SHUTTING_DOWN SUBSCRIPTION",
             "cupti/collect/bounded_queue.rs CALLBACK_EVENTS",
             "cupti/collect/stack_table.rs STACKS",
+            "os/elf_note.rs MEASURES_INJECTED",
             "os/fork.rs IS_CHILD",
             "os/thread_scheduling.rs ON_LOAD PROCESSORS",
             "session/exit.rs OWNER STATE",

@@ -14,7 +14,7 @@ fn complete() -> MachineFacts {
             version: Some(130_001),
         }),
         stated_cupti: None,
-        cupti_elsewhere: None,
+        injected: Ok("/usr/lib/gpuprof/libgpuprof_inject.so".into()),
         nvml: true,
         counters: CounterAccess::Everyone,
         nsys: Some("/usr/bin/nsys".into()),
@@ -41,7 +41,7 @@ fn line(facts: &MachineFacts, name: &str) -> (String, String) {
 }
 
 #[test]
-fn a_complete_machine_is_eight_lines_without_a_fix() {
+fn a_complete_machine_is_nine_lines_without_a_fix() {
     assert_eq!(
         text(&checks(&complete())),
         "driver        ok       CUDA 13.0: NVIDIA H200\n\
@@ -51,7 +51,8 @@ fn a_complete_machine_is_eight_lines_without_a_fix() {
          nsys          ok       /usr/bin/nsys\n\
          ncu           ok       /usr/bin/ncu\n\
          libclang      ok       /usr/lib/llvm-19/lib/libclang.so.1\n\
-         nvcc          ok       /usr/local/cuda/bin/nvcc of CUDA 13.0\n"
+         nvcc          ok       /usr/local/cuda/bin/nvcc of CUDA 13.0\n\
+         any program   ok       /usr/lib/gpuprof/libgpuprof_inject.so\n"
     );
 }
 
@@ -61,7 +62,7 @@ fn a_bare_machine_has_a_fix_for_each_check() {
         driver: FoundDriver::Missing,
         cupti: None,
         stated_cupti: None,
-        cupti_elsewhere: None,
+        injected: Err(NoInjection::NotInstalled),
         nvml: false,
         counters: CounterAccess::NoDriver,
         nsys: None,
@@ -70,11 +71,11 @@ fn a_bare_machine_has_a_fix_for_each_check() {
         cuda_version: nvcc_of((13, 5)),
     };
     let text = text(&checks(&facts));
-    assert_eq!(text.matches("  missing  ").count(), 8);
+    assert_eq!(text.matches("  missing  ").count(), 9);
     let fixes = text
         .lines()
         .filter(|line| line.starts_with("                       → "));
-    assert_eq!(fixes.count(), text.lines().count() - 8);
+    assert_eq!(fixes.count(), text.lines().count() - 9);
     let widest = text.lines().map(|line| line.chars().count()).max();
     assert!(widest <= Some(100), "{text}");
     assert!(
@@ -191,15 +192,6 @@ fn a_libcupti_must_open_and_fit_the_driver() {
         "ok libcupti.so.13, of a version that needs the driver"
     );
     facts.cupti = None;
-    facts.cupti_elsewhere = cupti("/home/it's me/libcupti.so.13", 130_000);
-    assert_eq!(
-        line(&facts, "libcupti"),
-        (
-            "missing is where programs do not look: GPUPROF_CUPTI=on records no kernels".into(),
-            r"export GPUPROF_CUPTI_LIBRARY='/home/it'\''s me/libcupti.so.13'".to_owned()
-                + "\nor start programs with gpuprof run --cupti"
-        )
-    );
     facts.stated_cupti = Some("/nowhere/\x1b[31m".into());
     assert_eq!(
         line(&facts, "libcupti").0,

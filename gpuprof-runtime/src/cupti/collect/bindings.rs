@@ -44,6 +44,8 @@ pub(crate) const DOMAIN_DRIVER: u32 = 1;
 pub(crate) const DOMAIN_RUNTIME: u32 = 2;
 /// `CUPTI_CB_DOMAIN_RESOURCE`.
 pub(crate) const DOMAIN_RESOURCE: u32 = 3;
+/// `CUPTI_CBID_RESOURCE_CONTEXT_CREATED`.
+pub(crate) const CONTEXT_CREATED: u32 = 1;
 
 /// `CUpti_CallbackIdResource`, of the callbacks that have [`GraphData`]. Others have other data.
 pub(crate) mod node_callback {

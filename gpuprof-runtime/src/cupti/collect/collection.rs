@@ -1,6 +1,7 @@
 //! The collection of CUPTI's records in this process: starts at most once, when the first window
 //! asks for it, drains the records, and gives counts and notes.
 
+use std::ffi::c_void;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -8,8 +9,8 @@ use std::time::Duration;
 use parking_lot::Mutex;
 
 use super::bindings::{
-    ATTR_ZEROED_BUFFERS, DOMAIN_DRIVER, DOMAIN_RESOURCE, DOMAIN_RUNTIME, Subscriber, kind,
-    node_callback,
+    ATTR_ZEROED_BUFFERS, CONTEXT_CREATED, DOMAIN_DRIVER, DOMAIN_RESOURCE, DOMAIN_RUNTIME,
+    Subscriber, kind, node_callback,
 };
 use super::callback_clock::CallbackClock;
 use super::callback_ids::{self, CallGroup, DRIVER_LAUNCH, RUNTIME_LAUNCH};
@@ -70,8 +71,9 @@ pub(crate) fn start(
     sink: Box<dyn RecordSink>,
     pm_sampling: Arc<PmSampling>,
     poll_clocks: fn(),
+    context_created: fn(),
 ) -> bool {
-    lifecycle::start(|| subscribe(sink, pm_sampling, poll_clocks))
+    lifecycle::start(|| subscribe(sink, pm_sampling, poll_clocks, context_created))
 }
 
 /// Records the optional CUDA calls too, or no longer; with `memory`, also allocations and frees,
@@ -166,6 +168,7 @@ fn subscribe(
     sink: Box<dyn RecordSink>,
     pm_sampling: Arc<PmSampling>,
     poll_clocks: fn(),
+    context_created: fn(),
 ) -> Result<Subscription, CuptiUnavailable> {
     let library: &'static CuptiLibrary = Box::leak(Box::new(CuptiLibrary::open()?));
     let pool = buffers::pool();
@@ -176,7 +179,7 @@ fn subscribe(
         .subscribe(
             &raw mut subscriber,
             callbacks::on_callback,
-            std::ptr::null_mut(),
+            context_created as *mut c_void,
         )
         .map_err(|error| library.unavailable(error))?;
     let undo = |kinds: &[u32]| {
@@ -190,6 +193,8 @@ fn subscribe(
     let mut enabled = 0;
     let result = enable_callbacks(library, subscriber);
     let reports_graph_nodes = enable_node_callbacks(library, subscriber);
+    // Without it the report may be made after the driver's end, which it then says.
+    let _ = library.enable_callback(1, subscriber, DOMAIN_RESOURCE, CONTEXT_CREATED);
     if let Err(error) = result.and_then(|()| enable_activities(library, &mut enabled)) {
         undo(KINDS.get(..enabled).unwrap_or_default());
         return Err(library.unavailable(error));

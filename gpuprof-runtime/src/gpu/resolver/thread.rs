@@ -13,7 +13,6 @@ use std::time::Duration;
 use rustc_hash::FxHashMap;
 
 use crate::clock;
-use crate::driver::device;
 use crate::driver::handles::Stream;
 use crate::driver::table::Driver;
 use crate::gpu::events::event_overhead::EventOverheads;
@@ -39,6 +38,8 @@ const LONGEST_SLEEP: Duration = Duration::from_millis(8);
 const QUIET_LOOKS: u32 = 10;
 /// Longest delay if a wake-up races with parking.
 const PARKED: Duration = Duration::from_millis(100);
+/// Timeout for the lock of the devices, which nothing holds for long.
+const DESCRIBED: Duration = Duration::from_secs(1);
 /// Spans that come from one thread between two looks before these are too few.
 const CROWDED: u64 = 512;
 
@@ -177,19 +178,9 @@ impl Resolver {
     fn add_context(&mut self, context: &Arc<Context>) {
         let mut known = self.contexts.iter();
         if !known.any(|known| Arc::ptr_eq(known, context)) {
-            self.describe(context.device);
+            self.timing.describe(&[context.device], DESCRIBED);
             self.overheads.add_context(context);
             self.contexts.push(Arc::clone(context));
-        }
-    }
-
-    fn describe(&self, ordinal: u32) {
-        let known = |devices: &[gpuprof_report::profile::Device]| {
-            devices.iter().any(|device| device.ordinal == ordinal)
-        };
-        if !known(&self.timing.devices.lock()) {
-            let device = device::describe(self.driver, ordinal);
-            self.timing.devices.lock().push(device);
         }
     }
 

@@ -1,0 +1,175 @@
+//! The ELF note by which copies of gpuprof in one process find each other. `strip` leaves it.
+//!
+//! A copy is in the program, in a library that the program loads, or in the library that `gpuprof
+//! run` injects. Each has a note of the name `gpuprof` and of type 1. Its description begins with
+//! the distance from there to a number that is not 0 while the copy is the injected one and
+//! measures; the version follows as a text.
+
+use std::arch::global_asm;
+use std::ffi::{CStr, c_int, c_void};
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+/// Not 0: this copy was injected and measures.
+static MEASURES_INJECTED: AtomicU32 = AtomicU32::new(0);
+
+global_asm!(
+    ".pushsection .note.gpuprof, \"a\", %note",
+    ".balign 4",
+    ".long 8",
+    ".long 4f - 3f",
+    ".long 1",
+    ".asciz \"gpuprof\"",
+    "3:",
+    ".long {measures} - .",
+    concat!(".asciz \"", env!("CARGO_PKG_VERSION"), "\""),
+    "4:",
+    ".balign 4",
+    ".popsection",
+    measures = sym MEASURES_INJECTED,
+);
+
+/// `n_type` of the note.
+const TYPE: u32 = 1;
+/// With the zero that ends it, as in the note.
+const NAME: &CStr = c"gpuprof";
+
+/// The other copies of gpuprof that this process has loaded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct OtherCopies {
+    pub(crate) any: bool,
+    /// One of them was injected and measures.
+    pub(crate) injected: bool,
+}
+
+/// From now on copies that are loaded later find that this one was injected and measures.
+pub(crate) fn note_injected() {
+    MEASURES_INJECTED.store(1, Relaxed);
+}
+
+/// Looks through all loaded objects.
+pub(crate) fn other_copies() -> OtherCopies {
+    let mut found = OtherCopies::default();
+    // SAFETY: the callback gets the address of `found`, which lives until the call returns.
+    unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut found).cast()) };
+    found
+}
+
+/// # Safety
+/// Only `dl_iterate_phdr` may call it, with the address of an [`OtherCopies`].
+unsafe extern "C" fn visit(
+    object: *mut libc::dl_phdr_info,
+    _size: usize,
+    found: *mut c_void,
+) -> c_int {
+    // SAFETY: the caller passes a description that is valid for the time of the call.
+    let Some(object) = (unsafe { object.as_ref() }) else {
+        return 0;
+    };
+    // SAFETY: as the caller promises; nothing else refers to it meanwhile.
+    let Some(found) = (unsafe { found.cast::<OtherCopies>().as_mut() }) else {
+        return 0;
+    };
+    if object.dlpi_phdr.is_null() {
+        return 0;
+    }
+    // SAFETY: the loader keeps the headers of a loaded object.
+    let headers =
+        unsafe { std::slice::from_raw_parts(object.dlpi_phdr, usize::from(object.dlpi_phnum)) };
+    for header in headers.iter().filter(|one| one.p_type == libc::PT_NOTE) {
+        let start = (object.dlpi_addr + header.p_vaddr) as *const u8;
+        // SAFETY: a segment of notes of a loaded object is mapped and only read.
+        let notes = unsafe { std::slice::from_raw_parts(start, header.p_memsz as usize) };
+        if let Some(measures) = copy(notes, header.p_align as usize) {
+            found.add(measures);
+        }
+    }
+    0
+}
+
+impl OtherCopies {
+    /// A copy with its number at this address.
+    fn add(&mut self, measures: *const AtomicU32) {
+        if measures == &raw const MEASURES_INJECTED {
+            return;
+        }
+        self.any = true;
+        // SAFETY: the note states where the number is in the same loaded object, and the loader
+        // unloads nothing while it is visited.
+        let measures = unsafe { measures.as_ref() };
+        self.injected |= measures.is_some_and(|measures| measures.load(Relaxed) != 0);
+    }
+}
+
+/// The address of a copy's number, if one of the `notes` is gpuprof's.
+fn copy(mut notes: &[u8], align: usize) -> Option<*const AtomicU32> {
+    // 8 for the notes of x86 properties, and 4, or 0 or 1 for it, otherwise.
+    let align = align.max(4);
+    loop {
+        let name_len = number(notes, 0)? as usize;
+        let description_len = number(notes, 4)? as usize;
+        let name = notes.get(12..)?.get(..name_len)?;
+        let description_at = (12 + name_len).next_multiple_of(align);
+        let description = notes.get(description_at..)?;
+        if name == NAME.to_bytes_with_nul() && number(notes, 8)? == TYPE {
+            let distance = number(description, 0)?.cast_signed();
+            return Some(
+                description
+                    .as_ptr()
+                    .wrapping_offset(distance as isize)
+                    .cast(),
+            );
+        }
+        notes = description.get(description_len.next_multiple_of(align)..)?;
+    }
+}
+
+fn number(bytes: &[u8], at: usize) -> Option<u32> {
+    let bytes = bytes.get(at..)?.first_chunk()?;
+    Some(u32::from_ne_bytes(*bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn note(name: &[u8], kind: u32, description: &[u8]) -> Vec<u8> {
+        let mut note = Vec::new();
+        for number in [name.len() as u32, description.len() as u32, kind] {
+            note.extend(number.to_ne_bytes());
+        }
+        for part in [name, description] {
+            note.extend(part);
+            note.resize(note.len().next_multiple_of(4), 0);
+        }
+        note
+    }
+
+    #[test]
+    fn the_note_is_found_among_others() {
+        let others = [note(b"GNU\0", 3, &[7; 20]), note(b"gpuprof\0", 2, &[1; 4])].concat();
+        assert_eq!(copy(&others, 4), None);
+        let own = note(b"gpuprof\0", TYPE, &(-4_i32).to_ne_bytes());
+        let all = [others.as_slice(), &own].concat();
+        let expected = all.as_ptr().wrapping_add(others.len() + 20 - 4);
+        assert_eq!(copy(&all, 1), Some(expected.cast()));
+        // Cut off, or with a length beyond the end.
+        for len in 0..own.len() {
+            assert_eq!(copy(&own[..len], 4), None, "{len}");
+        }
+        assert_eq!(copy(&[0xff; 40], 4), None);
+    }
+
+    #[test]
+    fn this_copy_is_no_other() {
+        assert_eq!(other_copies(), OtherCopies::default());
+        let mut found = OtherCopies::default();
+        found.add(&raw const MEASURES_INJECTED);
+        assert_eq!(found, OtherCopies::default());
+        let other = AtomicU32::new(0);
+        found.add(&raw const other);
+        assert_eq!((found.any, found.injected), (true, false));
+        other.store(1, Relaxed);
+        found.add(&raw const other);
+        assert!(found.injected);
+    }
+}

@@ -1,0 +1,64 @@
+//! Promise: a process has one report, by the gpuprof that the program itself contains if it does.
+
+use std::process::ExitCode;
+
+use gpuprof::gpu_profile;
+use support::suite::Module;
+use support::tests;
+use support::{Gpu, function};
+
+use crate::machine::{Machine, injected_library};
+
+pub(crate) const MODULE: Module = Module::new(
+    module_path!(),
+    &[tests![
+        a_program_with_gpuprof_is_measured_by_its_own,
+        a_stripped_program_with_gpuprof_is_known_too,
+    ]],
+)
+.with_program(program);
+
+#[gpu_profile(stream = gpu.stream)]
+fn annotated(gpu: &Gpu) {
+    gpu.kernel(1_000);
+}
+
+fn program(_: &str) -> ExitCode {
+    let sim = simcuda::install().expect("the simulated driver is built");
+    annotated(&Gpu::new(sim, 0));
+    ExitCode::SUCCESS
+}
+
+fn a_program_with_gpuprof_is_measured_by_its_own() {
+    let program = support::program::Program::new("annotated");
+    let (ended, profile) = program
+        .env("CUDA_INJECTION64_PATH", injected_library())
+        .profiled();
+    assert_eq!(ended.reports(), 1, "{}", ended.stderr);
+    assert_eq!(function(&profile, "annotated").calls, 1);
+    // CUPTI stays off, as the program has not asked for it.
+    assert!(profile.cupti.is_none() && profile.diagnostics.notes.is_empty());
+}
+
+fn a_stripped_program_with_gpuprof_is_known_too() {
+    let machine = Machine::new();
+    let stripped = machine.folder.path("stripped");
+    let this = std::env::current_exe().expect("a path");
+    let strip = std::process::Command::new("strip")
+        .arg("-o")
+        .args([&stripped, &this])
+        .status();
+    assert!(strip.expect("binutils").success());
+    let ended = machine
+        .run(&stripped)
+        .env("GPUPROF_SIM_DRIVER", machine.folder.path("libcuda.so.1"))
+        .scenario("annotated")
+        .run();
+    assert_eq!(
+        (ended.status.code(), ended.reports()),
+        (Some(0), 1),
+        "{}",
+        ended.stderr
+    );
+    assert!(ended.stderr.contains("annotated"), "{}", ended.stderr);
+}

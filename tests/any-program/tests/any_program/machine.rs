@@ -1,0 +1,62 @@
+//! A machine with the simulated driver and libcupti under the real ones' names, and the programs
+//! that run on it.
+
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use support::program::{Folder, Program};
+
+/// The libraries' names for programs, and what cargo calls them.
+const LIBRARIES: [(&str, &str); 2] = [
+    ("libcuda.so.1", "libsimcuda.so"),
+    ("libcupti.so.13", "libsimcupti.so"),
+];
+
+/// The library that `gpuprof run` injects.
+pub(crate) fn injected_library() -> PathBuf {
+    built("libgpuprof_inject.so")
+}
+
+fn built(file: &str) -> PathBuf {
+    let path = simbase::library::find(file, None, env!("CARGO_TARGET_TMPDIR"));
+    path.expect("cargo builds the libraries of dependencies")
+}
+
+/// A folder with the libraries, and the program of `program.c`.
+pub(crate) struct Machine {
+    pub(crate) folder: Folder,
+}
+
+impl Machine {
+    pub(crate) fn new() -> Self {
+        let folder = Folder::create();
+        for (name, file) in LIBRARIES {
+            symlink(built(file), folder.path(name)).expect("a link");
+        }
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/any_program/program.c");
+        let mut compiler = Command::new("cc");
+        compiler.args(["-Wall", "-Werror", "-O1", "-pthread", "-o"]);
+        compiler.arg(folder.path("program")).arg(source).arg("-ldl");
+        let compiled = compiler.status().expect("a C compiler");
+        assert!(compiled.success());
+        Self { folder }
+    }
+
+    /// The C program, which gets the library.
+    pub(crate) fn program(&self, scenario: &str) -> Program {
+        self.run(&self.folder.path("program"))
+            .arguments(&[scenario])
+    }
+
+    /// A program at `path`, which gets the library.
+    pub(crate) fn run(&self, path: &Path) -> Program {
+        self.run_alone(path)
+            .env("CUDA_INJECTION64_PATH", injected_library())
+    }
+
+    /// A program at `path`.
+    pub(crate) fn run_alone(&self, path: &Path) -> Program {
+        Program::at(path).env("LD_LIBRARY_PATH", self.folder.path(""))
+    }
+}

@@ -1,0 +1,16 @@
+//! Promise: programs that know nothing of gpuprof are measured as a whole, and end as without it.
+
+mod copies_of_gpuprof;
+mod machine;
+mod outcomes;
+mod programs;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    support::suite::run(&[
+        programs::MODULE,
+        outcomes::MODULE,
+        copies_of_gpuprof::MODULE,
+    ])
+}
