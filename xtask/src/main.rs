@@ -11,6 +11,7 @@ mod fleets;
 mod fuzz;
 mod gpu_pack;
 mod html_page_tests;
+mod install;
 mod metrics;
 mod needs;
 mod nsys;
@@ -42,6 +43,9 @@ cargo xtask COMMAND
   nsys                  unpack Nsight Systems into the target folder (600 MB; Debian, x86_64)
   nsys test             run every example under it and compare its reports with gpuprof's
   nsys profile PROGRAM  record the NVTX ranges of a program into PROGRAM.nsys-rep and sum them up
+  install [--prefix FOLDER]
+                        install the command gpuprof, with what measures any CUDA program
+  install test          install into the target folder, and measure a C program there
   setup                 get what demo and test need from outside, and nothing else
   gpu-pack              build target/gpu-pack: every check, for a machine without Rust
   arm                   check the workspace for aarch64, and run suites under qemu (Debian)
@@ -84,6 +88,7 @@ fn main() -> ExitCode {
         "traces" => traces::run(rest),
         "setup" => setup(rest),
         "gpu-pack" => gpu_pack::run(rest),
+        "install" => install::run(rest),
         "metrics" => metrics::run(rest),
         "packages" => outside::feature_warnings::run(rest),
         "pages" => html_page_tests::run(rest),

@@ -67,6 +67,20 @@ fn evidence(idle: &RunIdleTime, wall_ns: u64) -> String {
     )
 }
 
+/// Against waiting for the host, in launches, and queued.
+const ADVICE: [&str; 3] = [
+    "annotate the host code between launches; move it to another thread or the GPU",
+    "queue work ahead, or replay it: CudaStream::begin_capture, CudaGraph::launch",
+    "remove CudaStream::wait between streams where nothing depends, or fuse short kernels",
+];
+
+/// The same for a program that is not built with gpuprof, which may be of any language.
+const ADVICE_FOR_ANY_PROGRAM: [&str; 3] = [
+    "move host work to another thread or the GPU; GPUPROF_STACKS=on shows what launches",
+    "queue work ahead, or replay it as a CUDA graph",
+    "remove waits between streams where nothing depends, or fuse short kernels",
+];
+
 fn advice(facts: &ProfileFacts<'_>, idle: &RunIdleTime) -> String {
     let records = &idle.records;
     let waits_for_host = records.idle_host_ns > records.idle_launch_ns.max(records.idle_queued_ns);
@@ -79,21 +93,16 @@ fn advice(facts: &ProfileFacts<'_>, idle: &RunIdleTime) -> String {
             wording::ns(ns),
         );
     }
-    let longest = [
-        (
-            records.idle_host_ns,
-            "annotate the host code between launches; move it to another thread or the GPU",
-        ),
-        (
-            records.idle_launch_ns,
-            "queue work ahead, or replay it: CudaStream::begin_capture, CudaGraph::launch",
-        ),
-        (
-            records.idle_queued_ns,
-            "remove CudaStream::wait between streams where nothing depends, or fuse short kernels",
-        ),
-    ]
-    .into_iter()
-    .max_by_key(|(ns, _)| *ns);
+    let advice = if facts.profile.functions.is_empty() {
+        ADVICE_FOR_ANY_PROGRAM
+    } else {
+        ADVICE
+    };
+    let parts = [
+        records.idle_host_ns,
+        records.idle_launch_ns,
+        records.idle_queued_ns,
+    ];
+    let longest = parts.into_iter().zip(advice).max_by_key(|(ns, _)| *ns);
     longest.map_or("", |(_, advice)| advice).to_owned()
 }

@@ -80,7 +80,9 @@ pub(super) static UNATTRIBUTED: FindingCheck = FindingCheck {
 
 fn unattributed(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandidate> {
     let found = facts.profile.cupti.iter().filter(|cupti| {
-        UNATTRIBUTED_SHARE.reached_by(cupti.unattributed_ns, facts.activity_ns)
+        // Without functions the program is not built with gpuprof.
+        !facts.profile.functions.is_empty()
+            && UNATTRIBUTED_SHARE.reached_by(cupti.unattributed_ns, facts.activity_ns)
             && UNATTRIBUTED_COUNT.reached(cupti.unattributed as f64)
     });
     found

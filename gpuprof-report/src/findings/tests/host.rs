@@ -193,6 +193,14 @@ fn a_gpu_that_is_idle_for_most_of_the_run_is_reported_with_what_it_waited_for() 
     );
     assert_eq!(finding.gain_ns, 120 * MS);
     assert!(finding.advice.starts_with("annotate the host code"));
+    let mut without_functions = idle(split);
+    without_functions.functions.clear();
+    let finding = the("gpu-idle", &without_functions);
+    assert!(
+        finding
+            .advice
+            .starts_with("move host work to another thread")
+    );
     let queued = BusyRecords {
         idle_host_ns: 0,
         idle_queued_ns: 90 * MS,

@@ -1,7 +1,7 @@
 //! Rules about the program as a whole.
 
 use super::*;
-use crate::profile::{GpuSpanStats, LaunchLine, LaunchStacks, Throttle};
+use crate::profile::{FindingRule, GpuSpanStats, LaunchLine, LaunchStacks, Throttle};
 
 fn spread(change: impl FnOnce(&mut SpanStats)) -> Profile {
     let varied = |f: &mut Function| {
@@ -90,6 +90,16 @@ fn work_outside_of_functions_is_reported() {
         "10 % of GPU time outside any profiled function: 10 kernels, copies and memsets"
     );
     assert!(finding.advice.ends_with("GPUPROF_STACKS=on names them"));
+    // Nobody can annotate a program that is not built with gpuprof.
+    let mut without_functions = outside(10, MS);
+    without_functions.functions.clear();
+    let found = findings(&without_functions);
+    assert!(
+        found
+            .iter()
+            .all(|finding| finding.rule != FindingRule::Outside),
+        "{found:?}"
+    );
     let mut with_lines = outside(10, MS);
     let framework = LaunchLine {
         function: "cubecl::launch".into(),

@@ -7,13 +7,15 @@ use support::suite::Module;
 use support::tests;
 use support::{Gpu, function};
 
-use crate::machine::{Machine, injected_library};
+use crate::machine::{Machine, built, injected_library};
+use crate::programs::kernels;
 
 pub(crate) const MODULE: Module = Module::new(
     module_path!(),
     &[tests![
         a_program_with_gpuprof_is_measured_by_its_own,
         a_stripped_program_with_gpuprof_is_known_too,
+        a_library_with_gpuprof_leaves_the_process_to_the_injected_one,
     ]],
 )
 .with_program(program);
@@ -61,4 +63,26 @@ fn a_stripped_program_with_gpuprof_is_known_too() {
         ended.stderr
     );
     assert!(ended.stderr.contains("annotated"), "{}", ended.stderr);
+}
+
+fn a_library_with_gpuprof_leaves_the_process_to_the_injected_one() {
+    let machine = Machine::new();
+    let library = built("libannotated_library.so");
+    let library = library.to_str().expect("UTF-8");
+    let (ended, profile) = machine.program("library").arguments(&[library]).profiled();
+    assert_eq!((ended.status.code(), ended.reports()), (Some(7), 1));
+    let [line] = ended.remarks()[..] else {
+        panic!("one line: {}", ended.stderr);
+    };
+    let begin = "gpuprof: off in a library that this program loads: gpuprof run";
+    assert!(line.starts_with(begin), "{line}");
+    assert!(profile.functions.is_empty());
+    assert_eq!(kernels(&profile), [("scale", 5, 50_000)]);
+    // Without the injected one the library measures its functions.
+    let alone = machine.run_alone(&machine.folder.path("program"));
+    let (_, profile) = alone.arguments(&["library", library]).profiled();
+    let [annotated] = &profile.functions[..] else {
+        panic!("one function: {:?}", profile.functions);
+    };
+    assert_eq!((&*annotated.name, annotated.calls), ("annotated", 3));
 }

@@ -18,7 +18,7 @@ pub(crate) fn injected_library() -> PathBuf {
     built("libgpuprof_inject.so")
 }
 
-fn built(file: &str) -> PathBuf {
+pub(crate) fn built(file: &str) -> PathBuf {
     let path = simbase::library::find(file, None, env!("CARGO_TARGET_TMPDIR"));
     path.expect("cargo builds the libraries of dependencies")
 }

@@ -106,6 +106,15 @@ int main(int count, char **arguments) {
     } else if (!strcmp(scenario, "failing calls")) {
         pointer none;
         printf("%d %d\n", cuMemAlloc_v2(&none, (size_t)1 << 60), cuInit(9));
+    } else if (!strcmp(scenario, "library")) {
+        void *library = dlopen(arguments[2], RTLD_NOW);
+        void (*call)(void) = library ? (void (*)(void))dlsym(library, "call_annotated") : NULL;
+        if (!call) {
+            puts(dlerror());
+            return 1;
+        }
+        for (int at = 0; at < 3; at++)
+            call();
     } else if (!strcmp(scenario, "chdir")) {
         if (chdir("/"))
             return 1;
