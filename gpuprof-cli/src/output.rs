@@ -4,6 +4,7 @@ use std::fmt::Display;
 use std::fs::{self, File};
 use std::io::{self, IsTerminal, Write};
 use std::num::NonZeroUsize;
+use std::os::fd::AsFd;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::ExitCode;
@@ -125,24 +126,37 @@ pub(crate) fn complain(message: impl Display) {
 /// `COLUMNS`; without that, 80 columns for a terminal and none for a pipe. A file has none. The
 /// automatic colour is for terminals, unless `NO_COLOR` is set or `TERM` is `dumb`.
 pub(crate) fn table_options(color: ColorChoice, into_file: bool) -> TableOptions {
-    let terminal = !into_file && io::stdout().is_terminal();
-    let mut options = TableOptions::default();
-    options.full_report = Some("--format full");
-    if !into_file {
-        let reported = terminal.then(terminal_columns).flatten();
-        let fallback = terminal.then_some(FALLBACK_WIDTH);
-        options.width = reported.or_else(stated_columns).or(fallback);
-    }
-    options.color = match color {
-        ColorChoice::Always => true,
-        ColorChoice::Never => false,
-        ColorChoice::Auto => terminal && !is_color_refused(),
+    let mut options = if into_file {
+        TableOptions::default()
+    } else {
+        options_for(&io::stdout())
     };
+    options.full_report = Some("--format full");
+    match color {
+        ColorChoice::Always => options.color = true,
+        ColorChoice::Never => options.color = false,
+        ColorChoice::Auto => {}
+    }
     options
 }
 
-fn terminal_columns() -> Option<usize> {
-    let size = rustix::termios::tcgetwinsize(io::stdout()).ok()?;
+/// The same for standard error, where programs write their reports.
+pub(crate) fn table_options_for_stderr() -> TableOptions {
+    options_for(&io::stderr())
+}
+
+fn options_for(stream: &(impl IsTerminal + AsFd)) -> TableOptions {
+    let terminal = stream.is_terminal();
+    let mut options = TableOptions::default();
+    let reported = terminal.then(|| terminal_columns(stream)).flatten();
+    let fallback = terminal.then_some(FALLBACK_WIDTH);
+    options.width = reported.or_else(stated_columns).or(fallback);
+    options.color = terminal && !is_color_refused();
+    options
+}
+
+fn terminal_columns(stream: &impl AsFd) -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(stream).ok()?;
     (size.ws_col > 0).then_some(usize::from(size.ws_col))
 }
 

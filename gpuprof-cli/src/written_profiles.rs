@@ -36,6 +36,12 @@ impl WrittenProfiles {
         Self(profiles.collect())
     }
 
+    /// Those of processes that ended without their exit handlers, as their last checkpoint has
+    /// them.
+    pub(crate) fn cut_off(&self) -> impl Iterator<Item = &Profile> {
+        self.0.iter().filter(|profile| !profile.at_exit)
+    }
+
     /// What to say: of a program that failed without a CUDA driver, which left no profile, or whose
     /// profiles have no records although they were asked for, and no table says why.
     pub(crate) fn remarks(
@@ -67,7 +73,11 @@ impl WrittenProfiles {
                 ),
                 None => {
                     let why = match &expected.no_injection {
-                        None => "it used no CUDA, or GPUPROF switches gpuprof off".to_owned(),
+                        None => {
+                            "it used no CUDA, or no function with #[gpu_profile] ran, or GPUPROF \
+                                 or GPUPROF_CUPTI switches gpuprof off"
+                                .to_owned()
+                        }
                         Some(why) => {
                             let fix = match why {
                                 NoInjection::Taken(_) => String::new(),
@@ -139,7 +149,7 @@ mod tests {
             assert!(remark.starts_with(begin), "{remark}");
         }
         let none = WrittenProfiles(Vec::new());
-        let reason = "wrote no profile: it used no CUDA, or GPUPROF";
+        let reason = "wrote no profile: it used no CUDA, or no function";
         for (status, driver, begin) in [
             (
                 failed,

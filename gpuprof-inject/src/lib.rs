@@ -1,9 +1,13 @@
 //! The library that `gpuprof run` has the CUDA driver load into programs that do not use gpuprof.
 //!
-//! It exports what the driver calls, and nothing else.
+//! It exports what the driver and NVTX call, and nothing else.
+
+mod nvtx;
 
 use std::ffi::c_int;
 use std::panic;
+
+pub use self::nvtx::InitializeInjectionNvtx2;
 
 /// Called by the driver inside `cuInit`, because `CUDA_INJECTION64_PATH` names this library. Starts
 /// to measure the program, unless it contains gpuprof itself. The driver ignores the result.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use crate::variables::CUPTI_LIBRARY;
 
 /// Its file names, the newest first.
-pub const NAMES: [&str; 3] = ["libcupti.so.13", "libcupti.so.12", "libcupti.so"];
+const NAMES: [&str; 3] = ["libcupti.so.13", "libcupti.so.12", "libcupti.so"];
 
 /// A library to try.
 #[derive(Debug, PartialEq, Eq)]
@@ -29,24 +29,24 @@ pub fn user_choice() -> Option<String> {
 
 /// What to try otherwise, in order: loaded libraries, the loader's search path, the folders of the
 /// toolkit, Python environments, and toolkits that `/usr/local/cuda` does not name.
-#[must_use]
-pub fn candidates() -> Vec<LibraryCandidate> {
+pub fn candidates() -> impl Iterator<Item = LibraryCandidate> {
     let root = |variable| env::var(variable).ok();
     let usual = candidates_in(
         [root("CUDA_HOME"), root("CUDA_PATH")].into_iter().flatten(),
         Path::new("/usr/local/cuda"),
     );
-    let elsewhere = files_in(
-        &python_packages(),
-        &[Path::new("/usr/local"), Path::new("/opt")],
-    );
-    let elsewhere = elsewhere.into_iter().filter_map(|file| {
+    // Folders are listed only if nothing else is found.
+    let elsewhere = std::iter::once_with(|| {
+        let toolkits = [Path::new("/usr/local"), Path::new("/opt")];
+        files_in(&python_packages(), &toolkits)
+    });
+    let elsewhere = elsewhere.flatten().filter_map(|file| {
         Some(LibraryCandidate {
             name: file.to_str()?.to_owned(),
             only_if_loaded: false,
         })
     });
-    usual.into_iter().chain(elsewhere).collect()
+    usual.into_iter().chain(elsewhere)
 }
 
 /// The folders of packages of the Python program that this is, if it is one, and of the

@@ -50,6 +50,9 @@ pub const CUPTI_LIBRARY: &str = "GPUPROF_CUPTI_LIBRARY";
 /// Samples hardware counters. It has an effect only if CUPTI is on.
 pub const COUNTERS: &str = "GPUPROF_COUNTERS";
 
+/// The time between rewrites of JSON files.
+pub const CHECKPOINT: &str = "GPUPROF_CHECKPOINT";
+
 /// Samples the stacks of launches. It has an effect only if CUPTI is on.
 pub const STACKS: &str = "GPUPROF_STACKS";
 
@@ -140,7 +143,7 @@ pub const VARIABLES: [Variable; 19] = [
     },
     Variable {
         setting: Setting::Checkpoint,
-        name: "GPUPROF_CHECKPOINT",
+        name: CHECKPOINT,
         default: "off",
         accepts: "a number of seconds from 0.01, such as 10, or off",
         meaning: "the interval at which the JSON files are rewritten",

@@ -34,10 +34,14 @@ pub mod macro_support;
 #[doc(hidden)]
 pub mod nvml;
 mod nvtx;
+#[cfg(feature = "inject")]
+mod nvtx_ranges;
 /// For the library that `gpuprof run` injects.
+#[cfg(feature = "inject")]
 #[doc(hidden)]
 pub mod injection {
-    pub use crate::session::start_injected;
+    pub use crate::nvtx_ranges::{Domain, RangeSite, end, in_own_work, measures, pop, push, start};
+    pub use crate::session::{is_alone, start_injected};
 }
 mod os;
 mod recorder;

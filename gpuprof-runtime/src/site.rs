@@ -2,7 +2,7 @@
 //! called.
 
 pub(crate) mod all_sites;
-#[cfg(feature = "tracing")]
+#[cfg(any(feature = "tracing", feature = "inject"))]
 pub(crate) mod dynamic_sites;
 mod function_path;
 pub(crate) mod labels;

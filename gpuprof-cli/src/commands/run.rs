@@ -3,19 +3,21 @@
 
 use std::env;
 use std::ffi::OsString;
+use std::io::{self, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, ExitStatus};
 
 use clap::{Args, ValueEnum};
-use gpuprof_report::sanitize;
+use gpuprof_report::profile::Profile;
 use gpuprof_report::setting_values::{Output, Sampling};
-use gpuprof_report::variables::{COUNTERS, STACKS};
+use gpuprof_report::variables::{CHECKPOINT, COUNTERS, STACKS};
+use gpuprof_report::{sanitize, table};
 use tempfile::TempDir;
 
 use crate::child::Child;
 use crate::machine::injected_library;
 use crate::machine::libraries::{self, FoundDriver};
-use crate::output::{Exit, complain};
+use crate::output::{self, Exit, complain};
 use crate::written_profiles::{Expected, WrittenProfiles};
 
 /// Runs a program and shows where its GPU time went
@@ -107,6 +109,10 @@ pub(crate) fn run(arguments: &RunArguments) -> Exit {
     let injection = injected_library::find();
     if let Ok(library) = &injection {
         command.env(injected_library::VARIABLE, library);
+        // Another tool's is left alone: then the program has no rows for its ranges.
+        if env::var_os(injected_library::NVTX_VARIABLE).is_none() {
+            command.env(injected_library::NVTX_VARIABLE, library);
+        }
     }
     let shown = sanitize::short(&program.to_string_lossy(), MAX_PATH).into_owned();
     let status = match Child::start(command).and_then(Child::wait) {
@@ -118,8 +124,11 @@ pub(crate) fn run(arguments: &RunArguments) -> Exit {
     };
     if let Some(folder) = folder {
         let profiles = WrittenProfiles::read(folder.path());
+        profiles
+            .cut_off()
+            .for_each(|profile| report_cut_off(profile, &outputs));
         let expected = Expected {
-            records: arguments.cupti().is_some(),
+            records: arguments.cupti.is_some() || arguments.counters || arguments.stacks,
             table: outputs.iter().any(|item| is_table(item)),
             no_injection: injection.err(),
         };
@@ -130,12 +139,24 @@ pub(crate) fn run(arguments: &RunArguments) -> Exit {
     Exit::Program(code(status))
 }
 
-impl RunArguments {
-    /// What is recorded: counters and stacks need the records too.
-    fn cupti(&self) -> Option<CuptiFlag> {
-        let needed = (self.counters || self.stacks).then_some(CuptiFlag::On);
-        self.cupti.or(needed)
+/// Reports a process that could not: children of Python's multiprocessing end by `_exit`, and
+/// others by a signal.
+fn report_cut_off(profile: &Profile, outputs: &[String]) {
+    if outputs.iter().any(|item| is_table(item)) {
+        let mut options = output::table_options_for_stderr();
+        options.full = outputs.iter().any(|item| item.contains("table:full"));
+        let mut text = Vec::new();
+        // Writing into memory does not fail; standard error may, and nothing is left to do then.
+        let _ = table::write(profile, &options, &mut text);
+        let _ = io::stderr().write_all(&text);
     }
+    complain(format_args!(
+        "{}, process {}, ended without its exit handlers (_exit, abort, a signal): its report is \
+         from the last checkpoint before, which is at most {CHECKPOINT_SECONDS} s older unless \
+         GPUPROF_CHECKPOINT says otherwise",
+        sanitize::short(&profile.program, MAX_PATH),
+        profile.pid,
+    ));
 }
 
 /// What is wrong with the machine's CUDA driver, if anything is.
@@ -178,21 +199,26 @@ fn variables(
 ) -> Vec<(&'static str, OsString)> {
     let mut variables = Vec::new();
     variables.push(("GPUPROF_REPORT", report(outputs, folder)));
+    // For processes that end without their exit handlers.
+    if folder.is_some() && env::var_os(CHECKPOINT).is_none() {
+        variables.push((CHECKPOINT, CHECKPOINT_SECONDS.to_string().into()));
+    }
     if let Some(sample) = &arguments.sample {
         variables.push(("GPUPROF_SAMPLE", sample.into()));
     }
-    if let Some(mode) = arguments.cupti() {
+    // Counters and stacks switch it on, in the program's own mode.
+    if let Some(mode) = arguments.cupti {
         let mode = match mode {
             CuptiFlag::On => "on",
             CuptiFlag::Full => "full",
         };
         variables.push(("GPUPROF_CUPTI", mode.into()));
-        if arguments.counters {
-            variables.push((COUNTERS, "on".into()));
-        }
-        if arguments.stacks {
-            variables.push((STACKS, "on".into()));
-        }
+    }
+    if arguments.counters {
+        variables.push((COUNTERS, "on".into()));
+    }
+    if arguments.stacks {
+        variables.push((STACKS, "on".into()));
     }
     if arguments.memory {
         variables.push(("GPUPROF_MEMORY", "on".into()));
@@ -235,6 +261,9 @@ fn report(outputs: &[String], folder: Option<&TempDir>) -> OsString {
 }
 
 const NONE: &str = "none";
+
+/// What programs wait between checkpoints of their profiles.
+const CHECKPOINT_SECONDS: u32 = 1;
 
 fn report_items(text: &str) -> Result<String, String> {
     let accepted = |item: &str| Output::parse(item.trim()).is_some();

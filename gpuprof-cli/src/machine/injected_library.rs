@@ -15,6 +15,9 @@ use object::read::elf::{FileHeader, ProgramHeader};
 /// Has the CUDA driver load a library into the program.
 pub(crate) const VARIABLE: &str = "CUDA_INJECTION64_PATH";
 
+/// Has NVTX load a library into the program.
+pub(crate) const NVTX_VARIABLE: &str = "NVTX_INJECTION64_PATH";
+
 const FILE: &str = "libgpuprof_inject.so";
 
 /// Where it is, relative to the folder of this program: as installed, and as cargo builds it.
@@ -47,6 +50,8 @@ pub(crate) enum NoInjection {
 /// The library to inject.
 pub(crate) fn find() -> Result<PathBuf, NoInjection> {
     match env::var_os(VARIABLE).filter(|library| !library.is_empty()) {
+        // A run inside another one.
+        Some(library) if check(Path::new(&library)).is_ok() => Ok(library.into()),
         Some(library) => Err(NoInjection::Taken(library)),
         None => find_installed(),
     }

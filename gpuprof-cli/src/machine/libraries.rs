@@ -1,9 +1,9 @@
-//! Opens NVIDIA's libraries to ask for their versions. The only unsafe code of the command.
+//! Opens NVIDIA's libraries to ask for their versions, and gpuprof's to see that it opens. The only
+//! unsafe code of the command.
 
 #![expect(unsafe_code, reason = "libraries are opened and called")]
 
 use std::ffi::{CStr, c_int, c_uint};
-
 use std::path::Path;
 
 use gpuprof_report::libcupti_paths;
@@ -68,14 +68,14 @@ pub(crate) fn cupti() -> Option<FoundCupti> {
     if let Some(path) = libcupti_paths::user_choice() {
         return cupti_at(&path);
     }
-    let candidates = libcupti_paths::candidates().into_iter();
+    let candidates = libcupti_paths::candidates();
     // This process has loaded none.
     let mut names = candidates.filter(|candidate| !candidate.only_if_loaded);
     names.find_map(|candidate| cupti_at(&candidate.name))
 }
 
 /// The libcupti of this name or path, if it opens.
-pub(crate) fn cupti_at(name: &str) -> Option<FoundCupti> {
+fn cupti_at(name: &str) -> Option<FoundCupti> {
     const VERSION: &[u8] = b"cuptiGetVersion\0";
     let library = open(name)?;
     has(library, VERSION).then(|| FoundCupti {
@@ -89,7 +89,8 @@ pub(crate) fn opens(path: &Path) -> bool {
     path.to_str().is_some_and(|path| open(path).is_some())
 }
 
-/// Opens a library for the rest of the process: NVIDIA's start threads and exit handlers.
+/// Opens a library for the rest of the process: NVIDIA's start threads and exit handlers, and
+/// gpuprof's cannot be unloaded.
 fn open(name: &str) -> Option<&'static Library> {
     // SAFETY: the initializers of these libraries are safe to run at any time.
     let library = unsafe { Library::new(name) }.ok()?;

@@ -87,6 +87,7 @@ const SMALL: &str = r#"{
     "schema": "gpuprof.profile/1",
     "program": "train",
     "wall_ns": 100000000,
+    "at_exit": true,
     "devices": [{"ordinal": 0, "name": "NVIDIA H200", "driver": "13.0"}],
     "functions": [
         {

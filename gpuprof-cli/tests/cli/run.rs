@@ -88,12 +88,18 @@ fn settings(options: &[&str], report: Option<&str>) -> String {
 
 #[test]
 fn arguments_are_the_settings_of_the_program() {
-    assert_eq!(settings(&[], None), "GPUPROF_REPORT=table,json=…\n");
+    assert_eq!(
+        settings(&[], None),
+        "GPUPROF_CHECKPOINT=1\nGPUPROF_REPORT=table,json=…\n"
+    );
     assert_eq!(
         settings(&[], Some("csv=/a.csv")),
-        "GPUPROF_REPORT=csv=/a.csv,json=…\n"
+        "GPUPROF_CHECKPOINT=1\nGPUPROF_REPORT=csv=/a.csv,json=…\n"
     );
-    assert_eq!(settings(&[], Some("none")), "GPUPROF_REPORT=json=…\n");
+    assert_eq!(
+        settings(&[], Some("none")),
+        "GPUPROF_CHECKPOINT=1\nGPUPROF_REPORT=json=…\n"
+    );
     assert_eq!(
         settings(
             &[
@@ -109,21 +115,21 @@ fn arguments_are_the_settings_of_the_program() {
             ],
             Some("none")
         ),
-        "GPUPROF_CUPTI=on\n\
+        "GPUPROF_CHECKPOINT=1\nGPUPROF_CUPTI=on\n\
          GPUPROF_REPORT=table:full,csv=/a.csv,folded=/{pid},trace=/t.json,json=…\n\
          GPUPROF_SAMPLE=auto:2%\n"
     );
     assert_eq!(
         settings(&["--cupti=full", "--report", "none"], None),
-        "GPUPROF_CUPTI=full\nGPUPROF_REPORT=json=…\n"
+        "GPUPROF_CHECKPOINT=1\nGPUPROF_CUPTI=full\nGPUPROF_REPORT=json=…\n"
     );
     assert_eq!(
         settings(&["--stacks", "--report", "none"], None),
-        "GPUPROF_CUPTI=on\nGPUPROF_REPORT=json=…\nGPUPROF_STACKS=on\n"
+        "GPUPROF_CHECKPOINT=1\nGPUPROF_REPORT=json=…\nGPUPROF_STACKS=on\n"
     );
     assert_eq!(
         settings(&["--memory", "--report", "none"], None),
-        "GPUPROF_MEMORY=on\nGPUPROF_REPORT=json=…\n"
+        "GPUPROF_CHECKPOINT=1\nGPUPROF_MEMORY=on\nGPUPROF_REPORT=json=…\n"
     );
 }
 
@@ -176,6 +182,27 @@ fn a_program_without_a_profile_is_told_and_its_status_kept() {
         "gpuprof: sh was ended by signal 15 before it wrote a profile; GPUPROF_SIGNALS=on writes \
          it on SIGINT and SIGTERM, and GPUPROF_CHECKPOINT=10 with --report json=PATH every 10 s\n"
     );
+}
+
+#[test]
+fn a_process_without_exit_handlers_is_reported_from_its_checkpoint() {
+    let checkpoint = SMALL.replace(r#""at_exit": true,"#, r#""pid": 7,"#);
+    let script = format!("{WRITES_A_PROFILE}\nkill -KILL $$");
+    let killed = run_shell(&[], &script, &checkpoint);
+    assert_eq!(killed.code, Some(137));
+    let table = &killed.stderr;
+    let line = "gpuprof: train, process 7, ended without its exit handlers";
+    assert!(
+        table.contains("model::step") && table.contains(line),
+        "{table}"
+    );
+    let quiet = run_shell(&["--report", "none"], &script, &checkpoint);
+    assert_eq!(quiet.stderr.lines().count(), 1, "{}", quiet.stderr);
+    assert!(quiet.stderr.starts_with(line), "{}", quiet.stderr);
+    // An interval of the user's own is kept.
+    let mut command = gpuprof(&["run", "--", "sh", "-c", "echo $GPUPROF_CHECKPOINT"]);
+    command.env("GPUPROF_CHECKPOINT", "off");
+    assert_eq!(ended(command).stdout, "off\n");
 }
 
 #[test]

@@ -74,13 +74,6 @@ const ADVICE: [&str; 3] = [
     "remove CudaStream::wait between streams where nothing depends, or fuse short kernels",
 ];
 
-/// The same for a program that is not built with gpuprof, which may be of any language.
-const ADVICE_FOR_ANY_PROGRAM: [&str; 3] = [
-    "move host work to another thread or the GPU; GPUPROF_STACKS=on shows what launches",
-    "queue work ahead, or replay it as a CUDA graph",
-    "remove waits between streams where nothing depends, or fuse short kernels",
-];
-
 fn advice(facts: &ProfileFacts<'_>, idle: &RunIdleTime) -> String {
     let records = &idle.records;
     let waits_for_host = records.idle_host_ns > records.idle_launch_ns.max(records.idle_queued_ns);
@@ -93,16 +86,11 @@ fn advice(facts: &ProfileFacts<'_>, idle: &RunIdleTime) -> String {
             wording::ns(ns),
         );
     }
-    let advice = if facts.profile.functions.is_empty() {
-        ADVICE_FOR_ANY_PROGRAM
-    } else {
-        ADVICE
-    };
     let parts = [
         records.idle_host_ns,
         records.idle_launch_ns,
         records.idle_queued_ns,
     ];
-    let longest = parts.into_iter().zip(advice).max_by_key(|(ns, _)| *ns);
+    let longest = parts.into_iter().zip(ADVICE).max_by_key(|(ns, _)| *ns);
     longest.map_or("", |(_, advice)| advice).to_owned()
 }

@@ -4,6 +4,7 @@
 //! most. A rule that needs data that the profile lacks finds nothing; docs/findings.md describes
 //! each. [`commands()`] makes command lines of other tools.
 
+mod any_program;
 mod below_roofline;
 mod candidate;
 mod collectives;
@@ -57,5 +58,11 @@ pub fn findings(profile: &Profile) -> Vec<Finding> {
         .iter()
         .filter(|rule| is_of_ranks(rule) == profile.ranks.is_some());
     let found = rules.flat_map(|rule| (rule.find)(rule, &facts));
-    precedence::choose(&facts, found.collect())
+    let mut found = precedence::choose(&facts, found.collect());
+    if !profile.has_annotated_functions() {
+        for finding in &mut found {
+            finding.advice = any_program::advice(&finding.advice);
+        }
+    }
+    found
 }

@@ -81,7 +81,7 @@ pub(super) static UNATTRIBUTED: FindingCheck = FindingCheck {
 fn unattributed(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandidate> {
     let found = facts.profile.cupti.iter().filter(|cupti| {
         // Without functions the program is not built with gpuprof.
-        !facts.profile.functions.is_empty()
+        facts.profile.has_annotated_functions()
             && UNATTRIBUTED_SHARE.reached_by(cupti.unattributed_ns, facts.activity_ns)
             && UNATTRIBUTED_COUNT.reached(cupti.unattributed as f64)
     });

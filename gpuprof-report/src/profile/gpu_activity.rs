@@ -202,7 +202,8 @@ figures! {
         /// Idle time, ns: the GPU span of the outermost timed calls minus their busy time, an
         /// estimate if the span is one. Too small if work ran outside the span, on another stream
         /// or after its end. `None` if calls that were to be timed have no event pair, if the
-        /// function has work on more than one device, or if its busy time exceeds its span.
+        /// function has work on more than one device, or if its busy time exceeds its span. The
+        /// span of an NVTX range is that from the first start to the last end of its work.
         pub idle_ns: Option<u64> = sum,
             column(Records, "GPU spans minus that time; NULL without CUPTI, or if unknown");
         /// Busy time of the outermost timed calls beyond their GPU span, ns: work that ran on

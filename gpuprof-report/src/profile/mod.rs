@@ -210,6 +210,9 @@ figures! {
     }
 }
 
+/// The module of functions that are NVTX ranges of a program which does not use gpuprof.
+pub const NVTX_MODULE: &str = "nvtx";
+
 impl Profile {
     /// Whether CUPTI has recorded anything.
     #[must_use]
@@ -220,6 +223,13 @@ impl Profile {
 
 #[cfg(feature = "table")]
 impl Profile {
+    /// Whether the program has functions that are annotated for gpuprof.
+    pub(crate) fn has_annotated_functions(&self) -> bool {
+        self.functions
+            .iter()
+            .any(|function| function.module != NVTX_MODULE)
+    }
+
     /// Whether `GPUPROF_CUPTI=on` would add anything. If it is on and CUPTI did not start, a note
     /// says what to do.
     pub(crate) fn is_cupti_off(&self) -> bool {

@@ -21,10 +21,9 @@ pub(super) fn summary(profile: &Profile, full: bool) -> Paragraph {
     let diagnostics = &profile.diagnostics;
     let mut words = Paragraph::default();
     if let Some(cupti) = &profile.cupti
-        && diagnostics.calls == 0
+        && !profile.has_annotated_functions()
         && profile.has_records()
     {
-        // Of a program without annotated functions.
         records::add(cupti, &mut words);
         return words;
     }

@@ -133,12 +133,21 @@ impl Timing {
 
     /// Adds what a report says about these devices, whose driver is loaded.
     pub(crate) fn describe(&self, ordinals: &[u32], limit: Duration) {
-        let Some(mut devices) = self.devices.try_lock_for(limit) else {
-            return;
-        };
-        for ordinal in ordinals {
-            if !devices.iter().any(|device| device.ordinal == *ordinal) {
-                devices.push(device::describe(Driver::get(), *ordinal));
+        let is_known =
+            |devices: &[Device], ordinal| devices.iter().any(|device| device.ordinal == ordinal);
+        for ordinal in ordinals.iter().copied() {
+            let devices = self.devices.try_lock_for(limit);
+            if devices.is_none_or(|devices| is_known(&devices, ordinal)) {
+                continue;
+            }
+            // The driver is asked without the lock.
+            let driver = Driver::get();
+            let device = device::describe(driver, ordinal);
+            if let Some(mut devices) = self.devices.try_lock_for(limit)
+                && !driver.has_ended()
+                && !is_known(&devices, ordinal)
+            {
+                devices.push(device);
             }
         }
     }

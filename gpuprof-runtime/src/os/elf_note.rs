@@ -42,8 +42,15 @@ pub(crate) struct OtherCopies {
 }
 
 /// From now on copies that are loaded later find that this one was injected and measures.
+#[cfg(feature = "inject")]
 pub(crate) fn note_injected() {
     MEASURES_INJECTED.store(1, Relaxed);
+}
+
+/// Whether this copy was injected and measures.
+#[cfg(feature = "inject")]
+pub(crate) fn is_noted_as_injected() -> bool {
+    MEASURES_INJECTED.load(Relaxed) != 0
 }
 
 /// Looks through all loaded objects.
@@ -75,15 +82,29 @@ unsafe extern "C" fn visit(
     // SAFETY: the loader keeps the headers of a loaded object.
     let headers =
         unsafe { std::slice::from_raw_parts(object.dlpi_phdr, usize::from(object.dlpi_phnum)) };
-    for header in headers.iter().filter(|one| one.p_type == libc::PT_NOTE) {
-        let start = (object.dlpi_addr + header.p_vaddr) as *const u8;
-        // SAFETY: a segment of notes of a loaded object is mapped and only read.
+    for header in headers.iter().filter(|one| is_loaded(one, headers)) {
+        // The sum wraps for objects that were linked for a higher address than they have.
+        let start = object.dlpi_addr.wrapping_add(header.p_vaddr) as *const u8;
+        // SAFETY: the notes are inside a readable segment that the loader has loaded, and nothing
+        // is unloaded during the visit.
         let notes = unsafe { std::slice::from_raw_parts(start, header.p_memsz as usize) };
         if let Some(measures) = copy(notes, header.p_align as usize) {
             found.add(measures);
         }
     }
     0
+}
+
+/// Whether it is a segment of notes, and inside a readable segment that is loaded.
+fn is_loaded(notes: &libc::Elf64_Phdr, headers: &[libc::Elf64_Phdr]) -> bool {
+    let end = |header: &libc::Elf64_Phdr| header.p_vaddr.checked_add(header.p_memsz);
+    let contains = |loaded: &libc::Elf64_Phdr| {
+        loaded.p_type == libc::PT_LOAD
+            && loaded.p_flags & libc::PF_R != 0
+            && loaded.p_vaddr <= notes.p_vaddr
+            && end(notes).is_some_and(|notes| end(loaded).is_some_and(|end| notes <= end))
+    };
+    notes.p_type == libc::PT_NOTE && headers.iter().any(contains)
 }
 
 impl OtherCopies {
@@ -157,6 +178,26 @@ mod tests {
             assert_eq!(copy(&own[..len], 4), None, "{len}");
         }
         assert_eq!(copy(&[0xff; 40], 4), None);
+    }
+
+    #[test]
+    fn only_notes_that_are_loaded_are_read() {
+        let header = |kind, flags, address, size| {
+            // SAFETY: all fields are integers, for which zero is a value.
+            let mut header: libc::Elf64_Phdr = unsafe { std::mem::zeroed() };
+            (header.p_type, header.p_flags) = (kind, flags);
+            (header.p_vaddr, header.p_memsz) = (address, size);
+            header
+        };
+        let notes = |address, size| header(libc::PT_NOTE, libc::PF_R, address, size);
+        let loaded = header(libc::PT_LOAD, libc::PF_R, 0x1000, 0x100);
+        let hidden = header(libc::PT_LOAD, 0, 0x2000, 0x100);
+        let is_loaded = |notes| super::is_loaded(&notes, &[loaded, hidden, notes]);
+        assert!(is_loaded(notes(0x1000, 0x100)) && is_loaded(notes(0x10f0, 0x10)));
+        for outside in [notes(0xff0, 0x20), notes(0x10f0, 0x11), notes(0x2000, 8)] {
+            assert!(!is_loaded(outside));
+        }
+        assert!(!is_loaded(notes(u64::MAX, 2)) && !is_loaded(loaded));
     }
 
     #[test]

@@ -10,6 +10,7 @@ use super::waits::{self, LOCK_LIMIT};
 use super::{checkpoint, exit, live, signals};
 use crate::collector::collector;
 use crate::cupti;
+use crate::driver::Driver;
 use crate::os::own_work::OwnWork;
 use crate::os::{elf_note, fd, fork, user};
 use crate::settings::{self, CuptiMode, Mode, Settings};
@@ -38,10 +39,19 @@ pub(crate) fn start_from_environment() {
     });
 }
 
+/// Whether neither the program nor a library that it has loaded contains gpuprof, and its user may
+/// have it measured.
+#[cfg(feature = "inject")]
+#[must_use]
+pub fn is_alone() -> bool {
+    !user::has_foreign_rights() && !elf_note::other_copies().any
+}
+
 /// Measures a program that does not use gpuprof, from inside its `cuInit`: nothing here may call
-/// the driver. Does nothing if the program, or a library that it has loaded, contains gpuprof.
+/// the driver. Does nothing unless this gpuprof [`is_alone`].
+#[cfg(feature = "inject")]
 pub fn start_injected() {
-    if user::has_foreign_rights() || elf_note::other_copies().any {
+    if !is_alone() {
         return;
     }
     start_once(|| {
@@ -165,12 +175,17 @@ pub fn step() {
 
 /// Called inside the call of the program's that creates a context.
 fn context_created() {
+    // Calls nothing of the driver's: the reader needs its functions.
+    Driver::get();
     collector().first_context.meet();
 }
 
 /// Called periodically on the thread that reads CUPTI's records; polls GPU clocks through NVML.
 fn poll_clocks() {
     let collector = collector();
+    // Those that no span has used yet.
+    let devices = collector.cupti.devices(LOCK_LIMIT);
+    collector.gpu.describe(&devices, LOCK_LIMIT);
     collector
         .clocks
         .poll(&collector.gpu.devices(Duration::ZERO));

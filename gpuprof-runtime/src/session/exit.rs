@@ -136,12 +136,18 @@ fn write_reports() {
     metrics::stop(SCRAPE_LIMIT);
     for (settings, profile) in open_windows::profiles_at_exit(REPORT_LOCK_LIMIT) {
         warn_unmatched_filter(&settings, &profile);
-        if settings.is_injected && !write_outputs::has_content(&profile) {
+        let has_content = write_outputs::has_content(&profile);
+        let explains = settings.is_injected && !has_content;
+        if explains && !settings.outputs.is_empty() {
             explain_no_records(&profile);
         }
         for output in &settings.outputs {
             let is_stale = has_checkpoint && matches!(output, Output::Json(_));
-            if write_outputs::has_content(&profile) || is_stale {
+            // For `gpuprof run`, which says nothing of a program that has explained itself.
+            let is_explained = explains
+                && !profile.diagnostics.notes.is_empty()
+                && matches!(output, Output::Json(_));
+            if has_content || is_stale || is_explained {
                 write_outputs::write(output, &settings, &profile);
             }
         }

@@ -89,5 +89,9 @@ pub(super) fn profiles_at_exit(limit: Duration) -> Vec<(Arc<Settings>, Profile)>
         );
         fd::stderr(line.as_bytes());
     }
+    let environment = environment.map(|(settings, mut profile)| {
+        profile.at_exit = true;
+        (settings, profile)
+    });
     environment.into_iter().chain(open).collect()
 }

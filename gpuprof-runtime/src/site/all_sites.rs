@@ -1,6 +1,6 @@
 //! Every site of the program.
 
-#[cfg(feature = "tracing")]
+#[cfg(any(feature = "tracing", feature = "inject"))]
 use super::dynamic_sites;
 use super::{Site, SiteEntry};
 
@@ -8,7 +8,7 @@ use super::{Site, SiteEntry};
 pub(crate) fn all_sites() -> impl Iterator<Item = &'static Site> {
     let annotated = inventory::iter::<SiteEntry>.into_iter();
     let annotated = annotated.map(|entry| entry.0);
-    #[cfg(feature = "tracing")]
+    #[cfg(any(feature = "tracing", feature = "inject"))]
     let annotated = annotated.chain(dynamic_sites::made_sites());
     annotated
 }

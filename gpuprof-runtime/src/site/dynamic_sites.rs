@@ -1,4 +1,5 @@
-//! Sites of functions that are known at run time only, such as the spans of `tracing`.
+//! Sites of functions that are known at run time only, such as the spans of `tracing` and
+//! NVTX ranges.
 //!
 //! They are never freed: threads hold references to them, as they do to statics.
 

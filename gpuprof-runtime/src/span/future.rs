@@ -111,7 +111,7 @@ impl AsyncSpan {
 
     /// A call of `site` that begins now: a span of `tracing`, which has its arguments
     /// [later](Self::set_arguments).
-    #[cfg(feature = "tracing")]
+    #[cfg(any(feature = "tracing", feature = "inject"))]
     pub(crate) fn begun(site: &'static Site, label: impl FnOnce() -> LabelNumber) -> Self {
         let flags = site.flags();
         let label = label();

@@ -16,8 +16,8 @@ use super::profile_inputs::{PathActivity, ProfileInputs};
 use super::replayed_nodes;
 use crate::site::labels::KeptLabel;
 use gpuprof_report::profile::{
-    ApiStats, CopyStats, Diagnostics, Function, KernelStats, Profile, SCHEMA, TreeNode,
-    UntimedReasons,
+    ApiStats, CopyStats, Diagnostics, Function, KernelStats, NVTX_MODULE, Profile, SCHEMA,
+    TreeNode, UntimedReasons,
 };
 
 /// The part of the profile that comes from counters.
@@ -227,6 +227,9 @@ fn tree(
 /// The part of a path's GPU spans that its activity leaves, where its function has such a time.
 fn idle_ns(function: &Function, spans: &PathEstimate<'_>, path: &PathActivity) -> Option<u64> {
     function.activity.idle_ns?;
+    if function.module == NVTX_MODULE {
+        return path.extent_ns.checked_sub(path.busy_ns);
+    }
     if spans.is_estimated() {
         // An estimated span covers all calls, and follows their busy time.
         let idle_ns = spans.total_ns() - path.busy_ns as f64;

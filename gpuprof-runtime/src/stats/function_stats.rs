@@ -128,12 +128,16 @@ fn gpu_activity(inputs: &ProfileInputs<'_>, site: u32, gpu: Option<&GpuSpanStats
         mut activity,
         busy_ns_by_label: _,
         called_busy_ns,
+        extent_ns,
         timed_busy_ns,
         devices,
     } = cupti.functions.get(&site).cloned().unwrap_or_default();
     let busy_ns = activity.busy_ns.unwrap_or(0);
     activity.busy_ns = Some(busy_ns);
-    if let Some(gpu) = gpu.filter(|_| devices <= 1) {
+    if inputs.is_range(site) && devices <= 1 {
+        // No stream is a range's: its GPU span is that of its work.
+        activity.idle_ns = extent_ns.checked_sub(called_busy_ns);
+    } else if let Some(gpu) = gpu.filter(|_| devices <= 1) {
         // An estimated span covers all calls, and no replays.
         let (busy_ns, error_ns) = match &gpu.estimate {
             Some(estimate) => (

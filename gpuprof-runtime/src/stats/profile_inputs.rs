@@ -8,7 +8,7 @@ use super::path_ids::CallPath;
 use crate::clock::Scale;
 use crate::site::Site;
 use crate::site::labels::LabelNumber;
-use gpuprof_report::profile::{FunctionMemory, GpuActivity};
+use gpuprof_report::profile::{FunctionMemory, GpuActivity, NVTX_MODULE};
 
 /// The counters of one window, and what identifies their functions and call paths.
 pub(crate) struct ProfileInputs<'a> {
@@ -48,12 +48,22 @@ pub(crate) struct RecordedActivity {
 pub(crate) struct PathActivity {
     /// Nested calls included.
     pub(crate) busy_ns: u64,
+    /// From the first start to the last end in each call, summed.
+    pub(crate) extent_ns: u64,
     /// The part of `busy_ns` from calls that were timed by events.
     pub(crate) timed_busy_ns: u64,
     /// Of those that sampling left out.
     pub(crate) left_out_busy_ns: u64,
     /// The calls launched something themselves.
     pub(crate) has_own: bool,
+}
+
+impl ProfileInputs<'_> {
+    /// Whether the site is that of NVTX ranges.
+    pub(crate) fn is_range(&self, site: u32) -> bool {
+        let site = self.sites.get(site as usize);
+        site.is_some_and(|site| site.meta.module == NVTX_MODULE)
+    }
 }
 
 /// What launches of graphs on one call path replayed of a captured call path.
@@ -77,6 +87,8 @@ pub(crate) struct CuptiActivity {
     pub(crate) busy_ns_by_label: FxHashMap<LabelNumber, u64>,
     /// The busy time of its calls, without replays of captured ones.
     pub(crate) called_busy_ns: u64,
+    /// From the first start to the last end in each of these calls, summed.
+    pub(crate) extent_ns: u64,
     /// The part of it from calls that were timed by events.
     pub(crate) timed_busy_ns: u64,
     /// Devices on which its calls, nested spans included, had activity.

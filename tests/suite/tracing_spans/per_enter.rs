@@ -17,6 +17,7 @@ pub(crate) const MODULE: Module = Module::new(
         a_field_is_the_label,
         other_targets_can_have_the_rule,
         spans_and_annotated_functions_are_one_tree,
+        many_live_spans_are_told_apart,
     ]],
 );
 
@@ -139,4 +140,38 @@ fn spans_and_annotated_functions_are_one_tree() {
     assert_eq!(profile.tree.len(), 4);
     assert_eq!(cpu_times(&profile, "outside"), (1, 105, 0));
     assert_eq!(cpu_times(&profile, "annotated"), (1, 105, 100));
+}
+
+/// More than a thread keeps at hand, made by two threads and entered by both.
+fn many_live_spans_are_told_apart() {
+    const SPANS: usize = 1_300;
+    let w = world();
+    registry().with(gpuprof::tracing::layer()).init();
+    let session = w.session();
+    let make = || -> Vec<Span> {
+        let one = |at: usize| match at % 2 {
+            0 => tracing::info_span!("even"),
+            _ => tracing::info_span!("odd"),
+        };
+        (0..SPANS).map(one).collect()
+    };
+    let enter = |spans: &[Span]| {
+        for (at, span) in spans.iter().enumerate() {
+            span.in_scope(|| w.sim.advance(if at % 2 == 0 { 10 } else { 1_000 }));
+        }
+    };
+    let here = make();
+    let there = std::thread::scope(|scope| scope.spawn(make).join().expect("no panic"));
+    for spans in [&here, &there, &here] {
+        enter(spans);
+    }
+    std::thread::scope(|scope| scope.spawn(|| enter(&there)).join().expect("no panic"));
+    drop((here, there));
+    let profile = w.finish(session);
+    let calls = SPANS as u64;
+    assert_eq!(cpu_times(&profile, "even"), (calls, 20 * calls, 20 * calls));
+    assert_eq!(
+        cpu_times(&profile, "odd"),
+        (calls, 2_000 * calls, 2_000 * calls)
+    );
 }

@@ -42,10 +42,13 @@ fn default_prefix() -> Result<PathBuf, String> {
 }
 
 fn install(prefix: &Path) -> Result<(), String> {
+    // A folder of its own: other builds have the hooks of tests.
+    let target = Workspace::load()?.target.join("install");
     let packages = ["--package", "gpuprof-cli", "--package", "gpuprof-inject"];
     let mut build = workspace::cargo(["build", "--release", "--locked"]);
-    workspace::succeed(build.args(packages))?;
-    let built = Workspace::load()?.target.join("release");
+    build.args(packages).arg("--target-dir").arg(&target);
+    workspace::succeed(workspace::without_test_hooks(&mut build))?;
+    let built = target.join("release");
     for (file, folder) in FILES {
         let folder = prefix.join(folder);
         let to = folder.join(file);

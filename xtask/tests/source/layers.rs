@@ -14,7 +14,7 @@ pub(crate) const RUNTIME: &str = "gpuprof-runtime/src";
 /// layers below.
 const LAYERS: [&[&str]; 7] = [
     &["lib", "macro_support"],
-    &["tracing_layer"],
+    &["nvtx_ranges", "tracing_layer"],
     &["session"],
     &["span"],
     &["collector"],

@@ -3,6 +3,7 @@
 use fastrand::Rng;
 
 use super::*;
+use crate::profile::NVTX_MODULE;
 use crate::profile::{
     ApiKind, CollectiveRanks, CopyKind, CounterMean, CounterValues, Metric, RankSpread, Ranks,
     Throttle, ThrottleReason,
@@ -220,6 +221,23 @@ fn no_gain_exceeds_the_wall_time_and_the_largest_comes_first() {
             assert!(finding.advice.chars().count() <= 90, "{seed}: {finding:?}");
         }
         seen.extend(found.iter().map(|finding| finding.rule));
+        // A program in any language, whose functions are NVTX ranges.
+        let mut foreign = profile;
+        for function in &mut foreign.functions {
+            NVTX_MODULE.clone_into(&mut function.module);
+        }
+        for finding in findings(&foreign) {
+            let advice = &finding.advice;
+            let of_rust = [
+                "CudaStream",
+                "CudaContext",
+                "CudaGraph",
+                "CudaSlice",
+                "gpu_profile",
+            ];
+            let found = of_rust.iter().find(|name| advice.contains(**name));
+            assert_eq!(found, None, "{seed}: {advice}");
+        }
     }
     // The profiles reach every rule.
     let missing = super::super::RULES

@@ -11,6 +11,8 @@ pub(crate) struct IntervalUnion {
     /// The length of the union before `compacted_until`, where the intervals are forgotten.
     compacted_ns: u64,
     compacted_until: u64,
+    /// The earliest start.
+    start: Option<u64>,
 }
 
 impl IntervalUnion {
@@ -30,10 +32,19 @@ impl IntervalUnion {
         last.unwrap_or(self.compacted_until)
     }
 
+    /// From the earliest start to the latest end.
+    pub(crate) fn extent_ns(&self) -> u64 {
+        self.start
+            .map_or(0, |start| self.end().saturating_sub(start))
+    }
+
     /// Adds an interval. Returns false if part of it lies in the forgotten time: that part is added
     /// as if it overlapped nothing.
     pub(crate) fn add(&mut self, start: u64, end: u64) -> bool {
         let is_exact = start >= self.compacted_until;
+        if start < end {
+            self.start = Some(self.start.map_or(start, |first| first.min(start)));
+        }
         if !is_exact {
             self.compacted_ns += end.min(self.compacted_until).saturating_sub(start);
         }
@@ -73,6 +84,7 @@ impl IntervalUnion {
     pub(crate) fn merge(&mut self, other: &Self) -> bool {
         let mut is_exact = other.compacted_ns == 0 || self.intervals.is_empty();
         self.compacted_ns += other.compacted_ns;
+        self.start = self.start.into_iter().chain(other.start).min();
         for &(start, end) in &other.intervals {
             is_exact &= self.add(start, end);
         }

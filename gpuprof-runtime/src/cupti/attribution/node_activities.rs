@@ -22,6 +22,7 @@ pub(super) fn activity_by_path(tables: &WindowTables) -> FxHashMap<u32, PathActi
     for (path, totals) in &tables.calls {
         let of_path = paths.entry(*path).or_default();
         of_path.busy_ns = totals.busy_ns + totals.inner_busy_ns;
+        of_path.extent_ns = totals.extent_ns + totals.inner_extent_ns;
         of_path.timed_busy_ns = totals.timed_busy_ns + totals.inner_timed_busy_ns;
         of_path.left_out_busy_ns = totals.left_out_busy_ns;
     }

@@ -244,6 +244,8 @@ impl ReplayTotals {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct CallTotals {
     pub(crate) busy_ns: u64,
+    /// From the first start to the last end in each call, summed.
+    pub(crate) extent_ns: u64,
     /// The part of `busy_ns` from calls that events timed.
     pub(crate) timed_busy_ns: u64,
     pub(crate) calls: u64,
@@ -255,6 +257,8 @@ pub(crate) struct CallTotals {
     pub(crate) devices: u64,
     /// Busy time of calls inside another call of their function, which none of the above covers.
     pub(crate) inner_busy_ns: u64,
+    /// The `extent_ns` of these calls.
+    pub(crate) inner_extent_ns: u64,
     /// The part of `inner_busy_ns` from calls that events timed.
     pub(crate) inner_timed_busy_ns: u64,
     /// The part of both from calls that sampling left out.
@@ -266,6 +270,7 @@ pub(crate) struct CallTotals {
 impl CallTotals {
     pub(crate) fn merge(&mut self, other: &Self) {
         self.busy_ns += other.busy_ns;
+        self.extent_ns += other.extent_ns;
         self.timed_busy_ns += other.timed_busy_ns;
         self.calls += other.calls;
         self.activities += other.activities;
@@ -273,15 +278,17 @@ impl CallTotals {
         self.streams = self.streams.max(other.streams);
         self.devices |= other.devices;
         self.inner_busy_ns += other.inner_busy_ns;
+        self.inner_extent_ns += other.inner_extent_ns;
         self.inner_timed_busy_ns += other.inner_timed_busy_ns;
         self.left_out_busy_ns += other.left_out_busy_ns;
         self.first_call_ticks = self.first_call_ticks.or(other.first_call_ticks);
     }
 
     /// Busy time of a call that is inside no other call of its function.
-    pub(crate) fn busy(busy_ns: u64, ended: &EndedCall) -> Self {
+    pub(crate) fn busy(busy_ns: u64, extent_ns: u64, ended: &EndedCall) -> Self {
         Self {
             busy_ns,
+            extent_ns,
             timed_busy_ns: if ended.is_timed { busy_ns } else { 0 },
             left_out_busy_ns: if ended.is_left_out { busy_ns } else { 0 },
             ..Self::default()
@@ -289,8 +296,9 @@ impl CallTotals {
     }
 
     /// Adds busy time of a call inside another call of its function.
-    pub(crate) fn add_inner(&mut self, busy_ns: u64, ended: &EndedCall) {
+    pub(crate) fn add_inner(&mut self, busy_ns: u64, extent_ns: u64, ended: &EndedCall) {
         self.inner_busy_ns += busy_ns;
+        self.inner_extent_ns += extent_ns;
         self.inner_timed_busy_ns += if ended.is_timed { busy_ns } else { 0 };
         self.left_out_busy_ns += if ended.is_left_out { busy_ns } else { 0 };
     }

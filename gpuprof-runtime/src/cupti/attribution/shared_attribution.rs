@@ -108,6 +108,14 @@ impl SharedAttribution {
         Some(correlator.attributed(since))
     }
 
+    /// The devices with records in this window.
+    pub(crate) fn devices(&self, limit: Duration) -> Vec<u32> {
+        let Some(mut correlator) = self.correlator.try_lock_for(limit) else {
+            return Vec::new();
+        };
+        correlator.devices()
+    }
+
     /// The live memory of the process; `None` if the lock was held for longer than `limit`.
     pub(crate) fn live_memory(&self, limit: Duration) -> Option<LiveMemorySummary> {
         let mut correlator = self.correlator.try_lock_for(limit)?;

@@ -55,7 +55,9 @@ fn activity_by_site(
         if let Some(path) = paths.get(*path as usize) {
             let of_label = by_label.entry((path.site, path.label)).or_default();
             of_label.merge(totals);
-            sites.entry(path.site).or_default().called_busy_ns += totals.busy_ns;
+            let of_site = sites.entry(path.site).or_default();
+            of_site.called_busy_ns += totals.busy_ns;
+            of_site.extent_ns += totals.extent_ns;
         }
     }
     let mut calls: FxHashMap<u32, CallTotals> = FxHashMap::default();

@@ -218,8 +218,9 @@ impl WindowTables {
             totals.first_call_ticks = Some(ended.cpu_ticks);
         }
         let busy_ns = activity.busy.length_ns();
+        let extent_ns = activity.busy.extent_ns();
         if !ended.is_outermost {
-            totals.add_inner(busy_ns, ended);
+            totals.add_inner(busy_ns, extent_ns, ended);
             return;
         }
         totals.merge(&CallTotals {
@@ -229,7 +230,7 @@ impl WindowTables {
             launches: activity.launches,
             streams: activity.streams.count(),
             devices: activity.devices,
-            ..CallTotals::busy(busy_ns, ended)
+            ..CallTotals::busy(busy_ns, extent_ns, ended)
         });
     }
 
@@ -250,10 +251,10 @@ impl WindowTables {
             totals.merge(&CallTotals {
                 activities: 1,
                 launches: u64::from(interval.is_kernel),
-                ..CallTotals::busy(busy_ns, ended)
+                ..CallTotals::busy(busy_ns, busy_ns, ended)
             })
         } else {
-            totals.add_inner(busy_ns, ended)
+            totals.add_inner(busy_ns, busy_ns, ended)
         }
     }
 

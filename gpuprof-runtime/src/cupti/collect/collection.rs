@@ -193,7 +193,7 @@ fn subscribe(
     let mut enabled = 0;
     let result = enable_callbacks(library, subscriber);
     let reports_graph_nodes = enable_node_callbacks(library, subscriber);
-    // Without it the report may be made after the driver's end, which it then says.
+    // Without it the report may be made after the driver's end, and lack the devices.
     let _ = library.enable_callback(1, subscriber, DOMAIN_RESOURCE, CONTEXT_CREATED);
     if let Err(error) = result.and_then(|()| enable_activities(library, &mut enabled)) {
         undo(KINDS.get(..enabled).unwrap_or_default());

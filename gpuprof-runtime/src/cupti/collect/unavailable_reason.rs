@@ -86,8 +86,8 @@ impl fmt::Display for CuptiUnavailable {
 fn advice(status: CuptiResult) -> &'static str {
     match status {
         MULTIPLE_SUBSCRIBERS => {
-            "another profiler, such as nsys, ncu or cuda-gdb, uses CUPTI, which serves one client \
-             at a time; run without it, or without GPUPROF_CUPTI"
+            "another profiler, such as nsys, ncu, cuda-gdb or torch.profiler, uses CUPTI, which \
+             serves one client at a time; run without it, or without gpuprof's records"
         }
         INSUFFICIENT_PRIVILEGES | VIRTUALIZED_PRIVILEGES => {
             "this user may not profile; the machine's administrator can permit it: \

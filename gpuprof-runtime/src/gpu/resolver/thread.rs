@@ -38,7 +38,7 @@ const LONGEST_SLEEP: Duration = Duration::from_millis(8);
 const QUIET_LOOKS: u32 = 10;
 /// Longest delay if a wake-up races with parking.
 const PARKED: Duration = Duration::from_millis(100);
-/// Timeout for the lock of the devices, which nothing holds for long.
+/// Timeout for the lock of the devices, which is held for a look-up.
 const DESCRIBED: Duration = Duration::from_secs(1);
 /// Spans that come from one thread between two looks before these are too few.
 const CROWDED: u64 = 512;

@@ -13,6 +13,13 @@ const LIBRARIES: [(&str, &str); 2] = [
     ("libcupti.so.13", "libsimcupti.so"),
 ];
 
+/// A source file of this folder.
+pub(crate) fn source(file: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/any_program")
+        .join(file)
+}
+
 /// The library that `gpuprof run` injects.
 pub(crate) fn injected_library() -> PathBuf {
     built("libgpuprof_inject.so")
@@ -34,10 +41,12 @@ impl Machine {
         for (name, file) in LIBRARIES {
             symlink(built(file), folder.path(name)).expect("a link");
         }
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/any_program/program.c");
         let mut compiler = Command::new("cc");
         compiler.args(["-Wall", "-Werror", "-O1", "-pthread", "-o"]);
-        compiler.arg(folder.path("program")).arg(source).arg("-ldl");
+        compiler
+            .arg(folder.path("program"))
+            .arg(source("program.c"))
+            .arg("-ldl");
         let compiled = compiler.status().expect("a C compiler");
         assert!(compiled.success());
         Self { folder }

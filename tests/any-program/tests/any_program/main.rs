@@ -4,12 +4,14 @@ mod copies_of_gpuprof;
 mod machine;
 mod outcomes;
 mod programs;
+mod ranges;
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     support::suite::run(&[
         programs::MODULE,
+        ranges::MODULE,
         outcomes::MODULE,
         copies_of_gpuprof::MODULE,
     ])

@@ -16,6 +16,7 @@ pub(crate) const MODULE: Module = Module::new(
         the_program_that_a_process_becomes_is_reported,
         errors_of_calls_reach_the_program,
         without_libcupti_one_line_says_so,
+        a_process_without_exit_handlers_has_a_checkpoint,
         an_output_is_relative_to_where_the_program_started,
     ]],
 );
@@ -67,11 +68,13 @@ fn errors_of_calls_reach_the_program() {
 }
 
 fn without_libcupti_one_line_says_so() {
-    let ended = Machine::new()
-        .program("as usual")
-        .env("GPUPROF_CUPTI_LIBRARY", "/nowhere/libcupti.so")
-        .run();
+    let machine = Machine::new();
+    let program = machine.program("as usual");
+    let program = program.env("GPUPROF_CUPTI_LIBRARY", "/nowhere/libcupti.so");
+    // The profile is written all the same: it says so to `gpuprof run`.
+    let (ended, profile) = program.profiled();
     assert_eq!((ended.status.code(), ended.reports()), (Some(7), 0));
+    assert_eq!(profile.diagnostics.notes.len(), 1);
     let lines = ended.stderr.lines().filter(|line| line.contains("gpuprof"));
     let [line] = lines.collect::<Vec<_>>()[..] else {
         panic!("one line: {}", ended.stderr);
@@ -92,4 +95,13 @@ fn an_output_is_relative_to_where_the_program_started() {
     let path = machine.folder.path("report.json");
     let profile = support::program::read_profile(&path, &ended);
     assert_eq!(kernels(&profile), [("scale", 5, 50_000)]);
+}
+
+fn a_process_without_exit_handlers_has_a_checkpoint() {
+    let machine = Machine::new();
+    let program = machine.program("_exit");
+    let (ended, profile) = program.env("GPUPROF_CHECKPOINT", "0.1").profiled();
+    assert_eq!((ended.status.code(), ended.reports()), (Some(5), 0));
+    assert_eq!(kernels(&profile), [("scale", 5, 50_000)]);
+    assert!(!profile.at_exit);
 }

@@ -120,6 +120,11 @@ int main(int count, char **arguments) {
             return 1;
     }
     work(NULL);
+    if (!strcmp(scenario, "_exit")) {
+        /* Longer than the interval between checkpoints, 0.1 s. */
+        usleep(600000);
+        _exit(5);
+    }
     if (!strcmp(scenario, "dlclose"))
         dlclose(driver);
     puts("done");

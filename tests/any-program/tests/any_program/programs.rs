@@ -160,6 +160,9 @@ fn what_is_recorded_can_be_chosen() {
         panic!("one kind of memory: {memory:?}");
     };
     assert_eq!((device.peak_bytes, device.live_bytes), (1 << 20, 0));
+    let (_, profile) = usual().env("GPUPROF_STACKS", "on").profiled();
+    assert!(profile.stacks.is_some(), "{:?}", profile.diagnostics.notes);
+    assert_eq!(calls(&profile), CALLS);
     for (name, value) in [("GPUPROF", "off"), ("GPUPROF_CUPTI", "off")] {
         let ended = usual().env(name, value).run();
         assert_eq!((ended.status.code(), ended.reports()), (Some(7), 0));

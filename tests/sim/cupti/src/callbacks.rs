@@ -1,5 +1,6 @@
-//! The subscriber's callbacks for API calls and graph nodes. A real library calls back at entry,
-//! when a node changes and at exit; here a changed node is reported after the call's work.
+//! The subscriber's callbacks for API calls, contexts and graph nodes. A real library calls back at
+//! entry, when a context or a node changes and at exit; here a change is reported after the call's
+//! work.
 
 use std::cell::Cell;
 use std::ffi::{c_char, c_void};
@@ -51,7 +52,7 @@ pub(crate) struct Notification {
     pub(crate) user: User,
     /// The domain, callback id and correlation id of the call, if it has an enabled callback.
     pub(crate) api: Option<(u32, u32, u32)>,
-    /// The callbacks for graph nodes that are enabled.
+    /// The callbacks for contexts and graph nodes that are enabled.
     pub(crate) resource_callbacks: Vec<u32>,
 }
 
@@ -64,7 +65,7 @@ impl Notification {
             return;
         }
         for change in call.resource_changes() {
-            self.deliver_node(*change);
+            self.deliver_change(*change);
         }
         self.deliver_api(Some(&call.result), call.kernel, shared);
     }
@@ -77,7 +78,7 @@ impl Notification {
         }
     }
 
-    fn deliver_node(&self, change: ResourceChange) {
+    fn deliver_change(&self, change: ResourceChange) {
         let (cbid, node, original) = match change {
             ResourceChange::ContextCreated => return self.deliver_context(),
             ResourceChange::Created { node } => (NODE_CREATED, node, None),

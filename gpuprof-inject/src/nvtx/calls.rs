@@ -1,0 +1,206 @@
+//! What a program calls. Functions without a domain are those of the default domain.
+//!
+//! They are called with the program's arguments, whose requirements are those of NVTX's
+//! documentation. The results are those that NVTX has without a tool.
+
+use std::ffi::{c_char, c_int};
+use std::panic;
+use std::ptr::null_mut;
+
+use gpuprof_runtime::injection::{self, Domain, RangeSite};
+
+use super::abi::{self, EventAttributes, Handle, WideChar};
+use super::{handles, text};
+
+/// `NVTX_NO_PUSH_POP_TRACKING`: the result of push and pop without a depth.
+const UNTRACKED: c_int = -2;
+
+/// Runs `call` for the domain if its ranges are measured. No panic reaches the program.
+fn in_domain<T>(handle: Handle, call: impl FnOnce(&'static Domain) -> T) -> Option<T> {
+    let call = || {
+        let domain = injection::measures().then(|| handles::domain(handle));
+        domain.flatten().map(call)
+    };
+    // What a panic leaves is behind locks without poison, or is this thread's.
+    panic::catch_unwind(panic::AssertUnwindSafe(call))
+        .ok()
+        .flatten()
+}
+
+/// The row of a range by its attributes.
+///
+/// # Safety
+/// `attributes` must be null or valid, with a message that fits its type.
+unsafe fn row(
+    domain: &Domain,
+    attributes: *const EventAttributes,
+    by_text: fn(&Domain, &str) -> RangeSite,
+    by_handle: fn(&handles::RegisteredString, &Domain) -> RangeSite,
+) -> RangeSite {
+    const UNNAMED: &str = "(unnamed range)";
+    // SAFETY: null or valid, as the caller promises.
+    let Some(attributes) = (unsafe { attributes.as_ref() }) else {
+        return by_text(domain, UNNAMED);
+    };
+    match attributes.message_type {
+        abi::MESSAGE_ASCII => {
+            // SAFETY: the type selects this field.
+            let message = unsafe { attributes.message.ascii };
+            // SAFETY: a C string, as the caller promises.
+            by_text(domain, &unsafe { text::narrow(message) })
+        }
+        abi::MESSAGE_UNICODE => {
+            // SAFETY: the type selects this field.
+            let message = unsafe { attributes.message.unicode };
+            // SAFETY: a wide C string, as the caller promises.
+            by_text(domain, &unsafe { text::wide(message) })
+        }
+        abi::MESSAGE_REGISTERED => {
+            // SAFETY: the type selects this field.
+            let handle = unsafe { attributes.message.registered };
+            match handles::string(handle) {
+                Some(string) => by_handle(string, domain),
+                None => by_text(domain, UNNAMED),
+            }
+        }
+        _ => by_text(domain, UNNAMED),
+    }
+}
+
+pub(super) unsafe extern "C" fn domain_push_ex(
+    domain: Handle,
+    attributes: *const EventAttributes,
+) -> c_int {
+    in_domain(domain, |domain| {
+        // SAFETY: NVTX passes on the program's attributes.
+        let row = unsafe {
+            row(
+                domain,
+                attributes,
+                Domain::pushed,
+                handles::RegisteredString::pushed,
+            )
+        };
+        injection::push(domain, row);
+    });
+    UNTRACKED
+}
+
+pub(super) unsafe extern "C" fn domain_pop(domain: Handle) -> c_int {
+    in_domain(domain, injection::pop);
+    UNTRACKED
+}
+
+pub(super) unsafe extern "C" fn domain_start_ex(
+    domain: Handle,
+    attributes: *const EventAttributes,
+) -> u64 {
+    let started = in_domain(domain, |domain| {
+        // SAFETY: NVTX passes on the program's attributes.
+        let row = unsafe {
+            row(
+                domain,
+                attributes,
+                Domain::started,
+                handles::RegisteredString::started,
+            )
+        };
+        injection::start(row)
+    });
+    started.unwrap_or(0)
+}
+
+pub(super) unsafe extern "C" fn domain_end(domain: Handle, range: u64) {
+    in_domain(domain, |_| injection::end(range));
+}
+
+pub(super) unsafe extern "C" fn push_ex(attributes: *const EventAttributes) -> c_int {
+    // SAFETY: the caller's promise is passed on.
+    unsafe { domain_push_ex(null_mut(), attributes) }
+}
+
+pub(super) unsafe extern "C" fn push_a(message: *const c_char) -> c_int {
+    in_domain(null_mut(), |domain| {
+        // SAFETY: NVTX passes on the program's string.
+        let row = domain.pushed(&unsafe { text::narrow(message) });
+        injection::push(domain, row);
+    });
+    UNTRACKED
+}
+
+pub(super) unsafe extern "C" fn push_w(message: *const WideChar) -> c_int {
+    in_domain(null_mut(), |domain| {
+        // SAFETY: NVTX passes on the program's string.
+        let row = domain.pushed(&unsafe { text::wide(message) });
+        injection::push(domain, row);
+    });
+    UNTRACKED
+}
+
+pub(super) unsafe extern "C" fn pop() -> c_int {
+    // SAFETY: null is the default domain.
+    unsafe { domain_pop(null_mut()) }
+}
+
+pub(super) unsafe extern "C" fn start_ex(attributes: *const EventAttributes) -> u64 {
+    // SAFETY: the caller's promise is passed on.
+    unsafe { domain_start_ex(null_mut(), attributes) }
+}
+
+pub(super) unsafe extern "C" fn start_a(message: *const c_char) -> u64 {
+    let started = in_domain(null_mut(), |domain| {
+        // SAFETY: NVTX passes on the program's string.
+        injection::start(domain.started(&unsafe { text::narrow(message) }))
+    });
+    started.unwrap_or(0)
+}
+
+pub(super) unsafe extern "C" fn start_w(message: *const WideChar) -> u64 {
+    let started = in_domain(null_mut(), |domain| {
+        // SAFETY: NVTX passes on the program's string.
+        injection::start(domain.started(&unsafe { text::wide(message) }))
+    });
+    started.unwrap_or(0)
+}
+
+pub(super) unsafe extern "C" fn end(range: u64) {
+    // SAFETY: null is the default domain.
+    unsafe { domain_end(null_mut(), range) }
+}
+
+pub(super) unsafe extern "C" fn register_string_a(_: Handle, string: *const c_char) -> Handle {
+    // SAFETY: NVTX passes on the program's string.
+    register(|| unsafe { text::narrow(string) }.into_owned())
+}
+
+pub(super) unsafe extern "C" fn register_string_w(_: Handle, string: *const WideChar) -> Handle {
+    // SAFETY: NVTX passes on the program's string.
+    register(|| unsafe { text::wide(string) })
+}
+
+pub(super) unsafe extern "C" fn domain_create_a(name: *const c_char) -> Handle {
+    // SAFETY: NVTX passes on the program's string.
+    create(|| unsafe { text::narrow(name) }.into_owned())
+}
+
+pub(super) unsafe extern "C" fn domain_create_w(name: *const WideChar) -> Handle {
+    // SAFETY: NVTX passes on the program's string.
+    create(|| unsafe { text::wide(name) })
+}
+
+/// Also before anything is measured: the handles stay.
+fn register(string: impl FnOnce() -> String) -> Handle {
+    handle(|| handles::register(string()))
+}
+
+fn create(name: impl FnOnce() -> String) -> Handle {
+    handle(|| handles::domain_handle(&name()))
+}
+
+fn handle(make: impl FnOnce() -> Handle) -> Handle {
+    let make = panic::AssertUnwindSafe(|| injection::in_own_work(make));
+    panic::catch_unwind(make)
+        .ok()
+        .flatten()
+        .unwrap_or(null_mut())
+}

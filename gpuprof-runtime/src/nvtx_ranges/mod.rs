@@ -1,0 +1,31 @@
+//! NVTX ranges of a program that does not use gpuprof, as functions of its report.
+//!
+//! The crate gpuprof-inject gets NVTX's calls and passes them on to here.
+
+mod names;
+mod pushed_ranges;
+mod started_ranges;
+
+pub use self::names::{Domain, RangeSite};
+pub use self::pushed_ranges::{pop, push};
+pub use self::started_ranges::{end, start};
+
+use crate::os::own_work::{self, OwnWork};
+use crate::os::{elf_note, fork};
+
+/// Whether ranges are to be reported: the injected gpuprof measures, this is no forked child, where
+/// a thread that does not exist there may hold a lock, and no allocation of gpuprof's own work.
+#[must_use]
+pub fn measures() -> bool {
+    elf_note::is_noted_as_injected() && !fork::is_child() && !own_work::is_here()
+}
+
+/// Runs `work`, which allocates under a lock. `None` in a forked child, and inside such work: an
+/// allocator of the program's is here again.
+pub fn in_own_work<T>(work: impl FnOnce() -> T) -> Option<T> {
+    if fork::is_child() || own_work::is_here() {
+        return None;
+    }
+    let _own = OwnWork::begin();
+    Some(work())
+}

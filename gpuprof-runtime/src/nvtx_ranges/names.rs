@@ -1,0 +1,204 @@
+//! The rows of ranges: one for each name, as far as there are not too many.
+
+use parking_lot::RwLock;
+use rustc_hash::FxHashMap;
+
+use crate::collector::collector;
+use crate::os::own_work::OwnWork;
+use crate::site::{Meta, Site, dynamic_sites};
+use gpuprof_report::profile::NVTX_MODULE;
+
+/// Names of one domain that differ in their numbers alone and have rows of their own.
+const MAX_NUMBERED: u32 = 64;
+/// Names of one domain that are kept.
+const MAX_NAMES: usize = 8_192;
+
+/// What PyTorch's `emit_nvtx` adds to the name of an operation.
+const SUFFIXES: [&str; 3] = [", seq = ", ", op_id = ", ", sizes = "];
+
+/// The row of a range.
+#[derive(Clone, Copy, Debug)]
+pub struct RangeSite(pub(super) &'static Site);
+
+/// An NVTX domain.
+#[derive(Debug)]
+pub struct Domain {
+    /// Before names, as Nsight Systems shows them; empty for the default domain.
+    prefix: String,
+    names: RwLock<[RangeNames; 2]>,
+}
+
+/// Ranges of one kind: pushed, or started.
+#[derive(Debug, Default)]
+struct RangeNames {
+    known: FxHashMap<Box<str>, RangeSite>,
+    /// Names with a row of their own, by what they are without their numbers.
+    numbered: FxHashMap<Box<str>, u32>,
+}
+
+impl Domain {
+    /// The domain of this name; the default one has none.
+    #[must_use]
+    pub fn new(name: Option<&str>) -> Self {
+        // Set by the first domain, to the same.
+        let notes = || dynamic_sites::note().into_iter().collect();
+        let _ = collector().layer_notes.set(notes);
+        Self {
+            prefix: name.map_or_else(String::new, |name| format!("{name}:")),
+            names: RwLock::default(),
+        }
+    }
+
+    /// The row of pushed ranges of this name.
+    #[must_use]
+    pub fn pushed(&self, name: &str) -> RangeSite {
+        self.site(name, false)
+    }
+
+    /// The row of started ranges of this name.
+    #[must_use]
+    pub fn started(&self, name: &str) -> RangeSite {
+        self.site(name, true)
+    }
+
+    /// The list of names is locked: an allocator of the program's must not come back to it.
+    fn site(&self, name: &str, is_async: bool) -> RangeSite {
+        let _own = OwnWork::begin();
+        let name = without_suffix(name);
+        let names = self.names.read();
+        let [pushed, started] = &*names;
+        let known = if is_async { started } else { pushed }.find(name);
+        drop(names);
+        known.unwrap_or_else(|| {
+            let mut names = self.names.write();
+            let [pushed, started] = &mut *names;
+            let names = if is_async { started } else { pushed };
+            let add = |name: &str| self.add(name, is_async);
+            names.find(name).unwrap_or_else(|| names.add(name, add))
+        })
+    }
+
+    fn add(&self, name: &str, is_async: bool) -> RangeSite {
+        // Kept as the site is.
+        let name = Box::leak(format!("{}{name}", self.prefix).into_boxed_str());
+        RangeSite(dynamic_sites::add(Meta {
+            // No stream is a range's: CUPTI says which kernels it launches.
+            cpu: true,
+            is_async,
+            ..Meta::named(name, NVTX_MODULE, "", 0)
+        }))
+    }
+}
+
+impl RangeNames {
+    fn find(&self, name: &str) -> Option<RangeSite> {
+        self.known.get(name).copied().or_else(|| {
+            let template = without_numbers(name)?;
+            let own = self.numbered.get(&*template).copied().unwrap_or(0);
+            let site = self.known.get(&*template);
+            site.copied().filter(|_| own >= MAX_NUMBERED)
+        })
+    }
+
+    fn add(&mut self, name: &str, add: impl Fn(&str) -> RangeSite) -> RangeSite {
+        let Some(template) = without_numbers(name) else {
+            return self.keep(name, add(name));
+        };
+        let own = self.numbered.entry(template.clone()).or_insert(0);
+        if *own < MAX_NUMBERED {
+            *own += 1;
+            self.keep(name, add(name))
+        } else {
+            let site = add(&template);
+            self.known.insert(template, site);
+            site
+        }
+    }
+
+    fn keep(&mut self, name: &str, site: RangeSite) -> RangeSite {
+        if self.known.len() < MAX_NAMES {
+            self.known.insert(name.into(), site);
+        }
+        site
+    }
+}
+
+fn without_suffix(name: &str) -> &str {
+    let suffixes = SUFFIXES.iter().filter_map(|suffix| name.find(suffix));
+    let first = suffixes.min().unwrap_or(name.len());
+    name.get(..first).unwrap_or(name)
+}
+
+/// The name with `#` in the place of each number; `None` if it has none.
+fn without_numbers(name: &str) -> Option<Box<str>> {
+    let mut template = String::with_capacity(name.len());
+    for character in name.chars() {
+        if !character.is_ascii_digit() {
+            template.push(character);
+        } else if !template.ends_with('#') {
+            template.push('#');
+        }
+    }
+    (template.len() < name.len() || template != name).then(|| template.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_pytorch_adds_is_cut_off() {
+        for (name, expected) in [
+            (
+                "aten::conv2d, seq = 7, op_id = 9, sizes = [[1, 2]]",
+                "aten::conv2d",
+            ),
+            ("aten::mm, op_id = 9", "aten::mm"),
+            ("forward, with a comma", "forward, with a comma"),
+            ("", ""),
+        ] {
+            assert_eq!(without_suffix(name), expected);
+        }
+    }
+
+    #[test]
+    fn numbers_become_one_sign_each() {
+        let template = |name| without_numbers(name).map(String::from);
+        assert_eq!(
+            template("epoch 3 step 1024").as_deref(),
+            Some("epoch # step #")
+        );
+        assert_eq!(template("conv2d").as_deref(), Some("conv#d"));
+        assert_eq!(template("forward"), None);
+        assert_eq!(template("#"), None);
+    }
+
+    /// A row that the process does not list.
+    fn row(name: &str) -> RangeSite {
+        let name = Box::leak(Box::<str>::from(name));
+        let site = Site::new(Meta::named(name, NVTX_MODULE, "", 0));
+        RangeSite(Box::leak(Box::new(site)))
+    }
+
+    #[test]
+    fn names_that_differ_in_numbers_alone_have_64_rows_and_one_more() {
+        let mut names = RangeNames::default();
+        let mut all = || -> Vec<String> {
+            let steps = (0..200).map(|step| format!("step {step}"));
+            let site = |name: String| {
+                let known = names.find(&name);
+                known.unwrap_or_else(|| names.add(&name, row))
+            };
+            steps
+                .map(site)
+                .map(|site| site.0.name().to_owned())
+                .collect()
+        };
+        let found = all();
+        assert_eq!((&*found[0], &*found[63]), ("step 0", "step 63"));
+        assert!(found[64..].iter().all(|name| name == "step #"));
+        // Again, as they are.
+        assert_eq!(all(), found);
+        assert_eq!(names.known.len(), 64 + 1);
+    }
+}

@@ -1,0 +1,125 @@
+/* The work of program.c in NVTX ranges. Built without LIBRARY it is a program, which loads the
+   libraries that its further arguments name; with LIBRARY it is such a library, with an NVTX of
+   its own. */
+#include <nvtx3/nvToolsExt.h>
+
+#ifdef LIBRARY
+
+/* Each module asks for the domain by its name. */
+void call_in_range(void (*call)(void)) {
+    nvtxDomainHandle_t domain = nvtxDomainCreateA("shared");
+    nvtxEventAttributes_t attributes = {0};
+    attributes.version = NVTX_VERSION;
+    attributes.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
+    attributes.messageType = NVTX_MESSAGE_TYPE_REGISTERED;
+    attributes.message.registered = nvtxDomainRegisterStringA(domain, "part");
+    nvtxDomainRangePushEx(domain, &attributes);
+    call();
+    nvtxDomainRangePop(domain);
+}
+
+#else
+
+#define main program_main
+#include "program.c"
+#undef main
+
+static void work_once(void) { work(NULL); }
+
+static void push_in(nvtxDomainHandle_t domain, const char *name) {
+    nvtxEventAttributes_t attributes = {0};
+    attributes.version = NVTX_VERSION;
+    attributes.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
+    attributes.messageType = NVTX_MESSAGE_TYPE_ASCII;
+    attributes.message.ascii = name;
+    nvtxDomainRangePushEx(domain, &attributes);
+}
+
+static void nested(void) {
+    nvtxRangePushA("epoch");
+    for (int step = 0; step < 3; step++) {
+        nvtxRangePushW(L"step");
+        work(NULL);
+        nvtxRangePop();
+    }
+    nvtxRangePop();
+    work(NULL);
+}
+
+static void wrong(void) {
+    nvtxDomainHandle_t other = nvtxDomainCreateA("other");
+    nvtxRangePop();
+    nvtxRangePushA("outer");
+    push_in(other, "crossing");
+    nvtxRangePop();
+    nvtxDomainRangePop(other);
+    nvtxDomainRangePop(other);
+    nvtxRangePushA("never popped");
+    nvtxRangePushA("inner");
+    work(NULL);
+    nvtxRangePop();
+}
+
+static void names(void) {
+    char name[64];
+    for (int step = 0; step < 100; step++) {
+        snprintf(name, sizeof name, "step %d", step);
+        nvtxRangePushA(name);
+        nvtxRangePop();
+        snprintf(name, sizeof name, "aten::mm, seq = %d, op_id = %d, sizes = [[2, 2]]", step, step);
+        nvtxRangePushA(name);
+        nvtxRangePop();
+    }
+    nvtxDomainHandle_t nccl = nvtxDomainCreateA("NCCL");
+    push_in(nccl, "ncclAllReduce");
+    nvtxDomainRangePop(nccl);
+}
+
+static nvtxRangeId_t started[2];
+
+static void *end_both(void *unused) {
+    nvtxRangeEnd(started[0]);
+    nvtxRangeEnd(started[1]);
+    nvtxRangeEnd(12345);
+    return unused;
+}
+
+static void overlapping(void) {
+    pthread_t other;
+    started[0] = nvtxRangeStartA("request");
+    started[1] = nvtxRangeStartA("request");
+    nvtxRangeStartA("never ended");
+    work(NULL);
+    pthread_create(&other, NULL, end_both, NULL);
+    pthread_join(other, NULL);
+}
+
+int main(int count, char **arguments) {
+    const char *scenario = arguments[1];
+    nvtxRangePushA("before CUDA");
+    start();
+    nvtxRangePop();
+    if (!strcmp(scenario, "nested"))
+        nested();
+    else if (!strcmp(scenario, "wrong"))
+        wrong();
+    else if (!strcmp(scenario, "names"))
+        names();
+    else if (!strcmp(scenario, "overlapping"))
+        overlapping();
+    else if (!strcmp(scenario, "results"))
+        printf("%d %d %d\n", nvtxRangePushA("a"), nvtxRangePop(), nvtxRangePop());
+    for (int at = 2; at < count; at++) {
+        void *library = dlopen(arguments[at], RTLD_NOW);
+        void (*call_in_range)(void (*)(void)) =
+            library ? (void (*)(void (*)(void)))dlsym(library, "call_in_range") : NULL;
+        if (!call_in_range) {
+            puts(dlerror());
+            return 1;
+        }
+        call_in_range(work_once);
+    }
+    return 7;
+}
+
+#endif
