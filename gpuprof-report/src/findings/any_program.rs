@@ -2,7 +2,7 @@
 //! names of cudarc, and without the attribute.
 
 /// What cudarc calls it, and what CUDA does. Longer ones first.
-const NAMES: [(&str, &str); 15] = [
+const NAMES: [(&str, &str); 16] = [
     (
         "CudaStream::begin_capture, CudaGraph::launch",
         "cudaStreamBeginCapture, cudaGraphLaunch",
@@ -23,7 +23,14 @@ const NAMES: [(&str, &str); 15] = [
         "label = EXPR in the attribute, or a scope! per case",
         "an NVTX range per case",
     ),
-    ("annotate the host code between launches; ", ""),
+    (
+        "annotate the host code between launches; move it",
+        "move host work between launches",
+    ),
+    (
+        "measure the steady part alone with a gpuprof::Session",
+        "run longer, so that start-up and exit count less",
+    ),
 ];
 
 /// The advice for any program.

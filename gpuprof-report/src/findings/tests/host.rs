@@ -196,7 +196,11 @@ fn a_gpu_that_is_idle_for_most_of_the_run_is_reported_with_what_it_waited_for() 
     let mut without_functions = idle(split);
     without_functions.functions.clear();
     let finding = the("gpu-idle", &without_functions);
-    assert!(finding.advice.starts_with("move it to another thread"));
+    assert!(
+        finding
+            .advice
+            .starts_with("move host work between launches to")
+    );
     let queued = BusyRecords {
         idle_host_ns: 0,
         idle_queued_ns: 90 * MS,
