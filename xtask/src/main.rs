@@ -7,6 +7,7 @@ mod arm;
 mod bench;
 mod check;
 mod demo;
+mod dist;
 mod fleets;
 mod fuzz;
 mod gpu_pack;
@@ -45,6 +46,7 @@ cargo xtask COMMAND
   nsys profile PROGRAM  record the NVTX ranges of a program into PROGRAM.nsys-rep and sum them up
   install [--prefix FOLDER]
                         install the command gpuprof, with what measures any CUDA program
+  dist                  make an archive of both for machines without Rust, with a glibc from 2.28
   install test          install into the target folder, and measure a C program there
   setup                 get what demo and test need from outside, and nothing else
   gpu-pack              build target/gpu-pack: every check, for a machine without Rust
@@ -77,6 +79,7 @@ fn main() -> ExitCode {
         "arm" => arm::run(rest),
         "check" => check::run(rest),
         "demo" => demo::run(rest),
+        "dist" => dist::run(rest),
         "fleets" => fleets::run(rest),
         "fuzz" => fuzz::run(rest),
         "test" => test::run(rest),
