@@ -28,7 +28,11 @@ const COMMIT_VARIABLES: [&str; 2] = ["GITHUB_SHA", "CI_COMMIT_SHA"];
 
 /// Adds them to a profile.
 pub(crate) fn add_to(profile: &mut Profile) {
-    profile.program = program();
+    let args = std::env::args_os().skip(1);
+    profile.program = with_script(
+        program(),
+        args.map(|arg| arg.to_string_lossy().into_owned()),
+    );
     profile.pid = std::process::id();
     profile.host = os::host_name();
     let place = find_rank(environment);
@@ -75,6 +79,31 @@ pub(crate) fn program() -> String {
         .unwrap_or_else(|| "program".to_owned())
 }
 
+/// The program, and the script that it runs if it is an interpreter of Python: `python3 train.py`,
+/// `python3 -m package.train`.
+fn with_script(program: String, mut args: impl Iterator<Item = String>) -> String {
+    if !program.starts_with("python") {
+        return program;
+    }
+    let script = loop {
+        match args.next().as_deref() {
+            Some("-m") => break args.next(),
+            None | Some("-c" | "-") => break None,
+            // They take a value.
+            Some("-X" | "-W") => drop(args.next()),
+            Some(option) if option.starts_with('-') => {}
+            Some(script) => break Some(script.to_owned()),
+        }
+    };
+    let name = script
+        .as_deref()
+        .and_then(|script| script.rsplit('/').next());
+    match name.filter(|name| !name.is_empty()) {
+        Some(name) => format!("{program} {name}"),
+        None => program,
+    }
+}
+
 /// The rank of the process in its job.
 pub(crate) fn rank() -> Option<u32> {
     find_rank(environment).rank
@@ -117,7 +146,7 @@ fn find_rank(variable: impl Fn(&str) -> Option<String>) -> ProcessRank {
 
 #[cfg(test)]
 mod tests {
-    use super::{ProcessRank, find_rank, meta, quoted};
+    use super::{ProcessRank, find_rank, meta, quoted, with_script};
 
     fn place_of(variables: &[(&str, &str)]) -> (Option<u32>, Option<u32>) {
         let ProcessRank { rank, world_size } = find_rank(|wanted| {
@@ -125,6 +154,26 @@ mod tests {
             found.next().map(|(_, value)| (*value).to_owned())
         });
         (rank, world_size)
+    }
+
+    #[test]
+    fn a_python_program_is_named_by_its_script() {
+        let shown = |program: &str, args: &str| {
+            with_script(
+                program.to_owned(),
+                args.split_whitespace().map(str::to_owned),
+            )
+        };
+        for (args, expected) in [
+            ("/home/me/train.py --epochs 3", "python3.12 train.py"),
+            ("-u -X dev train.py", "python3.12 train.py"),
+            ("-m package.train -x", "python3.12 package.train"),
+            ("-c import-this train.py", "python3.12"),
+            ("", "python3.12"),
+        ] {
+            assert_eq!(shown("python3.12", args), expected, "{args}");
+        }
+        assert_eq!(shown("train", "config.py"), "train");
     }
 
     #[test]
