@@ -120,7 +120,7 @@ fn times(outcome: &Outcome) -> Vec<Promise> {
             &apart,
         ),
         at_most(
-            "tracing layer over an empty, filtered one / gpuprof",
+            "tracing layer over a filtered one / gpuprof",
             layer("tracing-gpuprof", "tracing-filtered"),
             1.3,
             &times,

@@ -57,7 +57,7 @@ fn a_short_run_has_every_row_and_judges_no_time() {
     let times = outcome["times"].as_array().expect("times");
     // The program without gpuprof belongs to another build and may be missing.
     let here = |time: &&Value| time["name"] != "switched-off" && time["name"] != "nothing-there";
-    assert_eq!(times.iter().filter(here).count(), 4 * 27, "{text}");
+    assert_eq!(times.iter().filter(here).count(), 4 * 29, "{text}");
     for promise in outcome["promises"].as_array().expect("promises") {
         let judged = promise["verdict"] == "pass" || promise["verdict"] == "fail";
         assert!(!judged || promise["strict"] == true, "{promise}");

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 
 use gpuprof_report::profile::Profile;
@@ -32,7 +32,12 @@ impl WrittenProfiles {
     /// Reads the JSON profiles in a folder.
     pub(crate) fn read(folder: &Path) -> Self {
         let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-        let profiles = entries.filter_map(|entry| read_profile(&entry.path()).ok());
+        let paths = entries.map(|entry| entry.path());
+        // Others are being written, or were when their process was killed.
+        let is_whole = |path: &PathBuf| path.extension().is_some_and(|end| end == "json");
+        let profiles = paths
+            .filter(is_whole)
+            .filter_map(|path| read_profile(&path).ok());
         Self(profiles.collect())
     }
 
@@ -67,15 +72,15 @@ impl WrittenProfiles {
             let exited = failed.map(|code| format!("exited with status {code} and "));
             return vec![match status.signal() {
                 Some(signal) => format!(
-                    "{program} was ended by signal {signal} before it wrote a profile; \
-                     GPUPROF_SIGNALS=on writes it on SIGINT and SIGTERM, and GPUPROF_CHECKPOINT=10 \
-                     with --report json=PATH every 10 s"
+                    "{program} was ended by signal {signal} before it wrote a profile, which it \
+                     does each second; GPUPROF_SIGNALS=on writes it on SIGINT and SIGTERM too"
                 ),
                 None => {
                     let why = match &expected.no_injection {
                         None => {
-                            "it used no CUDA, or no function with #[gpu_profile] ran, or GPUPROF \
-                                 or GPUPROF_CUPTI switches gpuprof off"
+                            "it used no CUDA, no function with #[gpu_profile] ran, it ended by \
+                                 _exit within its first second, or GPUPROF or GPUPROF_CUPTI \
+                                 switches gpuprof off"
                                 .to_owned()
                         }
                         Some(why) => {
@@ -149,7 +154,7 @@ mod tests {
             assert!(remark.starts_with(begin), "{remark}");
         }
         let none = WrittenProfiles(Vec::new());
-        let reason = "wrote no profile: it used no CUDA, or no function";
+        let reason = "wrote no profile: it used no CUDA, no function";
         for (status, driver, begin) in [
             (
                 failed,

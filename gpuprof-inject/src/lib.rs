@@ -15,6 +15,6 @@ pub use self::nvtx::InitializeInjectionNvtx2;
 #[unsafe(no_mangle)]
 pub extern "C" fn InitializeInjection() -> c_int {
     // The program must not fail because of gpuprof.
-    let _ = panic::catch_unwind(gpuprof_runtime::injection::start_injected);
+    let _ = panic::catch_unwind(gpuprof_runtime::injection::start);
     1
 }

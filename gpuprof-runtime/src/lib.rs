@@ -29,6 +29,9 @@ mod driver;
 mod gpu;
 #[doc(hidden)]
 pub use gpu::bench_support;
+#[cfg(feature = "inject")]
+#[doc(hidden)]
+pub mod injection;
 #[doc(hidden)]
 pub mod macro_support;
 #[doc(hidden)]
@@ -36,13 +39,6 @@ pub mod nvml;
 mod nvtx;
 #[cfg(feature = "inject")]
 mod nvtx_ranges;
-/// For the library that `gpuprof run` injects.
-#[cfg(feature = "inject")]
-#[doc(hidden)]
-pub mod injection {
-    pub use crate::nvtx_ranges::{Domain, RangeSite, end, in_own_work, measures, pop, push, start};
-    pub use crate::session::{is_alone, start_injected};
-}
 mod os;
 mod recorder;
 mod session;

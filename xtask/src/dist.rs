@@ -94,6 +94,7 @@ fn build(folder: &Path) -> Result<PathBuf, String> {
     build.args(["zigbuild", "--release", "--locked", "--target"]);
     build.arg(format!("{target}.{}.{}", GLIBC.0, GLIBC.1));
     build.args(["--package", "gpuprof-cli", "--package", "gpuprof-inject"]);
+    build.args(["--features", "gpuprof-inject/html"]);
     build.arg("--target-dir").arg(folder.join("build"));
     build.current_dir(workspace::root());
     build.env("PYTHONPATH", &tools);

@@ -5,6 +5,7 @@ use std::env;
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
 use std::process::{Command, ExitStatus};
 
 use clap::{Args, ValueEnum};
@@ -110,7 +111,8 @@ pub(crate) fn run(arguments: &RunArguments) -> Exit {
     if let Ok(library) = &injection {
         command.env(injected_library::VARIABLE, library);
         // Another tool's is left alone: then the program has no rows for its ranges.
-        if env::var_os(injected_library::NVTX_VARIABLE).is_none() {
+        let taken = env::var_os(injected_library::NVTX_VARIABLE);
+        if taken.is_none_or(|library| library.is_empty()) {
             command.env(injected_library::NVTX_VARIABLE, library);
         }
     }
@@ -124,9 +126,19 @@ pub(crate) fn run(arguments: &RunArguments) -> Exit {
     };
     if let Some(folder) = folder {
         let profiles = WrittenProfiles::read(folder.path());
-        profiles
-            .cut_off()
-            .for_each(|profile| report_cut_off(profile, &outputs));
+        let mut still_runs = false;
+        for profile in profiles.cut_off() {
+            if is_running(profile.pid) {
+                still_runs = true;
+                complain(format_args!(
+                    "{}, process {}, still runs: its report comes when it ends",
+                    sanitize::short(&profile.program, MAX_PATH),
+                    profile.pid
+                ));
+            } else {
+                report_cut_off(profile, &outputs);
+            }
+        }
         let expected = Expected {
             records: arguments.cupti.is_some() || arguments.counters || arguments.stacks,
             table: outputs.iter().any(|item| is_table(item)),
@@ -135,6 +147,10 @@ pub(crate) fn run(arguments: &RunArguments) -> Exit {
         for line in profiles.remarks(&shown, status, &expected, missing_driver) {
             complain(line);
         }
+        if still_runs {
+            // It writes there when it ends.
+            let _ = folder.keep();
+        }
     }
     Exit::Program(code(status))
 }
@@ -142,21 +158,28 @@ pub(crate) fn run(arguments: &RunArguments) -> Exit {
 /// Reports a process that could not: children of Python's multiprocessing end by `_exit`, and
 /// others by a signal.
 fn report_cut_off(profile: &Profile, outputs: &[String]) {
-    if outputs.iter().any(|item| is_table(item)) {
+    let items = || outputs.iter().flat_map(|items| items.split(','));
+    let parsed = || items().filter_map(|item| Output::parse(item.trim()));
+    if parsed().any(|output| matches!(output, Output::Table | Output::FullTable)) {
         let mut options = output::table_options_for_stderr();
-        options.full = outputs.iter().any(|item| item.contains("table:full"));
+        options.full = parsed().any(|output| output == Output::FullTable);
         let mut text = Vec::new();
         // Writing into memory does not fail; standard error may, and nothing is left to do then.
         let _ = table::write(profile, &options, &mut text);
         let _ = io::stderr().write_all(&text);
     }
     complain(format_args!(
-        "{}, process {}, ended without its exit handlers (_exit, abort, a signal): its report is \
-         from the last checkpoint before, which is at most {CHECKPOINT_SECONDS} s older unless \
-         GPUPROF_CHECKPOINT says otherwise",
+        "{}, process {}, ended without its exit handlers (_exit, abort, a signal, exec): its table \
+         and its JSON files are those of its last checkpoint, at most {CHECKPOINT_SECONDS} s older \
+         unless GPUPROF_CHECKPOINT says otherwise; other files are not written",
         sanitize::short(&profile.program, MAX_PATH),
         profile.pid,
     ));
+}
+
+/// Whether a process of this number exists, which may be another one by now.
+fn is_running(pid: u32) -> bool {
+    pid != 0 && Path::new(&format!("/proc/{pid}")).exists()
 }
 
 /// What is wrong with the machine's CUDA driver, if anything is.
@@ -206,8 +229,10 @@ fn variables(
     if let Some(sample) = &arguments.sample {
         variables.push(("GPUPROF_SAMPLE", sample.into()));
     }
-    // Counters and stacks switch it on, in the program's own mode.
-    if let Some(mode) = arguments.cupti {
+    // Counters and stacks switch it on, in the program's own mode, unless it is switched off.
+    let is_off = || env::var("GPUPROF_CUPTI").is_ok_and(|mode| ["off", "0"].contains(&mode.trim()));
+    let is_needed = (arguments.counters || arguments.stacks) && is_off();
+    if let Some(mode) = arguments.cupti.or(is_needed.then_some(CuptiFlag::On)) {
         let mode = match mode {
             CuptiFlag::On => "on",
             CuptiFlag::Full => "full",

@@ -179,19 +179,19 @@ fn a_program_without_a_profile_is_told_and_its_status_kept() {
     assert!(failed.stderr.starts_with(begin), "{}", failed.stderr);
     assert_eq!(
         run_shell(&[], "kill -TERM $$", SMALL).stderr,
-        "gpuprof: sh was ended by signal 15 before it wrote a profile; GPUPROF_SIGNALS=on writes \
-         it on SIGINT and SIGTERM, and GPUPROF_CHECKPOINT=10 with --report json=PATH every 10 s\n"
+        "gpuprof: sh was ended by signal 15 before it wrote a profile, which it does each second; \
+         GPUPROF_SIGNALS=on writes it on SIGINT and SIGTERM too\n"
     );
 }
 
 #[test]
 fn a_process_without_exit_handlers_is_reported_from_its_checkpoint() {
-    let checkpoint = SMALL.replace(r#""at_exit": true,"#, r#""pid": 7,"#);
+    let checkpoint = SMALL.replace(r#""at_exit": true,"#, r#""pid": 4000000000,"#);
     let script = format!("{WRITES_A_PROFILE}\nkill -KILL $$");
     let killed = run_shell(&[], &script, &checkpoint);
     assert_eq!(killed.code, Some(137));
     let table = &killed.stderr;
-    let line = "gpuprof: train, process 7, ended without its exit handlers";
+    let line = "gpuprof: train, process 4000000000, ended without its exit handlers";
     assert!(
         table.contains("model::step") && table.contains(line),
         "{table}"
@@ -199,6 +199,13 @@ fn a_process_without_exit_handlers_is_reported_from_its_checkpoint() {
     let quiet = run_shell(&["--report", "none"], &script, &checkpoint);
     assert_eq!(quiet.stderr.lines().count(), 1, "{}", quiet.stderr);
     assert!(quiet.stderr.starts_with(line), "{}", quiet.stderr);
+    // A server in the background, for example; process 1 always runs.
+    let running = checkpoint.replace("4000000000", "1");
+    let left = run_shell(&["--report", "none"], WRITES_A_PROFILE, &running);
+    assert_eq!(
+        left.stderr,
+        "gpuprof: train, process 1, still runs: its report comes when it ends\n"
+    );
     // An interval of the user's own is kept.
     let mut command = gpuprof(&["run", "--", "sh", "-c", "echo $GPUPROF_CHECKPOINT"]);
     command.env("GPUPROF_CHECKPOINT", "off");

@@ -27,6 +27,12 @@ fn in_domain<T>(handle: Handle, call: impl FnOnce(&'static Domain) -> T) -> Opti
         .flatten()
 }
 
+/// The row of a range, for which texts are copied: an allocator of the program's must not come
+/// back.
+fn in_own_work(row: impl FnOnce() -> RangeSite) -> Option<RangeSite> {
+    injection::in_own_work(row)
+}
+
 /// The row of a range by its attributes.
 ///
 /// # Safety
@@ -37,10 +43,9 @@ unsafe fn row(
     by_text: fn(&Domain, &str) -> RangeSite,
     by_handle: fn(&handles::RegisteredString, &Domain) -> RangeSite,
 ) -> RangeSite {
-    const UNNAMED: &str = "(unnamed range)";
     // SAFETY: null or valid, as the caller promises.
     let Some(attributes) = (unsafe { attributes.as_ref() }) else {
-        return by_text(domain, UNNAMED);
+        return by_text(domain, "");
     };
     match attributes.message_type {
         abi::MESSAGE_ASCII => {
@@ -60,10 +65,16 @@ unsafe fn row(
             let handle = unsafe { attributes.message.registered };
             match handles::string(handle) {
                 Some(string) => by_handle(string, domain),
-                None => by_text(domain, UNNAMED),
+                None => by_text(domain, ""),
             }
         }
-        _ => by_text(domain, UNNAMED),
+        _ => by_text(domain, ""),
+    }
+}
+
+fn push(domain: &Domain, row: Option<RangeSite>) {
+    if let Some(row) = row {
+        injection::push(domain, row);
     }
 }
 
@@ -73,15 +84,15 @@ pub(super) unsafe extern "C" fn domain_push_ex(
 ) -> c_int {
     in_domain(domain, |domain| {
         // SAFETY: NVTX passes on the program's attributes.
-        let row = unsafe {
+        let row = in_own_work(|| unsafe {
             row(
                 domain,
                 attributes,
                 Domain::pushed,
                 handles::RegisteredString::pushed,
             )
-        };
-        injection::push(domain, row);
+        });
+        push(domain, row);
     });
     UNTRACKED
 }
@@ -97,15 +108,15 @@ pub(super) unsafe extern "C" fn domain_start_ex(
 ) -> u64 {
     let started = in_domain(domain, |domain| {
         // SAFETY: NVTX passes on the program's attributes.
-        let row = unsafe {
+        let row = in_own_work(|| unsafe {
             row(
                 domain,
                 attributes,
                 Domain::started,
                 handles::RegisteredString::started,
             )
-        };
-        injection::start(row)
+        });
+        row.map_or(0, injection::start_range)
     });
     started.unwrap_or(0)
 }
@@ -122,8 +133,8 @@ pub(super) unsafe extern "C" fn push_ex(attributes: *const EventAttributes) -> c
 pub(super) unsafe extern "C" fn push_a(message: *const c_char) -> c_int {
     in_domain(null_mut(), |domain| {
         // SAFETY: NVTX passes on the program's string.
-        let row = domain.pushed(&unsafe { text::narrow(message) });
-        injection::push(domain, row);
+        let row = in_own_work(|| domain.pushed(&unsafe { text::narrow(message) }));
+        push(domain, row);
     });
     UNTRACKED
 }
@@ -131,8 +142,8 @@ pub(super) unsafe extern "C" fn push_a(message: *const c_char) -> c_int {
 pub(super) unsafe extern "C" fn push_w(message: *const WideChar) -> c_int {
     in_domain(null_mut(), |domain| {
         // SAFETY: NVTX passes on the program's string.
-        let row = domain.pushed(&unsafe { text::wide(message) });
-        injection::push(domain, row);
+        let row = in_own_work(|| domain.pushed(&unsafe { text::wide(message) }));
+        push(domain, row);
     });
     UNTRACKED
 }
@@ -150,7 +161,8 @@ pub(super) unsafe extern "C" fn start_ex(attributes: *const EventAttributes) -> 
 pub(super) unsafe extern "C" fn start_a(message: *const c_char) -> u64 {
     let started = in_domain(null_mut(), |domain| {
         // SAFETY: NVTX passes on the program's string.
-        injection::start(domain.started(&unsafe { text::narrow(message) }))
+        let row = in_own_work(|| domain.started(&unsafe { text::narrow(message) }));
+        row.map_or(0, injection::start_range)
     });
     started.unwrap_or(0)
 }
@@ -158,7 +170,8 @@ pub(super) unsafe extern "C" fn start_a(message: *const c_char) -> u64 {
 pub(super) unsafe extern "C" fn start_w(message: *const WideChar) -> u64 {
     let started = in_domain(null_mut(), |domain| {
         // SAFETY: NVTX passes on the program's string.
-        injection::start(domain.started(&unsafe { text::wide(message) }))
+        let row = in_own_work(|| domain.started(&unsafe { text::wide(message) }));
+        row.map_or(0, injection::start_range)
     });
     started.unwrap_or(0)
 }
@@ -168,14 +181,17 @@ pub(super) unsafe extern "C" fn end(range: u64) {
     unsafe { domain_end(null_mut(), range) }
 }
 
-pub(super) unsafe extern "C" fn register_string_a(_: Handle, string: *const c_char) -> Handle {
+pub(super) unsafe extern "C" fn register_string_a(domain: Handle, string: *const c_char) -> Handle {
     // SAFETY: NVTX passes on the program's string.
-    register(|| unsafe { text::narrow(string) }.into_owned())
+    register(domain, || unsafe { text::narrow(string) }.into_owned())
 }
 
-pub(super) unsafe extern "C" fn register_string_w(_: Handle, string: *const WideChar) -> Handle {
+pub(super) unsafe extern "C" fn register_string_w(
+    domain: Handle,
+    string: *const WideChar,
+) -> Handle {
     // SAFETY: NVTX passes on the program's string.
-    register(|| unsafe { text::wide(string) })
+    register(domain, || unsafe { text::wide(string) })
 }
 
 pub(super) unsafe extern "C" fn domain_create_a(name: *const c_char) -> Handle {
@@ -189,8 +205,8 @@ pub(super) unsafe extern "C" fn domain_create_w(name: *const WideChar) -> Handle
 }
 
 /// Also before anything is measured: the handles stay.
-fn register(string: impl FnOnce() -> String) -> Handle {
-    handle(|| handles::register(string()))
+fn register(domain: Handle, string: impl FnOnce() -> String) -> Handle {
+    handle(|| handles::register(domain, string()))
 }
 
 fn create(name: impl FnOnce() -> String) -> Handle {

@@ -9,7 +9,7 @@ use super::labels::Labels;
 use super::memory::add_function_memory;
 use super::totals::{ActivityTotals, SpanTotals, Uncertainty};
 use crate::figures::Sum;
-use crate::profile::{Function, FunctionRanks, GpuActivity, GpuSpanStats, Profile};
+use crate::profile::{Function, FunctionRanks, GpuActivity, GpuSpanStats, NVTX_MODULE, Profile};
 
 /// The sums of one function.
 #[derive(Clone, Debug, Default)]
@@ -114,7 +114,12 @@ impl FunctionTotals {
         let device = |ordinal| ordinals.of_model(ordinal);
         self.activities
             .add(&of.kernels, &of.copies, &of.api, device);
-        let is_timed = function.gpu.is_some() && of.busy_ns.is_some();
+        // The span of a range is that of its work.
+        let has_span = function.gpu.is_some() || function.module == NVTX_MODULE;
+        let is_timed = has_span
+            && of
+                .busy_ns
+                .is_some_and(|ns| ns > 0 || function.gpu.is_some());
         self.lacks_idle |= is_timed && of.idle_ns.is_none();
         if let Some(latency) = &of.launch_latency {
             let totals = self.latency.get_or_insert_default();

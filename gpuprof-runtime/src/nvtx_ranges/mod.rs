@@ -17,7 +17,14 @@ use crate::os::{elf_note, fork};
 /// a thread that does not exist there may hold a lock, and no allocation of gpuprof's own work.
 #[must_use]
 pub fn measures() -> bool {
-    elf_note::is_noted_as_injected() && !fork::is_child() && !own_work::is_here()
+    if !elf_note::is_started() || fork::is_child() {
+        return false;
+    }
+    let is_here = own_work::is_here();
+    if is_here {
+        own_work::count_skipped();
+    }
+    !is_here
 }
 
 /// Runs `work`, which allocates under a lock. `None` in a forked child, and inside such work: an

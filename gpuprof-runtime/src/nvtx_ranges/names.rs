@@ -1,5 +1,8 @@
 //! The rows of ranges: one for each name, as far as there are not too many.
 
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
 use parking_lot::RwLock;
 use rustc_hash::FxHashMap;
 
@@ -10,8 +13,10 @@ use gpuprof_report::profile::NVTX_MODULE;
 
 /// Names of one domain that differ in their numbers alone and have rows of their own.
 const MAX_NUMBERED: u32 = 64;
-/// Names of one domain that are kept.
-const MAX_NAMES: usize = 8_192;
+/// Names of one domain that have rows.
+const MAX_NAMES: usize = 4_096;
+/// Bytes of a name.
+const MAX_NAME: usize = 300;
 
 /// What PyTorch's `emit_nvtx` adds to the name of an operation.
 const SUFFIXES: [&str; 3] = [", seq = ", ", op_id = ", ", sizes = "];
@@ -19,6 +24,12 @@ const SUFFIXES: [&str; 3] = [", seq = ", ", op_id = ", ", sizes = "];
 /// The row of a range.
 #[derive(Clone, Copy, Debug)]
 pub struct RangeSite(pub(super) &'static Site);
+
+/// The rows of ranges for whose names there is no room: pushed ones, and started ones.
+static OTHERS: [OnceLock<RangeSite>; 2] = [const { OnceLock::new() }; 2];
+/// How many there were.
+static OTHER_RANGES: AtomicU64 = AtomicU64::new(0);
+const OTHERS_NAME: &str = "(other ranges)";
 
 /// An NVTX domain.
 #[derive(Debug)]
@@ -41,10 +52,9 @@ impl Domain {
     #[must_use]
     pub fn new(name: Option<&str>) -> Self {
         // Set by the first domain, to the same.
-        let notes = || dynamic_sites::note().into_iter().collect();
         let _ = collector().layer_notes.set(notes);
         Self {
-            prefix: name.map_or_else(String::new, |name| format!("{name}:")),
+            prefix: name.map_or_else(String::new, |name| format!("{}:", cut(name))),
             names: RwLock::default(),
         }
     }
@@ -64,30 +74,61 @@ impl Domain {
     /// The list of names is locked: an allocator of the program's must not come back to it.
     fn site(&self, name: &str, is_async: bool) -> RangeSite {
         let _own = OwnWork::begin();
-        let name = without_suffix(name);
+        let name = match cut(without_suffix(name)) {
+            "" => "(unnamed range)",
+            name => name,
+        };
         let names = self.names.read();
         let [pushed, started] = &*names;
         let known = if is_async { started } else { pushed }.find(name);
         drop(names);
-        known.unwrap_or_else(|| {
+        let site = known.or_else(|| {
             let mut names = self.names.write();
             let [pushed, started] = &mut *names;
             let names = if is_async { started } else { pushed };
             let add = |name: &str| self.add(name, is_async);
-            names.find(name).unwrap_or_else(|| names.add(name, add))
-        })
+            names.find(name).or_else(|| names.add(name, add))
+        });
+        site.unwrap_or_else(|| other(is_async))
     }
 
-    fn add(&self, name: &str, is_async: bool) -> RangeSite {
-        // Kept as the site is.
-        let name = Box::leak(format!("{}{name}", self.prefix).into_boxed_str());
-        RangeSite(dynamic_sites::add(Meta {
-            // No stream is a range's: CUPTI says which kernels it launches.
-            cpu: true,
-            is_async,
-            ..Meta::named(name, NVTX_MODULE, "", 0)
-        }))
+    /// `None`: there is no room.
+    fn add(&self, name: &str, is_async: bool) -> Option<RangeSite> {
+        if dynamic_sites::is_full() {
+            return None;
+        }
+        Some(add_site(&format!("{}{name}", self.prefix), is_async))
     }
+}
+
+fn add_site(name: &str, is_async: bool) -> RangeSite {
+    // Kept as the site is.
+    let name = Box::leak(Box::<str>::from(name));
+    RangeSite(dynamic_sites::add(Meta {
+        // No stream is a range's: CUPTI says which kernels it launches.
+        cpu: true,
+        is_async,
+        ..Meta::named(name, NVTX_MODULE, "", 0)
+    }))
+}
+
+/// The row of a range for whose name there is no room, which is counted.
+#[cold]
+fn other(is_async: bool) -> RangeSite {
+    OTHER_RANGES.fetch_add(1, Relaxed);
+    let [pushed, started] = &OTHERS;
+    let row = if is_async { started } else { pushed };
+    *row.get_or_init(|| add_site(OTHERS_NAME, is_async))
+}
+
+/// What a report says of these.
+fn notes() -> Vec<String> {
+    let others = OTHER_RANGES.load(Relaxed);
+    let note = format!(
+        "{others} NVTX ranges are one row, {OTHERS_NAME}: a domain has rows for {MAX_NAMES} names, \
+         and a program for 4,096"
+    );
+    (others > 0).then_some(note).into_iter().collect()
 }
 
 impl RangeNames {
@@ -100,27 +141,30 @@ impl RangeNames {
         })
     }
 
-    fn add(&mut self, name: &str, add: impl Fn(&str) -> RangeSite) -> RangeSite {
-        let Some(template) = without_numbers(name) else {
-            return self.keep(name, add(name));
-        };
-        let own = self.numbered.entry(template.clone()).or_insert(0);
-        if *own < MAX_NUMBERED {
-            *own += 1;
-            self.keep(name, add(name))
-        } else {
-            let site = add(&template);
-            self.known.insert(template, site);
-            site
+    /// `None`: there is no room.
+    fn add(&mut self, name: &str, add: impl Fn(&str) -> Option<RangeSite>) -> Option<RangeSite> {
+        if self.known.len() >= MAX_NAMES {
+            return None;
         }
+        let mut row: Box<str> = name.into();
+        if let Some(template) = without_numbers(name) {
+            let own = self.numbered.entry(template.clone()).or_insert(0);
+            if *own < MAX_NUMBERED {
+                *own += 1;
+            } else {
+                row = template;
+            }
+        }
+        let site = add(&row)?;
+        self.known.insert(row, site);
+        Some(site)
     }
+}
 
-    fn keep(&mut self, name: &str, site: RangeSite) -> RangeSite {
-        if self.known.len() < MAX_NAMES {
-            self.known.insert(name.into(), site);
-        }
-        site
-    }
+fn cut(name: &str) -> &str {
+    let mut ends = (0..=MAX_NAME.min(name.len())).rev();
+    let end = ends.find(|end| name.is_char_boundary(*end));
+    end.and_then(|end| name.get(..end)).unwrap_or(name)
 }
 
 fn without_suffix(name: &str) -> &str {
@@ -187,12 +231,10 @@ mod tests {
             let steps = (0..200).map(|step| format!("step {step}"));
             let site = |name: String| {
                 let known = names.find(&name);
-                known.unwrap_or_else(|| names.add(&name, row))
+                known.or_else(|| names.add(&name, |name| Some(row(name))))
             };
-            steps
-                .map(site)
-                .map(|site| site.0.name().to_owned())
-                .collect()
+            let sites = steps.filter_map(site);
+            sites.map(|site| site.0.name().to_owned()).collect()
         };
         let found = all();
         assert_eq!((&*found[0], &*found[63]), ("step 0", "step 63"));
@@ -200,5 +242,32 @@ mod tests {
         // Again, as they are.
         assert_eq!(all(), found);
         assert_eq!(names.known.len(), 64 + 1);
+    }
+
+    #[test]
+    fn names_without_end_take_a_bounded_place() {
+        let mut names = RangeNames::default();
+        let has_room = |name: String, names: &mut RangeNames| {
+            let known = names.find(&name);
+            known
+                .or_else(|| names.add(&name, |name| Some(row(name))))
+                .is_some()
+        };
+        let letters = |at: usize| -> String {
+            let digits = format!("{at:05}");
+            digits
+                .bytes()
+                .map(|digit| char::from(digit - b'0' + b'a'))
+                .collect()
+        };
+        for _ in 0..2 {
+            for at in 0..5_000 {
+                assert_eq!(has_room(letters(at), &mut names), at < MAX_NAMES, "{at}");
+            }
+        }
+        // None of these has room any more, and nothing is kept of them.
+        assert!((0..5_000).all(|at| !has_room(format!("{}-7", letters(at)), &mut names)));
+        assert_eq!((names.known.len(), names.numbered.len()), (MAX_NAMES, 0));
+        assert_eq!(cut(&"ä".repeat(200)).len(), 300);
     }
 }

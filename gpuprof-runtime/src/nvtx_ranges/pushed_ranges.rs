@@ -3,18 +3,22 @@
 //! NVTX has a stack for each domain. A call ends when those inside it have, whichever domain they
 //! are of.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 
 use super::names::{Domain, RangeSite};
 use crate::gpu::Streams;
 use crate::nvtx::Payload;
+use crate::os::own_work::{self, OwnWork};
 use crate::recorder::CallArguments;
 use crate::site::labels::LabelNumber;
 use crate::span::Span;
+use crate::span::thread_state::prepare_thread;
 use crate::stats::call_outcome::StatedWork;
 
-/// Ranges that a thread has open; those pushed beyond are not measured.
+/// Ranges that a thread has open; those pushed beyond are counted as skipped.
 const MAX_OPEN_RANGES: usize = 512;
+/// Of those, the ones whose pops are told from those of others.
+const MAX_IGNORED_RANGES: usize = 65_536;
 
 struct PushedRange {
     domain: *const Domain,
@@ -30,8 +34,8 @@ struct PushedRange {
 struct PushedRanges {
     open: Vec<Box<PushedRange>>,
     spare: Vec<Box<PushedRange>>,
-    /// Those beyond the limit.
-    ignored: usize,
+    /// The domains of those beyond the limit, which are not measured.
+    ignored: Vec<*const Domain>,
 }
 
 /// The thread ends.
@@ -44,30 +48,41 @@ impl Drop for PushedRanges {
 }
 
 thread_local! {
+    /// Without a destructor, unlike the list.
+    static HAS_PUSHED: Cell<bool> = const { Cell::new(false) };
     static PUSHED: RefCell<PushedRanges> = const {
-        RefCell::new(PushedRanges { open: Vec::new(), spare: Vec::new(), ignored: 0 })
+        RefCell::new(PushedRanges { open: Vec::new(), spare: Vec::new(), ignored: Vec::new() })
     };
 }
 
 /// Runs `with` unless the thread ends, or is in here already by an allocator of the program's.
 fn with_ranges<T>(with: impl FnOnce(&mut PushedRanges) -> Option<T>) -> Option<T> {
+    // The lists grow: an allocator of the program's must not come back to them.
+    let _own = OwnWork::begin();
     let borrowed = |ranges: &RefCell<PushedRanges>| with(&mut *ranges.try_borrow_mut().ok()?);
     PUSHED.try_with(borrowed).ok().flatten()
 }
 
 /// This thread pushes a range.
 pub fn push(domain: &Domain, site: RangeSite) {
+    if !HAS_PUSHED.replace(true) {
+        prepare_thread();
+    }
     let spare = with_ranges(|ranges| {
-        if ranges.open.len() >= MAX_OPEN_RANGES {
-            ranges.ignored += 1;
-            return None;
+        if ranges.open.len() < MAX_OPEN_RANGES {
+            return Some(ranges.spare.pop());
         }
-        Some(ranges.spare.pop())
+        own_work::count_skipped();
+        if ranges.ignored.len() < MAX_IGNORED_RANGES {
+            ranges.ignored.push(domain);
+        }
+        None
     });
     let Some(spare) = spare else {
         return;
     };
     let mut range = spare.unwrap_or_else(|| {
+        let _own = OwnWork::begin();
         Box::new(PushedRange {
             domain,
             has_ended: false,
@@ -94,9 +109,16 @@ pub fn push(domain: &Domain, site: RangeSite) {
 
 /// This thread pops the last range of the domain that it has pushed, if there is one.
 pub fn pop(domain: &Domain) {
+    // The list is made after the thread's counters, by the first push.
+    if !HAS_PUSHED.get() {
+        return;
+    }
     with_ranges(|ranges| {
-        if ranges.ignored > 0 {
-            ranges.ignored -= 1;
+        if ranges
+            .ignored
+            .pop_if(|last| std::ptr::eq(*last, domain))
+            .is_some()
+        {
             return None;
         }
         let mut open = ranges.open.iter_mut().rev();

@@ -7,10 +7,11 @@ use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 
 use super::names::RangeSite;
+use crate::os::own_work::{self, OwnWork};
 use crate::site::labels::LabelNumber;
 use crate::span::future::AsyncSpan;
 
-/// Ranges that are open at once; those started beyond are not measured.
+/// Ranges that are open at once; those started beyond are counted as skipped.
 const MAX_STARTED_RANGES: usize = 65_536;
 
 /// By number, of all threads.
@@ -22,11 +23,17 @@ static NEXT: AtomicU64 = AtomicU64::new(1);
 pub fn start(site: RangeSite) -> u64 {
     let site = site.0;
     let is_full = |open: &FxHashMap<u64, AsyncSpan>| open.len() >= MAX_STARTED_RANGES;
-    if !site.active() || STARTED.lock().as_ref().is_some_and(is_full) {
+    if !site.active() {
+        return 0;
+    }
+    if STARTED.lock().as_ref().is_some_and(is_full) {
+        own_work::count_skipped();
         return 0;
     }
     let call = AsyncSpan::begun(site, || LabelNumber::NONE);
     let number = NEXT.fetch_add(1, Relaxed);
+    // The list grows: an allocator of the program's must not come back to it.
+    let _own = OwnWork::begin();
     STARTED.lock().get_or_insert_default().insert(number, call);
     number
 }

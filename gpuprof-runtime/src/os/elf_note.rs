@@ -7,6 +7,8 @@
 
 use std::arch::global_asm;
 use std::ffi::{CStr, c_int, c_void};
+#[cfg(feature = "inject")]
+use std::sync::atomic::Ordering::{Acquire, Release};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 /// Not 0: this copy was injected and measures.
@@ -44,14 +46,32 @@ pub(crate) struct OtherCopies {
 /// From now on copies that are loaded later find that this one was injected and measures.
 #[cfg(feature = "inject")]
 pub(crate) fn note_injected() {
-    MEASURES_INJECTED.store(1, Relaxed);
+    MEASURES_INJECTED.store(INJECTED, Relaxed);
 }
 
-/// Whether this copy was injected and measures.
+/// Its window is open, if it was noted as injected.
+#[cfg(feature = "inject")]
+pub(crate) fn note_started() {
+    let _ = MEASURES_INJECTED.compare_exchange(INJECTED, STARTED, Release, Relaxed);
+}
+
+/// Whether this copy was injected, and its window is open.
+#[cfg(feature = "inject")]
+pub(crate) fn is_started() -> bool {
+    MEASURES_INJECTED.load(Acquire) == STARTED
+}
+
+/// Whether this copy was injected and measures, or is about to.
 #[cfg(feature = "inject")]
 pub(crate) fn is_noted_as_injected() -> bool {
     MEASURES_INJECTED.load(Relaxed) != 0
 }
+
+/// Values of the number.
+#[cfg(feature = "inject")]
+const INJECTED: u32 = 1;
+#[cfg(feature = "inject")]
+const STARTED: u32 = 2;
 
 /// Looks through all loaded objects.
 pub(crate) fn other_copies() -> OtherCopies {

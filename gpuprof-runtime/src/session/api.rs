@@ -39,36 +39,9 @@ pub(crate) fn start_from_environment() {
     });
 }
 
-/// Whether neither the program nor a library that it has loaded contains gpuprof, and its user may
-/// have it measured.
-#[cfg(feature = "inject")]
-#[must_use]
-pub fn is_alone() -> bool {
-    !user::has_foreign_rights() && !elf_note::other_copies().any
-}
-
-/// Measures a program that does not use gpuprof, from inside its `cuInit`: nothing here may call
-/// the driver. Does nothing unless this gpuprof [`is_alone`].
-#[cfg(feature = "inject")]
-pub fn start_injected() {
-    if !is_alone() {
-        return;
-    }
-    start_once(|| {
-        let (mut settings, problems) = settings::from_env(std::env::vars_os());
-        // All that can be known of such a program.
-        settings.cupti.get_or_insert(CuptiMode::Full);
-        settings.is_injected = true;
-        if settings.mode == Mode::On {
-            elf_note::note_injected();
-        }
-        (settings, problems)
-    });
-}
-
 /// Opens the window with the settings that `read` gives, beside what is wrong with them, unless a
 /// window was opened before.
-fn start_once(read: impl FnOnce() -> (Settings, Vec<String>)) {
+pub(crate) fn start_once(read: impl FnOnce() -> (Settings, Vec<String>)) {
     static ONCE: Once = Once::new();
     if fork::is_child() || ONCE.is_completed() {
         return;

@@ -23,8 +23,8 @@ mod waits;
 mod write_outputs;
 
 pub use activation::{set_default_stream, with_stream};
-pub use api::{collect, reset, snapshot, step};
 #[cfg(feature = "inject")]
-pub use api::{is_alone, start_injected};
+pub(crate) use api::start_once;
+pub use api::{collect, reset, snapshot, step};
 pub use measuring_session::{Session, SessionBuilder};
 pub use time_line::{collect_trace, set_recording};

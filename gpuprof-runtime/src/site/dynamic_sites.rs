@@ -53,7 +53,14 @@ pub(crate) fn add(meta: Meta) -> &'static Site {
     site.get_or_init(others)
 }
 
+/// Whether a new site would be that of all others.
+#[cfg(feature = "inject")]
+pub(crate) fn is_full() -> bool {
+    SITES.made.load(Relaxed) >= MAX_DYNAMIC_SITES
+}
+
 /// What the report says of functions beyond the limit.
+#[cfg(any(test, feature = "tracing"))]
 pub(crate) fn note() -> Option<String> {
     let summed = SITES.made.load(Relaxed).saturating_sub(MAX_DYNAMIC_SITES);
     (summed > 0).then(|| {

@@ -148,6 +148,13 @@ pub(super) fn with_thread<R>(f: impl FnOnce(&ThreadState) -> R) -> R {
     THREAD.with(f)
 }
 
+/// Makes this thread's counters, so that they outlast thread-locals that are made from now on:
+/// calls that end with these are counted.
+#[cfg(any(feature = "tracing", feature = "inject"))]
+pub(crate) fn prepare_thread() {
+    with_thread(|thread| thread.counters().is_some());
+}
+
 impl ThreadState {
     const fn new() -> Self {
         Self {

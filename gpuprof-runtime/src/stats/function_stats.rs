@@ -135,8 +135,9 @@ fn gpu_activity(inputs: &ProfileInputs<'_>, site: u32, gpu: Option<&GpuSpanStats
     let busy_ns = activity.busy_ns.unwrap_or(0);
     activity.busy_ns = Some(busy_ns);
     if inputs.is_range(site) && devices <= 1 {
-        // No stream is a range's: its GPU span is that of its work.
-        activity.idle_ns = extent_ns.checked_sub(called_busy_ns);
+        // No stream is a range's: its GPU span is that of its work. That of replays is unknown.
+        let idle_ns = extent_ns.checked_sub(called_busy_ns);
+        activity.idle_ns = idle_ns.filter(|_| busy_ns == called_busy_ns);
     } else if let Some(gpu) = gpu.filter(|_| devices <= 1) {
         // An estimated span covers all calls, and no replays.
         let (busy_ns, error_ns) = match &gpu.estimate {

@@ -11,6 +11,7 @@ use super::options::CallRule;
 use super::span_data::SpanData;
 use crate::span::Span;
 use crate::span::future::OpenPoll;
+use crate::span::thread_state::prepare_thread;
 
 struct EnteredSpan {
     id: u64,
@@ -88,6 +89,7 @@ fn with_spans<T>(with: impl FnOnce(&mut EnteredSpans) -> Option<T>) -> Option<T>
 
 /// This thread enters a span.
 pub(super) fn enter(id: u64, data: Arc<SpanData>) {
+    prepare_thread();
     end_left_over();
     let spare = with_spans(|spans| spans.spare.pop());
     let mut entered = spare.unwrap_or_else(|| Box::new(EnteredSpan::spare()));

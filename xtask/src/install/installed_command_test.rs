@@ -39,6 +39,10 @@ pub(super) fn run(install: fn(&Path) -> Result<(), String>) -> Result<(), String
             program.display()
         ));
     }
+    let page = fs::read_to_string(prefix.join("page.html")).unwrap_or_default();
+    if !page.contains("cuLaunchKernel") {
+        return Err("there is no web page of the report".into());
+    }
     let library = prefix.join("lib/gpuprof/libgpuprof_inject.so");
     fs::remove_file(&library).map_err(|error| format!("{}: {error}", library.display()))?;
     let unmeasured = run()?;
@@ -56,7 +60,11 @@ pub(super) fn run(install: fn(&Path) -> Result<(), String>) -> Result<(), String
 /// The program under the installed command, which must end as it does alone.
 fn run_installed(prefix: &Path, program: &Path, libraries: &Path) -> Result<Output, String> {
     let mut command = Command::new(prefix.join("bin/gpuprof"));
-    command.args(["run", "--"]).arg(program);
+    let page = prefix.join("page.html");
+    let report = format!("table,html={}", page.display());
+    command
+        .args(["run", "--report", &report, "--"])
+        .arg(program);
     // The program loads libraries by name.
     command.env("LD_LIBRARY_PATH", libraries);
     command.env_remove("CUDA_INJECTION64_PATH");

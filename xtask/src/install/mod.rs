@@ -46,7 +46,10 @@ fn install(prefix: &Path) -> Result<(), String> {
     let target = Workspace::load()?.target.join("install");
     let packages = ["--package", "gpuprof-cli", "--package", "gpuprof-inject"];
     let mut build = workspace::cargo(["build", "--release", "--locked"]);
-    build.args(packages).arg("--target-dir").arg(&target);
+    build
+        .args(packages)
+        .args(["--features", "gpuprof-inject/html"]);
+    build.arg("--target-dir").arg(&target);
     workspace::succeed(workspace::without_test_hooks(&mut build))?;
     let built = target.join("release");
     for (file, folder) in FILES {

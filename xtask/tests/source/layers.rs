@@ -13,7 +13,7 @@ pub(crate) const RUNTIME: &str = "gpuprof-runtime/src";
 /// The rooms of the runtime from top to bottom. A room may import those of its own layer and of the
 /// layers below.
 const LAYERS: [&[&str]; 7] = [
-    &["lib", "macro_support"],
+    &["lib", "injection", "macro_support"],
     &["nvtx_ranges", "tracing_layer"],
     &["session"],
     &["span"],

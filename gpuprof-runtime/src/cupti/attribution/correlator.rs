@@ -352,13 +352,14 @@ impl Correlator {
         self.recorded.begin_window(window);
     }
 
-    /// Returns a copy of all totals that treats every call as complete; the live state still
-    /// accepts records.
+    /// The devices with records in this window.
     pub(crate) fn devices(&mut self) -> Vec<u32> {
         let tables = self.recorded.current_tables();
         tables.map_or_else(Vec::new, |tables| tables.devices())
     }
 
+    /// Returns a copy of all totals that treats every call as complete; the live state still
+    /// accepts records.
     pub(crate) fn attributed(&self, since: Since) -> Attributed {
         let (mut recorded, mut symbols) = (self.recorded.copy(since), self.symbols.clone());
         self.join_samples(&mut self.samples.clone(), &mut recorded);

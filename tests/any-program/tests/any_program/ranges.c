@@ -60,6 +60,11 @@ static void wrong(void) {
     nvtxRangePop();
 }
 
+static void *wrong_elsewhere(void *unused) {
+    wrong();
+    return unused;
+}
+
 static void names(void) {
     char name[64];
     for (int step = 0; step < 100; step++) {
@@ -103,7 +108,27 @@ int main(int count, char **arguments) {
         nested();
     else if (!strcmp(scenario, "wrong"))
         wrong();
-    else if (!strcmp(scenario, "names"))
+    else if (!strcmp(scenario, "wrong elsewhere")) {
+        /* A thread that has done nothing before. */
+        pthread_t other;
+        pthread_create(&other, NULL, wrong_elsewhere, NULL);
+        pthread_join(other, NULL);
+    } else if (!strcmp(scenario, "fork")) {
+        nvtxRangePushA("forked");
+        if (!fork()) {
+            nvtxRangePop();
+            nvtxRangePushA("in the child");
+            nvtxDomainCreateA("of the child");
+            exit(0);
+        }
+        wait(NULL);
+        nvtxRangePop();
+    } else if (!strcmp(scenario, "deep")) {
+        for (int at = 0; at < 2000; at++)
+            nvtxRangePushA("deep");
+        for (int at = 0; at < 2000; at++)
+            nvtxRangePop();
+    } else if (!strcmp(scenario, "names"))
         names();
     else if (!strcmp(scenario, "overlapping"))
         overlapping();

@@ -22,6 +22,7 @@ pub(crate) const MODULE: Module = Module::new(
         wrong_nesting_is_no_harm,
         names_that_differ_in_numbers_alone_do_not_flood_the_report,
         started_ranges_have_calls_and_wall_time,
+        a_forked_child_and_a_deep_stack_are_no_harm,
         nvtx_answers_as_without_a_tool,
         ranges_are_harmless_where_nothing_is_measured,
     ]],
@@ -139,8 +140,14 @@ fn a_domain_is_one_in_all_modules() {
 }
 
 fn wrong_nesting_is_no_harm() {
+    for scenario in ["wrong", "wrong elsewhere"] {
+        check_wrong_nesting(scenario);
+    }
+}
+
+fn check_wrong_nesting(scenario: &str) {
     let machine = Machine::new();
-    let (ended, profile) = program(&machine, "wrong").profiled();
+    let (ended, profile) = program(&machine, scenario).profiled();
     assert_eq!(ended.status.code(), Some(7));
     assert_consistent(&profile);
     let expected = [
@@ -177,6 +184,21 @@ fn started_ranges_have_calls_and_wall_time() {
         .expect("a wall time");
     assert!(wall.total_ns > 100_000, "{wall:?}");
     assert_eq!(launches(&profile, "request"), 0);
+}
+
+fn a_forked_child_and_a_deep_stack_are_no_harm() {
+    let machine = Machine::new();
+    let (ended, profile) = program(&machine, "fork").profiled();
+    assert_eq!(
+        (ended.status.code(), ranges(&profile)),
+        (Some(7), vec![("forked", 1)])
+    );
+    let (ended, profile) = program(&machine, "deep").profiled();
+    assert_eq!(
+        (ended.status.code(), ranges(&profile)),
+        (Some(7), vec![("deep", 512)])
+    );
+    assert_eq!(profile.diagnostics.dropped, 2_000 - 512);
 }
 
 fn nvtx_answers_as_without_a_tool() {

@@ -1,0 +1,35 @@
+//! What the library that `gpuprof run` injects into programs is made of.
+
+use crate::os::{elf_note, user};
+use crate::session::start_once;
+use crate::settings::{self, CuptiMode, Mode};
+
+pub use crate::nvtx_ranges::{
+    Domain, RangeSite, end, in_own_work, measures, pop, push, start as start_range,
+};
+
+/// Whether this gpuprof measures the program or may: neither the program nor a library that it had
+/// loaded contains another one, and its user may have it measured.
+#[must_use]
+pub fn is_alone() -> bool {
+    elf_note::is_noted_as_injected() || !user::has_foreign_rights() && !elf_note::other_copies().any
+}
+
+/// Measures a program that does not use gpuprof, from inside its `cuInit`: nothing here may call
+/// the driver. Does nothing unless this gpuprof [`is_alone`].
+pub fn start() {
+    if !is_alone() {
+        return;
+    }
+    start_once(|| {
+        let (mut settings, problems) = settings::from_env(std::env::vars_os());
+        // All that can be known of such a program.
+        settings.cupti.get_or_insert(CuptiMode::Full);
+        settings.is_injected = true;
+        if settings.mode == Mode::On {
+            elf_note::note_injected();
+        }
+        (settings, problems)
+    });
+    elf_note::note_started();
+}
