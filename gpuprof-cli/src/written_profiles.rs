@@ -85,7 +85,7 @@ impl WrittenProfiles {
                         }
                         Some(why) => {
                             let fix = match why {
-                                NoInjection::Taken(_) => String::new(),
+                                NoInjection::Taken(_) | NoInjection::Tool(_) => String::new(),
                                 _ => format!("; {FIX}, installs it"),
                             };
                             format!(

@@ -107,7 +107,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Exit {
     command.args(rest);
     command.envs(variables(arguments, &outputs, folder.as_ref()));
     // The injected library is silent in a program that contains gpuprof.
-    let injection = injected_library::find();
+    let injection = injected_library::find(program);
     if let Ok(library) = &injection {
         command.env(injected_library::VARIABLE, library);
         // Another tool's is left alone: then the program has no rows for its ranges.

@@ -1,7 +1,7 @@
 //! The library by which `gpuprof run` measures programs that do not use gpuprof.
 
 use std::env;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,6 +19,16 @@ pub(crate) const VARIABLE: &str = "CUDA_INJECTION64_PATH";
 pub(crate) const NVTX_VARIABLE: &str = "NVTX_INJECTION64_PATH";
 
 const FILE: &str = "libgpuprof_inject.so";
+
+/// Tools that refuse to work, or end the program, if another library is injected (ncu 2025.3), and
+/// a variable that each sets for what it runs.
+const TOOLS: [(&str, &str); 2] = [
+    ("Nsight Compute", "NV_NSIGHT_INJECTION_TRANSPORT_TYPE"),
+    ("Nsight Systems", "NSYS_PROFILING_SESSION_ID"),
+];
+
+/// The commands of such tools, and of others that inject a library of their own.
+const TOOL_COMMANDS: [&str; 4] = ["compute-sanitizer", "cuda-gdb", "ncu", "nsys"];
 
 /// Where it is, relative to the folder of this program: as installed, and as cargo builds it.
 const PLACES: [&str; 2] = ["../lib/gpuprof", "."];
@@ -45,15 +55,25 @@ pub(crate) enum NoInjection {
     OtherVersion(PathBuf, String),
     /// The variable is set already.
     Taken(OsString),
+    /// Another tool runs the program, or is the program.
+    Tool(String),
 }
 
-/// The library to inject.
-pub(crate) fn find() -> Result<PathBuf, NoInjection> {
+/// The library to inject into this program.
+pub(crate) fn find(program: &OsStr) -> Result<PathBuf, NoInjection> {
+    let name = Path::new(program).file_name().unwrap_or(program);
+    let is_command = |command: &&&str| name == **command;
+    if let Some(command) = TOOL_COMMANDS.iter().find(is_command) {
+        return Err(NoInjection::Tool((*command).to_owned()));
+    }
     match env::var_os(VARIABLE).filter(|library| !library.is_empty()) {
         // A run inside another one.
         Some(library) if check(Path::new(&library)).is_ok() => Ok(library.into()),
         Some(library) => Err(NoInjection::Taken(library)),
-        None => find_installed(),
+        None => match TOOLS.iter().find(|(_, set)| env::var_os(set).is_some()) {
+            Some((tool, _)) => Err(NoInjection::Tool((*tool).to_owned())),
+            None => find_installed(),
+        },
     }
 }
 
@@ -138,6 +158,7 @@ impl fmt::Display for NoInjection {
                 sanitize::short(version, MAX_PATH),
                 env!("CARGO_PKG_VERSION")
             ),
+            Self::Tool(tool) => write!(f, "{tool} measures them"),
             Self::Taken(library) => {
                 let library = Path::new(library);
                 let path = library.to_string_lossy();

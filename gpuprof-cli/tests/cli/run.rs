@@ -172,6 +172,13 @@ fn a_program_without_a_profile_is_told_and_its_status_kept() {
                 .into(),
         }
     );
+    // ncu ends a program into which another library is injected.
+    let mut command = gpuprof(&["run", "--", "sh", "-c", "echo $CUDA_INJECTION64_PATH."]);
+    command.env("NV_NSIGHT_INJECTION_TRANSPORT_TYPE", "uds");
+    let under_ncu = ended(command);
+    assert_eq!(under_ncu.stdout, ".\n");
+    let end = "other programs are not measured: Nsight Compute measures them\n";
+    assert!(under_ncu.stderr.ends_with(end), "{}", under_ncu.stderr);
     // The rest depends on whether this machine has a driver.
     let failed = run_shell(&[], "exit 3", SMALL);
     assert_eq!(failed.code, Some(3));
