@@ -141,7 +141,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Exit {
         }
         let expected = Expected {
             records: arguments.cupti.is_some() || arguments.counters || arguments.stacks,
-            table: outputs.iter().any(|item| is_table(item)),
+            table: tables(&outputs).next().is_some(),
             no_injection: injection.err(),
         };
         for line in profiles.remarks(&shown, status, &expected, missing_driver) {
@@ -158,11 +158,10 @@ pub(crate) fn run(arguments: &RunArguments) -> Exit {
 /// Reports a process that could not: children of Python's multiprocessing end by `_exit`, and
 /// others by a signal.
 fn report_cut_off(profile: &Profile, outputs: &[String]) {
-    let items = || outputs.iter().flat_map(|items| items.split(','));
-    let parsed = || items().filter_map(|item| Output::parse(item.trim()));
-    if parsed().any(|output| matches!(output, Output::Table | Output::FullTable)) {
+    let tables: Vec<Output> = tables(outputs).collect();
+    if !tables.is_empty() {
         let mut options = output::table_options_for_stderr();
-        options.full = parsed().any(|output| output == Output::FullTable);
+        options.full = tables.contains(&Output::FullTable);
         let mut text = Vec::new();
         // Writing into memory does not fail; standard error may, and nothing is left to do then.
         let _ = table::write(profile, &options, &mut text);
@@ -264,12 +263,11 @@ fn outputs(arguments: &RunArguments) -> Vec<String> {
     items
 }
 
-/// Whether outputs, separated by commas, have the table, which shows the profile's notes.
-fn is_table(items: &str) -> bool {
-    let parsed = |item: &str| Output::parse(item.trim());
-    items
-        .split(',')
-        .any(|item| matches!(parsed(item), Some(Output::Table | Output::FullTable)))
+/// The tables, which show the profile's notes, among outputs that are separated by commas.
+fn tables(outputs: &[String]) -> impl Iterator<Item = Output> {
+    let items = outputs.iter().flat_map(|items| items.split(','));
+    let parsed = items.filter_map(|item| Output::parse(item.trim()));
+    parsed.filter(|output| matches!(output, Output::Table | Output::FullTable))
 }
 
 /// The outputs, and the profile that is looked at.
