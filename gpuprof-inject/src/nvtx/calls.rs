@@ -27,10 +27,24 @@ fn in_domain<T>(handle: Handle, call: impl FnOnce(&'static Domain) -> T) -> Opti
         .flatten()
 }
 
-/// The row of a range, for which texts are copied: an allocator of the program's must not come
-/// back.
-fn in_own_work(row: impl FnOnce() -> RangeSite) -> Option<RangeSite> {
-    injection::in_own_work(row)
+/// Pushes a range with this row. Texts are copied for it: an allocator of the program's must not
+/// come back.
+fn push(handle: Handle, row: impl FnOnce(&Domain) -> RangeSite) -> c_int {
+    in_domain(handle, |domain| {
+        if let Some(row) = injection::in_own_work(|| row(domain)) {
+            injection::push(domain, row);
+        }
+    });
+    UNTRACKED
+}
+
+/// Starts a range with this row. Gives its number; 0 if it is not measured.
+fn start(handle: Handle, row: impl FnOnce(&Domain) -> RangeSite) -> u64 {
+    let started = in_domain(handle, |domain| {
+        let row = injection::in_own_work(|| row(domain));
+        row.map_or(0, injection::start_range)
+    });
+    started.unwrap_or(0)
 }
 
 /// The row of a range by its attributes.
@@ -72,29 +86,15 @@ unsafe fn row(
     }
 }
 
-fn push(domain: &Domain, row: Option<RangeSite>) {
-    if let Some(row) = row {
-        injection::push(domain, row);
-    }
-}
-
 pub(super) unsafe extern "C" fn domain_push_ex(
     domain: Handle,
     attributes: *const EventAttributes,
 ) -> c_int {
-    in_domain(domain, |domain| {
-        // SAFETY: NVTX passes on the program's attributes.
-        let row = in_own_work(|| unsafe {
-            row(
-                domain,
-                attributes,
-                Domain::pushed,
-                handles::RegisteredString::pushed,
-            )
-        });
-        push(domain, row);
-    });
-    UNTRACKED
+    let by_handle = handles::RegisteredString::pushed;
+    // SAFETY: NVTX passes on the program's attributes.
+    push(domain, |domain| unsafe {
+        row(domain, attributes, Domain::pushed, by_handle)
+    })
 }
 
 pub(super) unsafe extern "C" fn domain_pop(domain: Handle) -> c_int {
@@ -106,19 +106,11 @@ pub(super) unsafe extern "C" fn domain_start_ex(
     domain: Handle,
     attributes: *const EventAttributes,
 ) -> u64 {
-    let started = in_domain(domain, |domain| {
-        // SAFETY: NVTX passes on the program's attributes.
-        let row = in_own_work(|| unsafe {
-            row(
-                domain,
-                attributes,
-                Domain::started,
-                handles::RegisteredString::started,
-            )
-        });
-        row.map_or(0, injection::start_range)
-    });
-    started.unwrap_or(0)
+    let by_handle = handles::RegisteredString::started;
+    // SAFETY: NVTX passes on the program's attributes.
+    start(domain, |domain| unsafe {
+        row(domain, attributes, Domain::started, by_handle)
+    })
 }
 
 pub(super) unsafe extern "C" fn domain_end(domain: Handle, range: u64) {
@@ -131,21 +123,17 @@ pub(super) unsafe extern "C" fn push_ex(attributes: *const EventAttributes) -> c
 }
 
 pub(super) unsafe extern "C" fn push_a(message: *const c_char) -> c_int {
-    in_domain(null_mut(), |domain| {
+    push(null_mut(), |domain| {
         // SAFETY: NVTX passes on the program's string.
-        let row = in_own_work(|| domain.pushed(&unsafe { text::narrow(message) }));
-        push(domain, row);
-    });
-    UNTRACKED
+        domain.pushed(&unsafe { text::narrow(message) })
+    })
 }
 
 pub(super) unsafe extern "C" fn push_w(message: *const WideChar) -> c_int {
-    in_domain(null_mut(), |domain| {
+    push(null_mut(), |domain| {
         // SAFETY: NVTX passes on the program's string.
-        let row = in_own_work(|| domain.pushed(&unsafe { text::wide(message) }));
-        push(domain, row);
-    });
-    UNTRACKED
+        domain.pushed(&unsafe { text::wide(message) })
+    })
 }
 
 pub(super) unsafe extern "C" fn pop() -> c_int {
@@ -159,21 +147,17 @@ pub(super) unsafe extern "C" fn start_ex(attributes: *const EventAttributes) -> 
 }
 
 pub(super) unsafe extern "C" fn start_a(message: *const c_char) -> u64 {
-    let started = in_domain(null_mut(), |domain| {
+    start(null_mut(), |domain| {
         // SAFETY: NVTX passes on the program's string.
-        let row = in_own_work(|| domain.started(&unsafe { text::narrow(message) }));
-        row.map_or(0, injection::start_range)
-    });
-    started.unwrap_or(0)
+        domain.started(&unsafe { text::narrow(message) })
+    })
 }
 
 pub(super) unsafe extern "C" fn start_w(message: *const WideChar) -> u64 {
-    let started = in_domain(null_mut(), |domain| {
+    start(null_mut(), |domain| {
         // SAFETY: NVTX passes on the program's string.
-        let row = in_own_work(|| domain.started(&unsafe { text::wide(message) }));
-        row.map_or(0, injection::start_range)
-    });
-    started.unwrap_or(0)
+        domain.started(&unsafe { text::wide(message) })
+    })
 }
 
 pub(super) unsafe extern "C" fn end(range: u64) {
