@@ -12,6 +12,7 @@ use crate::os::own_work::{self, OwnWork};
 use crate::recorder::CallArguments;
 use crate::site::labels::LabelNumber;
 use crate::span::Span;
+use crate::span::nested_calls::{NestedCall, NestedCalls};
 use crate::span::thread_state::prepare_thread;
 use crate::stats::call_outcome::StatedWork;
 
@@ -26,32 +27,27 @@ struct PushedRange {
     call: Span,
 }
 
-/// On the heap, because calls are large and begin and end in them.
-#[expect(
-    clippy::vec_box,
-    reason = "they are large, and calls begin and end in them while the list is free"
-)]
-struct PushedRanges {
-    open: Vec<Box<PushedRange>>,
-    spare: Vec<Box<PushedRange>>,
-    /// The domains of those beyond the limit, which are not measured.
-    ignored: Vec<*const Domain>,
+impl NestedCall for PushedRange {
+    fn is_over(&self) -> bool {
+        self.has_ended
+    }
+
+    fn end(&mut self) {
+        self.call = Span::off();
+    }
 }
 
-/// The thread ends.
-impl Drop for PushedRanges {
-    fn drop(&mut self) {
-        while let Some(innermost) = self.open.pop() {
-            drop(innermost);
-        }
-    }
+struct PushedRanges {
+    calls: NestedCalls<PushedRange>,
+    /// The domains of those beyond the limit, which are not measured.
+    ignored: Vec<*const Domain>,
 }
 
 thread_local! {
     /// Without a destructor, unlike the list.
     static HAS_PUSHED: Cell<bool> = const { Cell::new(false) };
     static PUSHED: RefCell<PushedRanges> = const {
-        RefCell::new(PushedRanges { open: Vec::new(), spare: Vec::new(), ignored: Vec::new() })
+        RefCell::new(PushedRanges { calls: NestedCalls::NEW, ignored: Vec::new() })
     };
 }
 
@@ -69,8 +65,8 @@ pub fn push(domain: &Domain, site: RangeSite) {
         prepare_thread();
     }
     let spare = with_ranges(|ranges| {
-        if ranges.open.len() < MAX_OPEN_RANGES {
-            return Some(ranges.spare.pop());
+        if ranges.calls.open.len() < MAX_OPEN_RANGES {
+            return Some(ranges.calls.take_spare());
         }
         own_work::count_skipped();
         if ranges.ignored.len() < MAX_IGNORED_RANGES {
@@ -102,7 +98,7 @@ pub fn push(domain: &Domain, site: RangeSite) {
         );
     }
     with_ranges(|ranges| {
-        ranges.open.push(range);
+        ranges.calls.open.push(range);
         Some(())
     });
 }
@@ -121,17 +117,17 @@ pub fn pop(domain: &Domain) {
         {
             return None;
         }
-        let mut open = ranges.open.iter_mut().rev();
+        let mut open = ranges.calls.open.iter_mut().rev();
         let is_last =
             |range: &&mut Box<PushedRange>| !range.has_ended && std::ptr::eq(range.domain, domain);
         open.find(is_last)?.has_ended = true;
         Some(())
     });
-    while let Some(mut range) = with_ranges(|ranges| ranges.open.pop_if(|last| last.has_ended)) {
+    while let Some(mut range) = with_ranges(|ranges| ranges.calls.take_over()) {
         // Outside the borrow.
-        range.call = Span::off();
+        range.end();
         with_ranges(|ranges| {
-            ranges.spare.push(range);
+            ranges.calls.keep_spare(range);
             Some(())
         });
     }

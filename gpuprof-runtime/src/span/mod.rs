@@ -8,6 +8,8 @@ pub(crate) mod default_stream;
 mod deferred_streams;
 pub(crate) mod future;
 pub(crate) mod instrumented;
+#[cfg(any(feature = "tracing", feature = "inject"))]
+pub(crate) mod nested_calls;
 mod node_cache;
 pub(crate) mod overhead;
 mod position;

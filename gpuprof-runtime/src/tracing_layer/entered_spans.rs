@@ -11,6 +11,7 @@ use super::options::CallRule;
 use super::span_data::SpanData;
 use crate::span::Span;
 use crate::span::future::OpenPoll;
+use crate::span::nested_calls::{NestedCall, NestedCalls};
 use crate::span::thread_state::prepare_thread;
 
 struct EnteredSpan {
@@ -43,7 +44,9 @@ impl EnteredSpan {
         }
         self.data = Some(data);
     }
+}
 
+impl NestedCall for EnteredSpan {
     fn is_over(&self) -> bool {
         self.has_exited || self.data.as_ref().is_none_or(|data| data.is_closed())
     }
@@ -57,33 +60,13 @@ impl EnteredSpan {
     }
 }
 
-#[expect(
-    clippy::vec_box,
-    reason = "they are large, and calls begin and end in them while the list is free"
-)]
-struct EnteredSpans {
-    open: Vec<Box<EnteredSpan>>,
-    spare: Vec<Box<EnteredSpan>>,
-}
-
-/// The thread ends.
-impl Drop for EnteredSpans {
-    fn drop(&mut self) {
-        while let Some(mut innermost) = self.open.pop() {
-            innermost.end();
-        }
-    }
-}
-
 thread_local! {
-    static ENTERED: RefCell<EnteredSpans> = const {
-        RefCell::new(EnteredSpans { open: Vec::new(), spare: Vec::new() })
-    };
+    static ENTERED: RefCell<NestedCalls<EnteredSpan>> = const { RefCell::new(NestedCalls::NEW) };
 }
 
 /// Runs `with` unless the thread ends, or is in here already by an allocator of the program's.
-fn with_spans<T>(with: impl FnOnce(&mut EnteredSpans) -> Option<T>) -> Option<T> {
-    let borrowed = |spans: &RefCell<EnteredSpans>| with(&mut *spans.try_borrow_mut().ok()?);
+fn with_spans<T>(with: impl FnOnce(&mut NestedCalls<EnteredSpan>) -> Option<T>) -> Option<T> {
+    let borrowed = |spans: &RefCell<_>| with(&mut *spans.try_borrow_mut().ok()?);
     ENTERED.try_with(borrowed).ok().flatten()
 }
 
@@ -91,7 +74,7 @@ fn with_spans<T>(with: impl FnOnce(&mut EnteredSpans) -> Option<T>) -> Option<T>
 pub(super) fn enter(id: u64, data: Arc<SpanData>) {
     prepare_thread();
     end_left_over();
-    let spare = with_spans(|spans| spans.spare.pop());
+    let spare = with_spans(NestedCalls::take_spare);
     let mut entered = spare.unwrap_or_else(|| Box::new(EnteredSpan::spare()));
     // Outside the borrow, as code of a tool may run in it.
     entered.begin(id, data);
@@ -120,11 +103,11 @@ pub(super) fn exit(id: u64) {
 
 /// Ends the calls of the innermost spans that are exited or closed.
 fn end_left_over() {
-    while let Some(mut span) = with_spans(|spans| spans.open.pop_if(|span| span.is_over())) {
+    while let Some(mut span) = with_spans(NestedCalls::take_over) {
         // Outside the borrow, as code of a tool may run in it.
         span.end();
         with_spans(|spans| {
-            spans.spare.push(span);
+            spans.keep_spare(span);
             Some(())
         });
     }
