@@ -1,5 +1,6 @@
 //! What the library that `gpuprof run` injects into programs is made of.
 
+use crate::cupti;
 use crate::os::{elf_note, user};
 use crate::session::start_once;
 use crate::settings::{self, CuptiMode, Mode};
@@ -21,8 +22,10 @@ pub fn start() {
     if !is_alone() {
         return;
     }
+    let mut keeps_cupti = false;
     start_once(|| {
         let (mut settings, problems) = settings::from_env(std::env::vars_os());
+        keeps_cupti = settings.cupti.is_some();
         // All that can be known of such a program.
         settings.cupti.get_or_insert(CuptiMode::Full);
         settings.is_injected = true;
@@ -31,5 +34,8 @@ pub fn start() {
         }
         (settings, problems)
     });
+    if !keeps_cupti {
+        cupti::offer_handover(|| {});
+    }
     elf_note::note_started();
 }

@@ -9,6 +9,8 @@ mod launch_lines;
 
 use std::sync::Arc;
 
+#[cfg(feature = "inject")]
+pub(crate) use collect::handover::offer as offer_handover;
 pub(crate) use {
     attribution::correlator::Attributed,
     attribution::kernel_names::{KernelNames, full_name},

@@ -10,6 +10,8 @@ pub(crate) mod own_work;
 #[cfg(feature = "trace")]
 pub(crate) mod poll;
 pub(crate) mod random;
+#[cfg(feature = "inject")]
+pub(crate) mod redirection;
 mod thread_scheduling;
 pub(crate) mod thread_signals;
 pub(crate) mod tick_counter;

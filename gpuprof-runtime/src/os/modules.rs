@@ -1,17 +1,33 @@
 //! The program and the libraries that it has loaded.
 
-use std::ffi::c_void;
+use std::ffi::{CStr, OsStr, c_void};
 use std::ops::Range;
-#[cfg(feature = "cupti")]
-use std::path::PathBuf;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 
 /// Where the library or program begins that has something at `address`. `None` if none has.
 pub(crate) fn base_of(address: usize) -> Option<usize> {
+    Some(description(address)?.dli_fbase as usize)
+}
+
+/// The path of the library that has something at `address`, as it was loaded; what the program was
+/// called by if that has it. `None` if none has.
+pub(crate) fn file_of(address: usize) -> Option<PathBuf> {
+    let name = description(address)?.dli_fname;
+    if name.is_null() {
+        return None;
+    }
+    // SAFETY: it is the name of a library, which is not unloaded meanwhile: its code is used.
+    let name = unsafe { CStr::from_ptr(name) };
+    Some(Path::new(OsStr::from_bytes(name.to_bytes())).to_owned())
+}
+
+fn description(address: usize) -> Option<libc::Dl_info> {
     // SAFETY: all fields are integers and raw pointers, for which zero is a value.
     let mut info: libc::Dl_info = unsafe { std::mem::zeroed() };
     // SAFETY: the call accepts any address, and `info` is valid for a write.
     let found = unsafe { libc::dladdr(address as *const c_void, &raw mut info) } != 0;
-    found.then_some(info.dli_fbase as usize)
+    found.then_some(info)
 }
 
 /// The addresses of code whose file was deleted or replaced since it was loaded. A file of which

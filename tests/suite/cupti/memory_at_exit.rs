@@ -87,7 +87,7 @@ fn without_cupti_the_report_says_what_is_missing() {
 
 fn another_profiler_leaves_no_memory_and_a_reason() {
     // CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED.
-    let refused = "fail cuptiSubscribe 1 1 39";
+    let refused = "fail cuptiSubscribe_v2 1 1 39";
     let (_, profile) = ended(&[(CUPTI_CONFIGURATION, refused)]);
     assert_eq!(profile.memory, None);
     let notes = profile.diagnostics.notes.join("\n");

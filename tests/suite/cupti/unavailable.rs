@@ -115,7 +115,7 @@ fn asked_for_it_runs() {
     assert_eq!(profile.diagnostics.notes, [""; 0]);
     assert_eq!(
         (
-            calls(&ended, "cuptiSubscribe"),
+            calls(&ended, "cuptiSubscribe_v2"),
             calls(&ended, "cuptiUnsubscribe")
         ),
         (1, 0)
@@ -169,7 +169,7 @@ fn a_chosen_library_is_the_only_one_tried() {
 }
 
 fn another_profiler_has_it() {
-    let (ended, note) = refused(program("fail cuptiSubscribe 1 1 39"));
+    let (ended, note) = refused(program("fail cuptiSubscribe_v2 1 1 39"));
     assert_says(
         &note,
         &["another profiler", "nsys", "ncu", "cuptiSubscribe", "39"],
@@ -196,7 +196,7 @@ fn the_user_may_not_profile() {
 
 fn no_driver_that_fits() {
     for code in [14, 15, 999] {
-        let (_, note) = refused(program(&format!("fail cuptiSubscribe 1 1 {code}")));
+        let (_, note) = refused(program(&format!("fail cuptiSubscribe_v2 1 1 {code}")));
         assert_says(&note, &["NVIDIA driver", &format!("returned {code}")]);
     }
 }
@@ -204,7 +204,7 @@ fn no_driver_that_fits() {
 fn one_older_than_cuda_12_0() {
     let (ended, note) = refused(program("number 17"));
     assert_says(&note, &["version 17", "CUDA 12.0"]);
-    assert_eq!(calls(&ended, "cuptiSubscribe"), 0);
+    assert_eq!(calls(&ended, "cuptiSubscribe_v2"), 0);
 }
 
 fn whatever_function_is_missing() {
@@ -288,7 +288,7 @@ fn a_session_may_ask_for_it() {
 
 fn a_session_is_told_too() {
     let ended = Program::new("session")
-        .env(CUPTI_CONFIGURATION, "fail cuptiSubscribe 1 1 39")
+        .env(CUPTI_CONFIGURATION, "fail cuptiSubscribe_v2 1 1 39")
         .run();
     let said = String::from_utf8_lossy(&ended.stdout).into_owned();
     assert!(

@@ -43,6 +43,7 @@ const STATICS: [(&str, &[&str]); 7] = [
         &[
             "cupti/collect/buffers.rs POOL",
             "cupti/collect/cuda_call_rings.rs NEW_RINGS",
+            "cupti/collect/handover.rs OFFER",
             "cupti/collect/launch_stacks.rs IS_ON",
             "cupti/collect/lifecycle.rs RUNNING SHUTTING_DOWN SUBSCRIPTION",
             "cupti/collect/bounded_queue.rs CALLBACK_EVENTS",

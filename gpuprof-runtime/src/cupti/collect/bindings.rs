@@ -1,6 +1,6 @@
 //! CUPTI's constants and types. The headers of CUDA 12.0 to 13.5 agree on each value.
 
-use std::ffi::{c_int, c_void};
+use std::ffi::{c_char, c_int, c_void};
 
 /// `CUptiResult`: 0 is success.
 pub(crate) type CuptiResult = c_int;
@@ -106,6 +106,18 @@ pub(crate) struct GraphData {
 pub(crate) type GraphNode = *mut c_void;
 /// `CUpti_SubscriberHandle`: opaque.
 pub(crate) type Subscriber = *mut c_void;
+/// `CUpti_SubscriberParams` of CUDA 13.0; newer ones have more.
+#[repr(C)]
+pub(crate) struct SubscriberParams {
+    pub(crate) bytes: usize,
+    /// A text; null for none.
+    pub(crate) name: *const c_char,
+    /// If another one has subscribed, its name is written here, unless this is null.
+    pub(crate) holder: *mut c_char,
+    pub(crate) holder_bytes: usize,
+}
+/// `CUPTI_OLD_SUBSCRIBER_NAME_MIN_LEN`.
+pub(crate) const MIN_HOLDER_BYTES: usize = 64;
 /// `CUpti_CallbackFunc`.
 pub(crate) type CuptiCallback = unsafe extern "C" fn(*mut c_void, u32, u32, *const c_void);
 /// `CUpti_BuffersCallbackRequestFunc`: buffer, its size, the maximum number of records.

@@ -2,8 +2,8 @@
 //! asks for it, drains the records, and gives counts and notes.
 
 use std::ffi::c_void;
-use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -112,6 +112,24 @@ pub(crate) fn drain_last(limit: Duration) {
     }
 }
 
+/// [`drain_last`] while the program goes on. Afterwards CUPTI is as if nobody had used it.
+#[cfg(feature = "inject")]
+pub(crate) fn stop(limit: Duration) {
+    let Some(subscription) = lifecycle::subscription() else {
+        return;
+    };
+    let library = subscription.library;
+    // First, so that no buffer is taken after the last flush.
+    for kind in KINDS.into_iter().chain([kind::MEMORY2]) {
+        let _ = library.disable(kind);
+    }
+    drain_last(limit);
+    let (mut bytes, mut no) = (size_of::<u8>(), 0_u8);
+    let _ = library.set_attribute(ATTR_ZEROED_BUFFERS, &raw mut bytes, (&raw mut no).cast());
+    let subscriber = subscription.opt_in_records.lock().subscriber();
+    let _ = library.unsubscribe(subscriber);
+}
+
 /// What was collected since the process began; `None` if CUPTI does not run.
 pub(crate) fn counts() -> Option<CollectionCounts> {
     let Subscription {
@@ -155,7 +173,9 @@ pub(crate) fn notes() -> Vec<String> {
         }
         MemoryRecords::Off | MemoryRecords::On => None,
     };
-    lines.chain(no_graph_nodes).chain(no_memory).collect()
+    let handed_over = subscription.handed_over_to.get().cloned();
+    let lines = lines.chain(no_graph_nodes).chain(no_memory);
+    lines.chain(handed_over).collect()
 }
 
 /// The name of a CUDA function; `None` if CUPTI does not run.
@@ -175,13 +195,11 @@ fn subscribe(
     let mut subscriber = std::ptr::null_mut();
     // Before anything else: this call fails if another tool uses CUPTI, and any other call would
     // disturb that tool.
-    library
-        .subscribe(
-            &raw mut subscriber,
-            callbacks::on_callback,
-            context_created as *mut c_void,
-        )
-        .map_err(|error| library.unavailable(error))?;
+    library.subscribe_by_name(
+        &raw mut subscriber,
+        callbacks::on_callback,
+        context_created as *mut c_void,
+    )?;
     let undo = |kinds: &[u32]| {
         for kind in kinds {
             let _ = library.disable(*kind);
@@ -218,6 +236,7 @@ fn subscribe(
         progress,
         reports_graph_nodes,
         opt_in_records: Mutex::new(OptInRecords::new(subscriber)),
+        handed_over_to: OnceLock::new(),
     })
 }
 

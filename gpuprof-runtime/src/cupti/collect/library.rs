@@ -4,10 +4,9 @@
 //! are counted here; missing functions and failed name lookups are not.
 
 use std::error::Error;
-use std::ffi::{CStr, OsStr, c_char, c_int, c_void};
+use std::ffi::{CStr, c_char, c_int, c_void};
 use std::mem::ManuallyDrop;
-use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use gpuprof_report::libcupti_paths::{self, LibraryCandidate};
 use libloading::os::unix::{Library, RTLD_LAZY, RTLD_LOCAL, Symbol};
@@ -15,11 +14,13 @@ use parking_lot::Mutex;
 
 use super::bindings::{
     BufferCompleted, BufferRequested, CuptiCallback, CuptiResult, DOMAIN_DRIVER, DOMAIN_RUNTIME,
-    GraphNode, MAX_LIMIT_REACHED, MIN_VERSION, SUCCESS, Subscriber,
+    GraphNode, MAX_LIMIT_REACHED, MIN_HOLDER_BYTES, MIN_VERSION, SUCCESS, Subscriber,
+    SubscriberParams,
 };
 use super::callback_ids;
 use super::record::ApiFunction;
 use super::unavailable_reason::CuptiUnavailable;
+use crate::os::modules;
 
 /// A failed call and its `CUptiResult`, or [`MISSING`]. If it counts as a failure, the library has
 /// already counted it.
@@ -74,6 +75,10 @@ cupti_functions! {
     subscribe = "cuptiSubscribe": fn(
         out: *mut Subscriber, callback: CuptiCallback, data: *mut c_void,
     );
+    subscribe_v2 = "cuptiSubscribe_v2": fn(
+        out: *mut Subscriber, callback: CuptiCallback, data: *mut c_void,
+        params: *mut SubscriberParams,
+    );
     unsubscribe = "cuptiUnsubscribe": fn(subscriber: Subscriber);
     register_callbacks = "cuptiActivityRegisterCallbacks": fn(
         requested: BufferRequested, completed: BufferCompleted,
@@ -101,7 +106,8 @@ cupti_functions! {
     result_string = "cuptiGetResultString": fn(status: c_int, out: *mut *const c_char);
 }
 
-const OPTIONAL: [&str; 3] = [
+const OPTIONAL: [&str; 4] = [
+    "cuptiSubscribe_v2",
     "cuptiActivitySetAttribute",
     "cuptiGetGraphNodeId",
     "cuptiGetResultString",
@@ -163,17 +169,7 @@ impl CuptiLibrary {
 
     /// The folder that it was loaded from.
     pub(crate) fn folder(&self) -> Option<PathBuf> {
-        let address = self.functions.get_version? as *const c_void;
-        // SAFETY: all fields are integers and raw pointers, for which zero is a value.
-        let mut info: libc::Dl_info = unsafe { std::mem::zeroed() };
-        // SAFETY: the address is that of a function, and `info` is valid for a write.
-        let found = unsafe { libc::dladdr(address, &raw mut info) } != 0;
-        if !found || info.dli_fname.is_null() {
-            return None;
-        }
-        // SAFETY: after success it is the path of a library that stays loaded.
-        let path = unsafe { CStr::from_ptr(info.dli_fname) };
-        let path = Path::new(OsStr::from_bytes(path.to_bytes()));
+        let path = modules::file_of(self.address()?)?;
         // A symlink may be in another folder than what it points to.
         Some(path.canonicalize().ok()?.parent()?.to_owned())
     }
@@ -188,9 +184,54 @@ impl CuptiLibrary {
         self.functions.graph_node_id.is_some()
     }
 
+    /// Subscribes under gpuprof's name, if the library takes one.
+    pub(crate) fn subscribe_by_name(
+        &self,
+        out: *mut Subscriber,
+        callback: CuptiCallback,
+        data: *mut c_void,
+    ) -> Result<(), CuptiUnavailable> {
+        let mut holder = [0_u8; MIN_HOLDER_BYTES];
+        let result = if self.functions.subscribe_v2.is_some() {
+            let mut params = SubscriberParams {
+                bytes: size_of::<SubscriberParams>(),
+                name: c"gpuprof".as_ptr(),
+                holder: holder.as_mut_ptr().cast(),
+                holder_bytes: holder.len(),
+            };
+            self.subscribe_v2(out, callback, data, &raw mut params)
+        } else {
+            self.subscribe(out, callback, data)
+        };
+        result.map_err(|error| {
+            let holder = CStr::from_bytes_until_nul(&holder).unwrap_or_default();
+            self.refused(error, holder.to_string_lossy().into_owned())
+        })
+    }
+
+    /// `cuptiSubscribe` and `cuptiSubscribe_v2`.
+    #[cfg(feature = "inject")]
+    pub(crate) fn subscribe_functions(&self) -> [Option<*const c_void>; 2] {
+        let functions = &self.functions;
+        [
+            functions
+                .subscribe
+                .map(|function| function as *const c_void),
+            functions
+                .subscribe_v2
+                .map(|function| function as *const c_void),
+        ]
+    }
+
     /// A failed call as the reason why CUPTI is unavailable.
     pub(crate) fn unavailable(&self, error: CallError) -> CuptiUnavailable {
+        self.refused(error, String::new())
+    }
+
+    /// [`unavailable`](Self::unavailable), and who has it; empty if that is unknown.
+    fn refused(&self, error: CallError, holder: String) -> CuptiUnavailable {
         CuptiUnavailable::CallFailed {
+            holder,
             library: self.name.clone(),
             call: error.call,
             status: error.status,
@@ -247,11 +288,14 @@ impl CuptiLibrary {
     #[cold]
     fn count_failure(&self, error: CallError) {
         // Failed name lookups are not counted: names are needed only for display or after a failure
-        // already counted. Nor are callbacks: a version may lack newer calls. A kind of activity
+        // already counted. Nor are refused subscriptions, which are the program's own or reported
+        // by the start. Nor are callbacks: a version may lack newer calls. A kind of activity
         // that is refused is reported where it is enabled.
         if matches!(
             error.call,
-            "cuptiGetResultString"
+            "cuptiSubscribe"
+                | "cuptiSubscribe_v2"
+                | "cuptiGetResultString"
                 | "cuptiGetCallbackName"
                 | "cuptiEnableCallback"
                 | "cuptiActivityEnable"

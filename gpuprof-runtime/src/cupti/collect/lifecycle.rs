@@ -31,6 +31,8 @@ pub(crate) struct Subscription {
     /// Whether callbacks report the nodes of graphs.
     pub(crate) reports_graph_nodes: bool,
     pub(crate) opt_in_records: Mutex<OptInRecords>,
+    /// The note about it, if CUPTI was handed over.
+    pub(crate) handed_over_to: OnceLock<String>,
 }
 
 /// Starts CUPTI by `subscribe`, once per process. Returns whether this call has started it.

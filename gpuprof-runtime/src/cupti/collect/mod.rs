@@ -12,6 +12,8 @@ mod callbacks;
 pub(crate) mod collection;
 mod cuda_call_rings;
 pub(crate) mod graph_nodes;
+#[cfg(feature = "inject")]
+pub(crate) mod handover;
 pub(crate) mod kernel_symbol;
 mod kernel_symbols;
 pub(crate) mod launch_stacks;

@@ -32,6 +32,11 @@ impl OptInRecords {
         }
     }
 
+    #[cfg(feature = "inject")]
+    pub(super) fn subscriber(&self) -> Subscriber {
+        self.subscriber as Subscriber
+    }
+
     pub(super) fn memory(&self) -> MemoryRecords {
         self.memory
     }

@@ -8,6 +8,10 @@ use super::bindings::{
     UNKNOWN, VIRTUALIZED_PRIVILEGES,
 };
 use gpuprof_report::profile::CUPTI_UNAVAILABLE;
+use gpuprof_report::sanitize;
+
+/// Characters of a subscriber's name that a message shows.
+const MAX_HOLDER: usize = 60;
 
 #[derive(Debug)]
 pub(crate) enum CuptiUnavailable {
@@ -30,6 +34,8 @@ pub(crate) enum CuptiUnavailable {
         call: &'static str,
         status: CuptiResult,
         name: String,
+        /// Who has subscribed, by its own name; empty if that is unknown.
+        holder: String,
     },
     /// The CUPTI reader thread could not be started.
     NoThread {
@@ -68,7 +74,15 @@ impl fmt::Display for CuptiUnavailable {
                 call,
                 status,
                 name,
+                holder,
             } => {
+                if !holder.is_empty() {
+                    write!(
+                        f,
+                        "{} has subscribed: ",
+                        sanitize::quoted(holder, MAX_HOLDER)
+                    )?;
+                }
                 f.write_str(advice(*status))?;
                 write!(f, " ({call} of {library} returned {status}, {name})")
             }

@@ -1,6 +1,7 @@
 //! A machine with the simulated driver and libcupti under the real ones' names, and the programs
 //! that run on it.
 
+use std::ffi::OsStr;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -14,7 +15,7 @@ const LIBRARIES: [(&str, &str); 2] = [
 ];
 
 /// A source file of this folder.
-pub(crate) fn source(file: &str) -> PathBuf {
+fn source(file: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/any_program")
         .join(file)
@@ -41,15 +42,20 @@ impl Machine {
         for (name, file) in LIBRARIES {
             symlink(built(file), folder.path(name)).expect("a link");
         }
+        let machine = Self { folder };
+        machine.compile("program", "program.c", &[]);
+        machine
+    }
+
+    /// Compiles a source file of this folder, with further `options`. Returns where it is.
+    pub(crate) fn compile(&self, name: &str, file: &str, options: &[&OsStr]) -> PathBuf {
+        let path = self.folder.path(name);
         let mut compiler = Command::new("cc");
-        compiler.args(["-Wall", "-Werror", "-O1", "-pthread", "-o"]);
-        compiler
-            .arg(folder.path("program"))
-            .arg(source("program.c"))
-            .arg("-ldl");
-        let compiled = compiler.status().expect("a C compiler");
-        assert!(compiled.success());
-        Self { folder }
+        compiler.args(["-Wall", "-Werror", "-O1", "-pthread"]);
+        compiler.args(options).arg("-o").arg(&path);
+        compiler.arg(source(file)).arg("-ldl");
+        assert!(compiler.status().expect("a C compiler").success());
+        path
     }
 
     /// The C program, which gets the library.

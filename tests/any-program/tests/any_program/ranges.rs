@@ -1,6 +1,7 @@
 //! Promise: the NVTX ranges of a program are the functions of its report, with the kernels that
 //! were launched in them.
 
+use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -11,7 +12,7 @@ use support::program::Program;
 use support::suite::Module;
 use support::tests;
 
-use crate::machine::{Machine, injected_library, source};
+use crate::machine::{Machine, injected_library};
 use crate::programs::kernels;
 
 pub(crate) const MODULE: Module = Module::new(
@@ -32,6 +33,9 @@ pub(crate) const MODULE: Module = Module::new(
 fn headers() -> PathBuf {
     let mut metadata = Command::new(env!("CARGO"));
     metadata.args(["metadata", "--format-version", "1", "--offline"]);
+    // Otherwise cargo wants the packages of all platforms, which nothing has downloaded.
+    let platform = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
+    metadata.args(["--filter-platform", &platform]);
     metadata.arg("--manifest-path");
     metadata.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"));
     let answer = metadata.output().expect("cargo");
@@ -46,17 +50,10 @@ fn headers() -> PathBuf {
 
 /// `ranges.c`, as the program or as a library.
 fn build(machine: &Machine, name: &str, options: &[&str]) -> PathBuf {
-    let path = machine.folder.path(name);
-    let mut compiler = Command::new("cc");
-    compiler.args(["-Wall", "-Werror", "-O1", "-pthread"]);
-    compiler.args(options).arg("-I").arg(headers());
-    compiler
-        .arg("-o")
-        .arg(&path)
-        .arg(source("ranges.c"))
-        .arg("-ldl");
-    assert!(compiler.status().expect("a C compiler").success());
-    path
+    let headers = headers();
+    let include = [OsStr::new("-I"), headers.as_os_str()];
+    let options = options.iter().map(OsStr::new).chain(include);
+    machine.compile(name, "ranges.c", &options.collect::<Vec<_>>())
 }
 
 fn program(machine: &Machine, scenario: &str) -> Program {

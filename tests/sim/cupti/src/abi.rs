@@ -56,6 +56,42 @@ pub(crate) struct User(*const c_void);
 // SAFETY: the simulated libcupti never dereferences this pointer; it only passes it to callbacks.
 unsafe impl Send for User {}
 
+/// `CUpti_SubscriberParams`.
+#[repr(C)]
+pub(crate) struct SubscriberParams {
+    size: usize,
+    name: *const c_char,
+    holder: *mut c_char,
+    holder_size: usize,
+}
+
+impl SubscriberParams {
+    pub(crate) fn name(&self) -> Option<String> {
+        if self.name.is_null() {
+            return None;
+        }
+        // SAFETY: the C caller passes null or a C string.
+        let name = unsafe { CStr::from_ptr(self.name) };
+        Some(name.to_string_lossy().into_owned())
+    }
+
+    /// Writes as much of it as there is room for, unless the caller does not ask for it.
+    pub(crate) fn set_holder(&mut self, name: &str) {
+        let Some(room) = self.holder_size.checked_sub(1) else {
+            return;
+        };
+        if self.holder.is_null() {
+            return;
+        }
+        let bytes = name.bytes().take(room).chain([0]);
+        for (at, byte) in bytes.enumerate() {
+            let place = self.holder.wrapping_add(at);
+            // SAFETY: the C caller passes a place of this size, and `room` leaves one for the 0.
+            unsafe { place.write(byte as c_char) };
+        }
+    }
+}
+
 /// `CUpti_CallbackData`. Fields that no test needs are null.
 #[repr(C)]
 pub(crate) struct CallbackData {

@@ -8,6 +8,7 @@ pub(crate) const NAMES: &[&str] = &[
     "cuptiGetCallbackName",
     "cuptiGetGraphNodeId",
     "cuptiSubscribe",
+    "cuptiSubscribe_v2",
     "cuptiUnsubscribe",
     "cuptiActivityRegisterCallbacks",
     "cuptiEnableCallback",

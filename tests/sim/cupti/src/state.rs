@@ -20,6 +20,7 @@ pub(crate) struct State {
     pub(crate) number: Option<u32>,
     pub(crate) overrides: Overrides,
     pub(crate) subscribed: bool,
+    pub(crate) subscriber_name: String,
     pub(crate) callback: Option<(Callback, User)>,
     pub(crate) callbacks: Option<(Request, Complete)>,
     /// The client provides zeroed buffers.
@@ -93,6 +94,7 @@ impl State {
                 stamps: Vec::new(),
             },
             subscribed: false,
+            subscriber_name: String::new(),
             callback: None,
             callbacks: None,
             zeroed: false,

@@ -3,7 +3,7 @@
 use simbase::cbid;
 
 use super::cupti_functions;
-use crate::abi::{Callback, Out, User};
+use crate::abi::{Callback, Out, SubscriberParams, User};
 use crate::callbacks::{DRIVER_API, RESOURCE, RESOURCE_CALLBACKS, RUNTIME_API};
 use crate::result_codes::Code;
 use crate::{call_records, callbacks, driver, state};
@@ -11,17 +11,51 @@ use crate::{call_records, callbacks, driver, state};
 /// The only `CUpti_SubscriberHandle`.
 const SUBSCRIBER: usize = 0x5afe;
 
+/// The name of a subscriber that gives none.
+const UNNAMED: &str = "CUPTI";
+
+/// Returns the name of the subscriber that is there already, if that is why it fails.
+fn subscribe(
+    subscriber: Out<usize>,
+    callback: Option<Callback>,
+    user: User,
+    name: &str,
+) -> Result<(), (Code, String)> {
+    let mut state = state::lock();
+    if state.subscribed {
+        let holder = state.subscriber_name.clone();
+        return Err((Code::MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED, holder));
+    }
+    subscriber
+        .write(SUBSCRIBER)
+        .map_err(|code| (code, String::new()))?;
+    state.subscribed = true;
+    state.subscriber_name = name.to_owned();
+    state.callback = callback.map(|callback| (callback, user));
+    Ok(())
+}
+
 cupti_functions! {
     /// A second subscriber gets MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED.
     fn cuptiSubscribe(subscriber: Out<usize>, callback: Option<Callback>, user: User) {
-        let mut state = state::lock();
-        if state.subscribed {
-            return Err(Code::MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED);
-        }
-        subscriber.write(SUBSCRIBER)?;
-        state.subscribed = true;
-        state.callback = callback.map(|callback| (callback, user));
-        Ok(())
+        subscribe(subscriber, callback, user, UNNAMED).map_err(|(code, _)| code)
+    }
+
+    /// A second subscriber gets MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED and the name of the first.
+    fn cuptiSubscribe_v2(
+        subscriber: Out<usize>,
+        callback: Option<Callback>,
+        user: User,
+        params: Option<&mut SubscriberParams>,
+    ) {
+        let name = params.as_deref().and_then(SubscriberParams::name);
+        let name = name.map_or(UNNAMED.to_owned(), |name| format!("CUPTI for {name}"));
+        subscribe(subscriber, callback, user, &name).map_err(|(code, holder)| {
+            if let Some(params) = params {
+                params.set_holder(&holder);
+            }
+            code
+        })
     }
 
     /// INVALID_PARAMETER for unknown callback ids, and for domains other than the driver, the
