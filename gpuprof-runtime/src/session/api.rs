@@ -83,7 +83,8 @@ pub(super) fn start(settings: Arc<Settings>) {
             cupti::record_optional(settings.cupti == Some(CuptiMode::Full), settings.memory);
             if settings.counters {
                 let pm_sampling = &collector().cupti.pm_sampling;
-                pm_sampling.request();
+                pm_sampling.request(exit::register_handler);
+                exit::watch_main_thread();
                 for device in collector().gpu.devices(LOCK_LIMIT) {
                     pm_sampling.start_device(device.ordinal);
                 }
@@ -150,6 +151,7 @@ pub fn step() {
 fn context_created() {
     // Calls nothing of the driver's: the reader needs its functions.
     Driver::get();
+    exit::watch_main_thread();
     collector().first_context.meet();
 }
 

@@ -14,8 +14,9 @@ use std::time::{Duration, Instant};
 #[cfg(feature = "metrics")]
 use super::metrics;
 use super::{checkpoint, live, open_windows, waits, write_outputs};
+use crate::collector::collector;
 use crate::os::own_work::OwnWork;
-use crate::os::{fd, fork};
+use crate::os::{self, fd, fork};
 use crate::settings::{Output, Settings};
 use crate::site::Site;
 use crate::site::all_sites::all_sites;
@@ -36,6 +37,9 @@ const WRITE_LIMIT: Duration = Duration::from_secs(10);
 /// Timeout for a checkpoint that is being written. If it hangs, in a network file system for
 /// example, the reports are written all the same.
 const CHECKPOINT_LIMIT: Duration = Duration::from_secs(2);
+
+/// Timeout for a call of CUPTI's that starts the sampling of counters.
+const SAMPLING_LIMIT: Duration = Duration::from_secs(2);
 
 /// Timeout for an answer to a viewer that is being made.
 const ANSWER_LIMIT: Duration = Duration::from_secs(1);
@@ -75,6 +79,31 @@ pub(super) fn register_handler() {
         fd::stderr(
             b"gpuprof: atexit is full: there will be no report; call gpuprof::collect() for one\n",
         );
+    }
+}
+
+/// The end of the main thread: `exit` destroys its thread-locals before it calls any handler and
+/// destroys any static.
+struct MainThreadEnd;
+
+impl Drop for MainThreadEnd {
+    fn drop(&mut self) {
+        if !fork::is_child() {
+            let _own = OwnWork::begin();
+            collector().cupti.pm_sampling.prepare_to_end(SAMPLING_LIMIT);
+        }
+    }
+}
+
+thread_local! {
+    static MAIN_THREAD_END: MainThreadEnd = const { MainThreadEnd };
+}
+
+/// Has the sampling of counters learn of the end of the process in time, if this is the main
+/// thread.
+pub(super) fn watch_main_thread() {
+    if os::thread_id() == std::process::id() {
+        let _ = MAIN_THREAD_END.try_with(|_| ());
     }
 }
 

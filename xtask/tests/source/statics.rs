@@ -27,6 +27,7 @@ const STATICS: [(&str, &[&str]); 7] = [
             "os/mod.rs THREAD_ID",
             "os/own_work.rs IS_HERE",
             "os/random.rs TEST_SEED",
+            "session/exit.rs MAIN_THREAD_END",
             "span/instrumented.rs HANDED_OVER",
             "span/thread_state.rs EXIT_GUARD THREAD",
             "stats/profiled_call.rs INNERMOST",

@@ -17,6 +17,7 @@ pub(crate) const MODULE: Module = Module::new(
         errors_of_calls_reach_the_program,
         without_libcupti_one_line_says_so,
         a_process_without_exit_handlers_has_a_checkpoint,
+        counters_end_before_what_they_use_is_destroyed,
         an_output_is_relative_to_where_the_program_started,
     ]],
 );
@@ -104,4 +105,15 @@ fn a_process_without_exit_handlers_has_a_checkpoint() {
     assert_eq!((ended.status.code(), ended.reports()), (Some(5), 0));
     assert_eq!(kernels(&profile), [("scale", 5, 50_000)]);
     assert!(!profile.at_exit);
+}
+
+fn counters_end_before_what_they_use_is_destroyed() {
+    let machine = Machine::new();
+    let program = machine.program("slow").env("GPUPROF_COUNTERS", "on");
+    let (ended, profile) = program.profiled();
+    assert_eq!(ended.status.code(), Some(7), "{:?}", ended.status);
+    let [device] = &profile.counters[..] else {
+        panic!("one device: {:?}", profile.counters);
+    };
+    assert_eq!(device.chip, "simulated");
 }

@@ -13,7 +13,7 @@ mod results;
 mod samplers;
 mod unavailable;
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -42,8 +42,10 @@ const LOCK_TIMEOUT: Duration = Duration::from_millis(100);
 /// Sampling on all devices of the process.
 #[derive(Default)]
 pub(crate) struct PmSampling {
-    /// A session has asked for samples.
-    is_requested: AtomicBool,
+    /// A session has asked for samples. Registers the exit handler again: NVIDIA's libraries make
+    /// static objects in the first calls, which are destroyed before what was registered earlier,
+    /// and a call after that corrupts the heap (H100, CUDA 13.0).
+    requested: OnceLock<fn()>,
     /// The devices on which sampling was started, or was to be: one bit each.
     met: AtomicU64,
     library: OnceLock<Result<&'static SamplingLibrary, PmSamplingUnavailable>>,
@@ -53,9 +55,10 @@ pub(crate) struct PmSampling {
 }
 
 impl PmSampling {
-    /// From now on every device that is met is sampled.
-    pub(crate) fn request(&self) {
-        self.is_requested.store(true, Relaxed);
+    /// From now on every device that is met is sampled. `register` registers the exit handler
+    /// again, which ends the sampling.
+    pub(crate) fn request(&self, register: fn()) {
+        self.requested.get_or_init(|| register);
     }
 
     /// Starts sampling on a device on which CUDA is initialized, unless it was started before or
@@ -79,7 +82,7 @@ impl PmSampling {
     /// Whether sampling is to be started on a device.
     fn is_first(&self, ordinal: u32) -> bool {
         let met = &self.met;
-        self.is_requested.load(Relaxed)
+        self.requested.get().is_some()
             && bit(ordinal).is_some_and(|bit| {
                 met.load(Relaxed) & bit == 0 && met.fetch_or(bit, Relaxed) & bit == 0
             })
@@ -92,7 +95,7 @@ impl PmSampling {
         };
         let mut samplers = self.samplers.lock();
         // Ending the sampling waits for the lock.
-        let Some(cupti) = lifecycle::callable_library() else {
+        let Some(cupti) = lifecycle::callable_library().filter(|_| !samplers.is_ending) else {
             return;
         };
         let mut facts = DeviceCounters::default();
@@ -105,6 +108,7 @@ impl PmSampling {
             SamplingEvent::Started { time, ns }
         });
         let is_sampled = started.is_ok();
+        self.register_exit_handler();
         self.results.start(facts, started);
         if is_sampled && !samplers.has_thread {
             let sampling = Arc::clone(self);
@@ -124,6 +128,23 @@ impl PmSampling {
         DeviceSampler::start(library, ordinal)
     }
 
+    fn register_exit_handler(&self) {
+        if let Some(register) = self.requested.get() {
+            register();
+        }
+    }
+
+    /// The process is about to end: waits at most `limit` for a call of CUPTI's that is under way.
+    /// From then on the reader alone makes any, until the exit handler ends the sampling.
+    pub(crate) fn prepare_to_end(&self, limit: Duration) {
+        if self.requested.get().is_some()
+            && let Some(mut samplers) = self.samplers.try_lock_for(limit)
+        {
+            samplers.is_ending = true;
+            self.register_exit_handler();
+        }
+    }
+
     /// Decodes what the devices have stored, and waits for the rest of the period. Returns whether
     /// there is more to come.
     fn decode(&self) -> bool {
@@ -131,7 +152,9 @@ impl PmSampling {
         {
             let mut samplers = self.samplers.lock();
             // The last samples are decoded by the reader, which knows when CUPTI may be called.
-            let is_callable = lifecycle::callable_library().is_some() && !has_driver_ended();
+            let is_callable = lifecycle::callable_library().is_some()
+                && !samplers.is_ending
+                && !has_driver_ended();
             if !is_callable || !samplers.decode(&self.results) {
                 samplers.has_thread = false;
                 return false;

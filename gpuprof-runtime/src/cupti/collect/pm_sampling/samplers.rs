@@ -7,6 +7,7 @@ use super::device_sampler::DeviceSampler;
 use super::results::{PmSamplingResults, SamplingEvent};
 use super::unavailable::PmSamplingUnavailable;
 use crate::cupti::collect::lifecycle;
+use crate::os::thread_cpu_ns;
 
 /// Decoded samples of a device that wait for the reader. Beyond that the device stores them.
 const MAX_DECODED: usize = 100_000;
@@ -17,6 +18,8 @@ pub(super) struct Samplers {
     pace: Option<DecodingShare>,
     /// A thread decodes.
     pub(super) has_thread: bool,
+    /// The process is about to end.
+    pub(super) is_ending: bool,
     /// Nothing was decoded while another device was started.
     has_waited: bool,
 }
@@ -37,9 +40,10 @@ impl Samplers {
                 return true;
             }
             let mut events = Vec::new();
-            let began = Instant::now();
+            // Not the time that it waits for a busy device.
+            let began = thread_cpu_ns();
             let decoded = sampler.decode(&mut |sample| events.push(SamplingEvent::Sample(sample)));
-            decoding += began.elapsed();
+            decoding += Duration::from_nanos(thread_cpu_ns().saturating_sub(began));
             results.add(*device, events);
             match decoded {
                 Ok(is_full) if has_waited || !is_full => true,
@@ -94,7 +98,7 @@ fn fail(device: u32, unavailable: PmSamplingUnavailable, results: &PmSamplingRes
     false
 }
 
-/// How much of its time the thread needs for decoding.
+/// How much of its time the thread computes for decoding.
 #[derive(Clone, Copy, Debug)]
 struct DecodingShare {
     since: Instant,
