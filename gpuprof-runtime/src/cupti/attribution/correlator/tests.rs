@@ -50,7 +50,7 @@ fn copy(correlation: u32) -> ActivityRecord {
 }
 
 fn with_window() -> Correlator {
-    let mut correlator = Correlator::default();
+    let correlator = Correlator::default();
     correlator.windows.change(1, Some(0));
     correlator
 }
