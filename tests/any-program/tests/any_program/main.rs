@@ -3,6 +3,7 @@
 mod copies_of_gpuprof;
 mod machine;
 mod outcomes;
+mod parts;
 mod programs;
 mod ranges;
 
@@ -13,6 +14,7 @@ fn main() -> ExitCode {
         programs::MODULE,
         ranges::MODULE,
         outcomes::MODULE,
+        parts::MODULE,
         copies_of_gpuprof::MODULE,
     ])
 }
