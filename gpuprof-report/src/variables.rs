@@ -30,6 +30,9 @@ pub enum Setting {
     Filter,
     Sample,
     TraceLimit,
+    FromStart,
+    Delay,
+    For,
     ExitWait,
     Signals,
     Checkpoint,
@@ -43,6 +46,15 @@ pub enum Setting {
     Live,
     Tracing,
 }
+
+/// Whether measuring begins at the start, or at the program's call of `cudaProfilerStart`.
+pub const FROM_START: &str = "GPUPROF_FROM_START";
+
+/// How long after the program's start measuring begins. Has no effect if [`FROM_START`] is off.
+pub const DELAY: &str = "GPUPROF_DELAY";
+
+/// How long the program is measured. Has no effect if [`FROM_START`] is off.
+pub const FOR: &str = "GPUPROF_FOR";
 
 /// Names the libcupti to open. It is read when CUPTI starts, for sessions of the program as well.
 pub const CUPTI_LIBRARY: &str = "GPUPROF_CUPTI_LIBRARY";
@@ -63,7 +75,7 @@ pub const META: &str = "GPUPROF_META";
 pub const TRACING: &str = "GPUPROF_TRACING";
 
 /// Every setting, in the order of the documentation.
-pub const VARIABLES: [Variable; 19] = [
+pub const VARIABLES: [Variable; 22] = [
     Variable {
         setting: Setting::Mode,
         name: "GPUPROF",
@@ -124,6 +136,31 @@ pub const VARIABLES: [Variable; 19] = [
         meaning: "how many events the time line of trace=PATH keeps, the newest; an event takes \
                   16 to 40 bytes",
         builder: Some("trace_limit"),
+    },
+    Variable {
+        setting: Setting::FromStart,
+        name: FROM_START,
+        default: "on",
+        accepts: "on or off",
+        meaning: "measure from the start, or with off from each cudaProfilerStart to the next \
+                  cudaProfilerStop of the program; off switches GPUPROF_CUPTI on",
+        builder: None,
+    },
+    Variable {
+        setting: Setting::Delay,
+        name: DELAY,
+        default: "none",
+        accepts: "a duration such as 500ms or 2s",
+        meaning: "how long after the program's start measuring begins",
+        builder: None,
+    },
+    Variable {
+        setting: Setting::For,
+        name: FOR,
+        default: "to the end",
+        accepts: "a duration such as 500ms or 2s",
+        meaning: "how long the program is measured; it goes on, and is reported at its end",
+        builder: None,
     },
     Variable {
         setting: Setting::ExitWait,

@@ -44,6 +44,23 @@ fn the_documentation_lists_the_settings_as_the_code_has_them() {
 }
 
 #[test]
+fn the_crate_documentation_describes_every_setting_as_the_code_does() {
+    let text = text("src/lib.rs");
+    let lines = text.lines().filter_map(|line| line.strip_prefix("//! "));
+    let words: Vec<&str> = lines.flat_map(str::split_whitespace).collect();
+    let page = words.join(" ").replace('`', "");
+    for variable in VARIABLES {
+        let entry = format!(
+            "- {}: {}. Takes {}; default: {}.",
+            variable.name, variable.meaning, variable.accepts, variable.default
+        );
+        assert!(page.contains(&entry), "src/lib.rs lacks: {entry}");
+    }
+    let entries = page.matches("- GPUPROF").count();
+    assert_eq!(entries, VARIABLES.len());
+}
+
+#[test]
 fn every_setting_of_a_window_has_a_builder_method() {
     for file in [
         "gpuprof-runtime/src/session/measuring_session.rs",

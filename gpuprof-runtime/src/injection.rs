@@ -1,5 +1,6 @@
 //! What the library that `gpuprof run` injects into programs is made of.
 
+use crate::collector::collector;
 use crate::cupti;
 use crate::os::{elf_note, user};
 use crate::session::start_once;
@@ -35,7 +36,7 @@ pub fn start() {
         (settings, problems)
     });
     if !keeps_cupti {
-        cupti::offer_handover(|| {});
+        cupti::offer_handover(|| collector().measure(false, |_| true));
     }
     elf_note::note_started();
 }

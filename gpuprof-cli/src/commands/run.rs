@@ -11,7 +11,7 @@ use std::process::{Command, ExitStatus};
 use clap::{Args, ValueEnum};
 use gpuprof_report::profile::Profile;
 use gpuprof_report::setting_values::{Output, Sampling};
-use gpuprof_report::variables::{CHECKPOINT, COUNTERS, STACKS};
+use gpuprof_report::variables::{CHECKPOINT, COUNTERS, DELAY, FOR, FROM_START, STACKS};
 use gpuprof_report::{sanitize, table};
 use tempfile::TempDir;
 
@@ -68,6 +68,19 @@ pub(crate) struct RunArguments {
     #[arg(long, value_name = "SPEC", value_parser = sampling)]
     sample: Option<String>,
 
+    /// Off: measure from each cudaProfilerStart to the next cudaProfilerStop of the program
+    /// (GPUPROF_FROM_START)
+    #[arg(long, value_enum, value_name = "SWITCH")]
+    profile_from_start: Option<Switch>,
+
+    /// How long after the program's start measuring begins, such as 500ms or 2s (GPUPROF_DELAY)
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    delay: Option<String>,
+
+    /// How long the program is measured; it goes on afterwards (GPUPROF_FOR)
+    #[arg(long = "for", value_name = "DURATION", value_parser = duration)]
+    length: Option<String>,
+
     /// The program and its arguments
     #[arg(
         required = true,
@@ -96,11 +109,25 @@ enum CuptiFlag {
     Full,
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Switch {
+    On,
+    Off,
+}
+
 /// Runs the command.
 pub(crate) fn run(arguments: &RunArguments) -> Exit {
     let [program, rest @ ..] = arguments.program.as_slice() else {
         return Exit::BadInput;
     };
+    let is_timed = arguments.delay.is_some() || arguments.length.is_some();
+    if arguments.profile_from_start == Some(Switch::Off) && is_timed {
+        complain(
+            "--profile-from-start off leaves it to the program when it is measured: --delay and \
+             --for cannot be given too",
+        );
+        return Exit::BadInput;
+    }
     let folder = folder_for_profiles();
     let outputs = outputs(arguments);
     let mut command = Command::new(program);
@@ -228,6 +255,16 @@ fn variables(
     if let Some(sample) = &arguments.sample {
         variables.push(("GPUPROF_SAMPLE", sample.into()));
     }
+    if let Some(switch) = arguments.profile_from_start {
+        let switch = match switch {
+            Switch::On => "on",
+            Switch::Off => "off",
+        };
+        variables.push((FROM_START, switch.into()));
+    }
+    for (name, duration) in [(DELAY, &arguments.delay), (FOR, &arguments.length)] {
+        variables.extend(duration.iter().map(|duration| (name, duration.into())));
+    }
     // Counters and stacks switch it on, in the program's own mode, unless it is switched off.
     let is_off = || env::var("GPUPROF_CUPTI").is_ok_and(|mode| ["off", "0"].contains(&mode.trim()));
     let is_needed = (arguments.counters || arguments.stacks) && is_off();
@@ -304,6 +341,13 @@ fn trace_path(text: &str) -> Result<String, String> {
         "" => Err("a path is needed".to_owned()),
         text if text.contains(',') => Err("the path must have no comma".to_owned()),
         text => Ok(text.to_owned()),
+    }
+}
+
+fn duration(text: &str) -> Result<String, String> {
+    match humantime::parse_duration(text) {
+        Ok(duration) if !duration.is_zero() => Ok(text.to_owned()),
+        _ => Err("accepted is a duration such as 500ms or 2s".to_owned()),
     }
 }
 

@@ -134,9 +134,48 @@ fn arguments_are_the_settings_of_the_program() {
 }
 
 #[test]
+fn the_part_to_measure_is_a_setting_of_the_program() {
+    let of_part = |options: &[&str]| -> Vec<String> {
+        let all = settings(options, None);
+        let lines = all.lines().filter(|line| {
+            ["FROM_START", "DELAY", "FOR"]
+                .iter()
+                .any(|name| line.contains(name))
+        });
+        lines.map(str::to_owned).collect()
+    };
+    let marked = of_part(&["--profile-from-start", "off"]);
+    assert_eq!(marked, ["GPUPROF_FROM_START=off"]);
+    let timed = of_part(&[
+        "--profile-from-start=on",
+        "--delay",
+        "1m 2s",
+        "--for",
+        "500ms",
+    ]);
+    let expected = [
+        "GPUPROF_DELAY=1m 2s",
+        "GPUPROF_FOR=500ms",
+        "GPUPROF_FROM_START=on",
+    ];
+    assert_eq!(timed, expected);
+    for time in ["--delay", "--for"] {
+        let options = ["--profile-from-start", "off", time, "1s"];
+        let ended = run_shell(&options, "echo started", SMALL);
+        assert_eq!((ended.code, &*ended.stdout), (Some(2), ""));
+        let line = "gpuprof: --profile-from-start off leaves it to the program when it is \
+                    measured: --delay and --for cannot be given too\n";
+        assert_eq!(ended.stderr, line);
+    }
+}
+
+#[test]
 fn wrong_arguments_are_refused_before_the_program_starts() {
     for options in [
         &["--cupti=yes"][..],
+        &["--profile-from-start", "no"],
+        &["--delay", "0s"],
+        &["--for", "soon"],
         &["--stacks=yes"],
         &["--sample", "0"],
         &["--report", "tree"],

@@ -14,7 +14,7 @@ use super::number;
 use super::options::TableOptions;
 use super::records;
 use super::words::{BOLD, DIM, NAMES, PLAIN, Paragraph, WARN, labelled};
-use crate::profile::{Function, OTHER_LABELS, Profile};
+use crate::profile::{Function, NVTX_MODULE, OTHER_LABELS, Profile};
 use crate::sanitize;
 use crate::sorting::sort_by_key;
 
@@ -199,7 +199,9 @@ fn open_calls(profile: &Profile) -> Option<Paragraph> {
 
 /// At most one line: they may be many, and say nothing about the run.
 fn never_called(profile: &Profile, width: Option<usize>) -> Option<Paragraph> {
-    let names = names(profile, |function| !function.has_run());
+    // An NVTX range is known because it began, in a part of the program that was not measured.
+    let is_listed = |function: &Function| !function.has_run() && function.module != NVTX_MODULE;
+    let names = names(profile, is_listed);
     let line = |words: &dyn Fn(&mut Paragraph)| {
         let mut line = Paragraph::default();
         words(line.add(BOLD, "never called:"));

@@ -77,6 +77,7 @@ impl Collector {
             began_at: ended.began_at.unwrap_or(window.began_at),
             steps: StepClock::default(),
             runs_cupti: window.runs_cupti() || ended.ran_cupti,
+            part_note: None,
         };
         drop(window);
         let mut profile = self.build_profile(copy, limit)?;
@@ -98,6 +99,7 @@ impl Collector {
             began_at: window.began_at,
             steps: window.steps.clone(),
             runs_cupti: window.runs_cupti(),
+            part_note: self.part.lock().note(window.runs_cupti()),
         })
     }
 
@@ -118,7 +120,7 @@ impl Collector {
         }
         let host = HostTotals {
             counters,
-            wall_ticks: window.wall_ticks(),
+            wall_ticks: self.wall_ticks(),
         };
         Some(ProfileParts { host, gpu, cupti })
     }
@@ -136,6 +138,7 @@ impl Collector {
             began_at,
             steps,
             runs_cupti,
+            part_note,
         } = copy;
         let settings = settings.as_deref();
         let measures = settings.is_some_and(|settings| settings.mode == Mode::On);
@@ -178,6 +181,7 @@ impl Collector {
         diagnostics.stalled_ns = inputs.scale.ns(inputs.totals.stalled_ticks);
         diagnostics.dropped += self.calls_after_thread_exit.load(Relaxed);
         diagnostics.dropped += own_work::skipped();
+        profile.diagnostics.notes.extend(part_note);
         self.add_gpu_diagnostics(&mut profile, &tables.devices(), limit);
         if settings.is_some_and(|settings| settings.counters && !settings.asks_for_cupti()) {
             profile

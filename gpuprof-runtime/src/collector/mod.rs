@@ -11,6 +11,7 @@ mod first_context;
 #[cfg(feature = "trace")]
 mod lending;
 mod live_rows;
+mod measured_part;
 mod memory_profile;
 mod memory_tracks;
 pub(crate) mod process_state;
@@ -32,6 +33,7 @@ use self::default_stream::DefaultStream;
 pub(crate) use self::default_stream::has_default_stream;
 use self::ended_windows::EndingWindow;
 use self::first_context::FirstContext;
+use self::measured_part::MeasuredPart;
 use self::process_state::ProcessState;
 use self::step_clock::StepClock;
 use self::threads::Threads;
@@ -42,7 +44,7 @@ use crate::gpu::Timing;
 use crate::nvml::PolledClocks;
 use crate::os::{fork, own_work};
 use crate::recorder::Recorder;
-use crate::settings::Settings;
+use crate::settings::{Mode, Settings};
 use crate::site::all_sites::all_sites;
 use crate::site::{Site, SiteFlags};
 use crate::stats::host_totals::Totals;
@@ -72,9 +74,9 @@ pub(crate) struct Collector {
     pub(crate) paths: Mutex<CallPaths>,
     threads: Threads,
     window: Mutex<MeasuringWindow>,
-    /// The settings of the open window, in a lock of their own: a first call must not wait for a
+    /// What of the open window is measured, in a lock of its own: a first call must not wait for a
     /// thread that copies counters under the window's lock.
-    applied: Mutex<Option<Arc<Settings>>>,
+    part: Mutex<MeasuredPart>,
     /// What the spans of the window's sites do now, as [`SiteFlags`].
     flags: AtomicU8,
     pub(crate) default_stream: DefaultStream,
@@ -102,7 +104,7 @@ impl Collector {
             paths: Mutex::new(CallPaths::new()),
             threads: Threads::default(),
             window: Mutex::new(MeasuringWindow::new()),
-            applied: Mutex::new(None),
+            part: Mutex::new(MeasuredPart::new()),
             flags: AtomicU8::new(0),
             default_stream: DefaultStream::default(),
             first_context: FirstContext::new(),
@@ -125,7 +127,7 @@ impl Collector {
     /// Opens a window: from now on everything is counted from zero, under `settings`.
     pub(crate) fn start(&self, settings: Arc<Settings>) {
         let mut window = self.window.lock();
-        let ending = window.ending();
+        let ending = self.ending(&window);
         match settings.recorded_events() {
             Some(limit) => self.recorder.start(limit),
             None => self.recorder.stop(),
@@ -136,6 +138,7 @@ impl Collector {
         let now_ns = clock::rough_ns(clock::now());
         let asks = cupti::is_running();
         self.gpu.sampling.begin(sampling, asks, first, now_ns);
+        self.part.lock().set_paused(window.begins_paused());
         self.begin_window(&mut window, ending);
         self.apply_flags(&window);
     }
@@ -143,10 +146,10 @@ impl Collector {
     /// Closes the window: spans do nothing until the next [`start`](Self::start).
     pub(crate) fn stop(&self) {
         let mut window = self.window.lock();
-        let ending = window.ending();
+        let ending = self.ending(&window);
         window.state = WindowState::Closed;
         self.recorder.stop();
-        window.began = None;
+        self.part.lock().begin(None);
         window.steps = StepClock::default();
         let totals = self.next_window(&window);
         window.ended.add(ending, totals);
@@ -164,33 +167,68 @@ impl Collector {
     /// Counts from zero again, under the same settings.
     pub(crate) fn reset(&self) {
         let mut window = self.window.lock();
-        let ending = window.ending();
+        let ending = self.ending(&window);
         self.begin_window(&mut window, ending);
-        self.change_cupti_window(&window);
+        self.change_cupti_window(&self.part.lock());
     }
 
-    /// Ends one step of the program and begins the next.
+    /// Has the open window measured from now on, or paused, if `asks` is true for its settings.
+    /// Called inside CUDA calls of the program's: waits for no lock that is held while something is
+    /// copied.
+    pub(crate) fn measure(&self, on: bool, asks: fn(&Settings) -> bool) {
+        // There, a thread that does not exist may hold the lock.
+        if fork::is_child() {
+            return;
+        }
+        let now = clock::now();
+        let mut part = self.part.lock();
+        let measures = |settings: &Settings| settings.mode == Mode::On && asks(settings);
+        if part.settings.as_deref().is_some_and(measures) && part.change(!on, now) {
+            self.apply(&part);
+        }
+    }
+
+    /// Ends one step of the program and begins the next. In a pause there are no steps, and one
+    /// that a pause falls into is not counted: the next begins when the pause ends.
     pub(crate) fn step(&self) {
-        self.window.lock().steps.step(clock::now);
+        let mut window = self.window.lock();
+        let runs_since = self.part.lock().wall.runs_since;
+        if let Some(runs_since) = runs_since {
+            window.steps.step(runs_since, clock::now);
+        }
+    }
+
+    fn ending(&self, window: &MeasuringWindow) -> Option<EndingWindow> {
+        window.ending(|| self.wall_ticks())
+    }
+
+    /// How long the open window was measured. The clock may take its time: it is read without a
+    /// lock that a first call needs.
+    fn wall_ticks(&self) -> u64 {
+        let wall = self.part.lock().wall;
+        wall.ticks(clock::now)
     }
 
     /// Has every site decide again what its spans do.
     fn apply_flags(&self, window: &MeasuringWindow) {
-        let mut applied = self.applied.lock();
-        *applied = window.settings().cloned();
-        let mut flags = window.flags();
+        let mut part = self.part.lock();
+        part.apply(window.settings().cloned(), window.flags());
+        self.apply(&part);
+    }
+
+    fn apply(&self, part: &MeasuredPart) {
+        let mut flags = part.flags();
         if flags.contains(SiteFlags::MEASURE) && self.recorder.is_on() {
             flags = flags.union(SiteFlags::RECORD);
         }
         self.flags.store(flags.bits(), Relaxed);
         all_sites().for_each(Site::reconsider);
-        drop(applied);
-        self.change_cupti_window(window);
+        self.change_cupti_window(part);
     }
 
     /// Has activity that is launched from now on count in the current window, or in none.
-    fn change_cupti_window(&self, window: &MeasuringWindow) {
-        let counts = window.flags().contains(SiteFlags::CORRELATE);
+    fn change_cupti_window(&self, part: &MeasuredPart) {
+        let counts = part.flags().contains(SiteFlags::CORRELATE);
         self.cupti.set_window(counts.then(window_epoch::current));
     }
 
@@ -208,8 +246,9 @@ impl Collector {
         }
         self.clocks.reset();
         // A program that is not measured is spared the clock's calibration.
-        window.began = window.measures().then(clock::now);
-        window.steps = StepClock::new(window.began);
+        let began = window.measures().then(clock::now);
+        self.part.lock().begin(began);
+        window.steps = StepClock::new(began);
         window.began_at = SystemTime::now();
         window.cupti = cupti::counts().unwrap_or_default();
     }
@@ -250,9 +289,9 @@ impl Collector {
     pub(crate) fn decide(&self, site: &'static Site) -> bool {
         // Held until the answer is stored, which must not be stored after a site is asked to decide
         // anew.
-        let applied = self.applied.lock();
+        let part = self.part.lock();
         let measures = |settings: &Arc<Settings>| settings.measures(site.name());
-        if applied.as_ref().is_some_and(measures) {
+        if part.settings.as_ref().is_some_and(measures) {
             self.register_site(site);
             site.set_flags(self.flags())
         } else {

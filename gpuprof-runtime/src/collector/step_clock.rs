@@ -29,12 +29,13 @@ impl StepClock {
         }
     }
 
-    /// One step ends and the next begins. `now` is asked only if something is measured.
-    pub(super) fn step(&mut self, now: impl FnOnce() -> u64) {
+    /// One step ends and the next begins; the first since `runs_since` began then. `now` is asked
+    /// only if something is measured.
+    pub(super) fn step(&mut self, runs_since: u64, now: impl FnOnce() -> u64) {
         let Some(began) = self.began else {
             return;
         };
-        let now = now();
+        let (began, now) = (began.max(runs_since), now());
         self.began = Some(now);
         self.add(now.saturating_sub(began));
     }
@@ -87,7 +88,7 @@ mod tests {
         let (mut clock, mut now) = (StepClock::new(Some(5)), 5);
         for time in times {
             now += time;
-            clock.step(|| now);
+            clock.step(0, || now);
         }
         clock.times(Scale::from_ghz(1.0)).expect("a step ended")
     }
@@ -119,10 +120,10 @@ mod tests {
     #[test]
     fn a_clock_that_goes_back_and_the_largest_time_do_no_harm() {
         let mut clock = StepClock::new(Some(10));
-        clock.step(|| 3);
-        clock.step(|| u64::MAX);
-        clock.step(|| 0);
-        clock.step(|| u64::MAX);
+        clock.step(0, || 3);
+        clock.step(0, || u64::MAX);
+        clock.step(0, || 0);
+        clock.step(0, || u64::MAX);
         let times = clock.times(Scale::from_ghz(1.0)).expect("steps ended");
         assert_eq!((times.count, times.min_ns, times.max_ns), (4, 0, u64::MAX));
         assert_eq!(times.total_ns, u64::MAX);
@@ -131,7 +132,7 @@ mod tests {
     #[test]
     fn without_a_measurement_the_clock_is_not_read() {
         let mut clock = StepClock::new(None);
-        clock.step(|| panic!("the clock was read"));
+        clock.step(0, || panic!("the clock was read"));
         assert_eq!(clock.times(Scale::from_ghz(1.0)), None);
     }
 }

@@ -1,11 +1,10 @@
-//! The measuring window: its settings, and since when it is open.
+//! The measuring window: its settings, and what there is of it.
 
 use std::sync::Arc;
 use std::time::SystemTime;
 
 use super::ended_windows::{EndedWindows, EndingWindow};
 use super::step_clock::StepClock;
-use crate::clock;
 use crate::cupti;
 #[cfg(feature = "metrics")]
 use crate::settings::CuptiMode;
@@ -16,8 +15,6 @@ use crate::site::SiteFlags;
 #[derive(Debug)]
 pub(super) struct MeasuringWindow {
     pub(super) state: WindowState,
-    /// Clock ticks. `None`: nothing is measured, and the clock was never read.
-    pub(super) began: Option<u64>,
     pub(super) began_at: SystemTime,
     pub(super) steps: StepClock,
     /// CUPTI's counts when the window began.
@@ -39,7 +36,6 @@ impl MeasuringWindow {
     pub(super) fn new() -> Self {
         Self {
             state: WindowState::Initial,
-            began: None,
             began_at: SystemTime::UNIX_EPOCH,
             steps: StepClock::default(),
             cupti: cupti::CollectionCounts::default(),
@@ -75,7 +71,7 @@ impl MeasuringWindow {
 
     /// Takes what [`EndedWindows`] adds of this window, before anything of it changes. `None`: it
     /// measures nothing, or nothing is kept.
-    pub(super) fn ending(&self) -> Option<EndingWindow> {
+    pub(super) fn ending(&self, wall_ticks: impl FnOnce() -> u64) -> Option<EndingWindow> {
         if !cfg!(feature = "metrics") || !self.measures() {
             return None;
         }
@@ -83,7 +79,7 @@ impl MeasuringWindow {
             settings: self.settings().cloned(),
             began_at: self.began_at,
             ran_cupti: self.runs_cupti(),
-            wall_ticks: self.wall_ticks(),
+            wall_ticks: wall_ticks(),
         })
     }
 
@@ -108,9 +104,12 @@ impl MeasuringWindow {
             && cupti::is_running()
     }
 
-    /// How long the window has been open.
-    pub(super) fn wall_ticks(&self) -> u64 {
-        let since = |began| clock::now().saturating_sub(began);
-        self.began.map_or(0, since)
+    /// Whether it begins with a pause.
+    pub(super) fn begins_paused(&self) -> bool {
+        let begins_paused = |settings: &Arc<Settings>| {
+            let waits_for_call = !settings.from_start && self.runs_cupti();
+            waits_for_call || settings.delay.is_some()
+        };
+        self.measures() && self.settings().is_some_and(begins_paused)
     }
 }

@@ -20,6 +20,7 @@ pub(crate) use {
     attribution::symbol_table::SymbolNumbers,
     attribution::to_profile::{recorded_activity, write_to_profile},
     attribution::window_tables::WindowTables,
+    collect::callbacks::Hooks,
     collect::collection::{
         CollectionCounts, counts, drain, drain_last, notes, record_optional, records_memory,
     },
@@ -41,16 +42,10 @@ pub(crate) fn call_name(is_runtime: bool, cbid: u32) -> String {
     attribution::api_rows::name(collect::record::ApiFunction { is_runtime, cbid })
 }
 
-/// Starts CUPTI, at most once per process. Records go to `attribution`; `poll_clocks` is called
-/// about once per second on the reader thread, and `context_created` inside the call of the
-/// program's that creates a context. If CUPTI is unavailable, [`notes`] says why.
-/// Returns whether this call has started it.
-pub(crate) fn start(
-    attribution: &'static SharedAttribution,
-    poll_clocks: fn(),
-    context_created: fn(),
-) -> bool {
+/// Starts CUPTI, at most once per process. Records go to `attribution`. If CUPTI is unavailable,
+/// [`notes`] says why. Returns whether this call has started it.
+pub(crate) fn start(attribution: &'static SharedAttribution, hooks: &'static Hooks) -> bool {
     let pm_sampling = Arc::clone(&attribution.pm_sampling);
     let sink = Box::new(attribution);
-    collect::collection::start(sink, pm_sampling, poll_clocks, context_created)
+    collect::collection::start(sink, pm_sampling, hooks)
 }

@@ -7,7 +7,7 @@ use super::current_profile;
 #[cfg(feature = "metrics")]
 use super::metrics;
 use super::waits::{self, LOCK_LIMIT};
-use super::{checkpoint, exit, live, signals};
+use super::{checkpoint, exit, live, measured_time, signals};
 use crate::collector::collector;
 use crate::cupti;
 use crate::driver::Driver;
@@ -58,6 +58,7 @@ pub(crate) fn start_once(read: impl FnOnce() -> (Settings, Vec<String>)) {
         }
         let settings = Arc::new(settings);
         start(Arc::clone(&settings));
+        measured_time::start(&settings);
         #[cfg(feature = "metrics")]
         metrics::start(&settings);
         checkpoint::start(&settings);
@@ -77,7 +78,7 @@ pub(super) fn start(settings: Arc<Settings>) {
     if settings.mode == Mode::On {
         overhead::calibrate();
         if settings.asks_for_cupti() {
-            if cupti::start(&collector().cupti, poll_clocks, context_created) {
+            if cupti::start(&collector().cupti, &HOOKS) {
                 exit::register_handler();
             }
             cupti::record_optional(settings.cupti == Some(CuptiMode::Full), settings.memory);
@@ -147,7 +148,12 @@ pub fn step() {
     }
 }
 
-/// Called inside the call of the program's that creates a context.
+const HOOKS: cupti::Hooks = cupti::Hooks {
+    context_created,
+    profiler_called: |starts| collector().measure(starts, |settings| !settings.from_start),
+    poll_clocks,
+};
+
 fn context_created() {
     // Calls nothing of the driver's: the reader needs its functions.
     Driver::get();
@@ -155,13 +161,15 @@ fn context_created() {
     collector().first_context.meet();
 }
 
-/// Called periodically on the thread that reads CUPTI's records; polls GPU clocks through NVML.
+/// Polls GPU clocks through NVML.
 fn poll_clocks() {
     let collector = collector();
     // Those that no span has used yet.
     let devices = collector.cupti.devices(LOCK_LIMIT);
     collector.gpu.describe(&devices, LOCK_LIMIT);
-    collector
-        .clocks
-        .poll(&collector.gpu.devices(Duration::ZERO));
+    // Not in a pause of the window.
+    if collector.times_gpu() {
+        let devices = collector.gpu.devices(Duration::ZERO);
+        collector.clocks.poll(&devices);
+    }
 }

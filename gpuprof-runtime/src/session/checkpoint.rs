@@ -79,8 +79,9 @@ fn run(interval: Duration) {
 fn rewrite() -> Option<String> {
     let (settings, profile) = open_windows::environment_profile(LOCK_LIMIT)?;
     let has_written = &checkpoints().has_written;
-    // As at exit, an empty report is only written to replace an older one.
-    if !write_outputs::has_content(&profile) && !has_written.load(Ordering::Acquire) {
+    // As at exit, an empty report is only written to replace an older one, or if it says why.
+    let has_content = write_outputs::has_content(&profile) || settings.is_partial();
+    if !has_content && !has_written.load(Ordering::Acquire) {
         return None;
     }
     let text = write_outputs::json(&profile);

@@ -166,7 +166,7 @@ fn write_reports() {
     for (settings, profile) in open_windows::profiles_at_exit(REPORT_LOCK_LIMIT) {
         warn_unmatched_filter(&settings, &profile);
         let has_content = write_outputs::has_content(&profile);
-        let explains = settings.is_injected && !has_content;
+        let explains = (settings.is_injected || settings.is_partial()) && !has_content;
         if explains && !settings.outputs.is_empty() {
             explain_no_records(&profile);
         }
@@ -187,7 +187,7 @@ fn write_reports() {
     }
 }
 
-/// Somebody has asked for the report of a program that has used CUDA.
+/// Somebody has asked for the report of a program that has used CUDA, or of a part of a program.
 fn explain_no_records(profile: &Profile) {
     for note in &profile.diagnostics.notes {
         fd::stderr(format!("gpuprof: {note}\n").as_bytes());

@@ -8,6 +8,7 @@ mod current_profile;
 mod current_trace;
 pub(crate) mod exit;
 mod live;
+mod measured_time;
 mod measuring_session;
 #[cfg(feature = "metrics")]
 mod metrics;

@@ -19,6 +19,10 @@ const FOREIGN: [&str; 2] = ["GPUPROF_SIM", "GPUPROF_TEST_"];
 
 const PREFIX: &str = "GPUPROF_";
 
+const CONTRADICTION: &str = "GPUPROF_DELAY and GPUPROF_FOR have no effect beside \
+    GPUPROF_FROM_START=off, by which the program's calls of cudaProfilerStart and cudaProfilerStop \
+    bound what is measured";
+
 /// The settings, and one line for each value that is not understood.
 pub(crate) fn from_env(
     variables: impl Iterator<Item = (OsString, OsString)>,
@@ -48,6 +52,11 @@ pub(crate) fn from_env(
         if let Err(detail) = settings.set(variable.setting, value.trim()) {
             problems.push(wrong(variable, value.trim(), &detail));
         }
+    }
+    if !settings.from_start && settings.is_timed() {
+        // The program's marks are more exact than times.
+        (settings.delay, settings.length) = (None, None);
+        problems.push(CONTRADICTION.into());
     }
     if settings.mode == Mode::Nvtx && cfg!(not(feature = "nvtx")) {
         problems
@@ -143,6 +152,9 @@ impl Settings {
                 let events = value.parse::<NonZeroUsize>().map_err(|_| wrong())?;
                 self.trace_limit = events.get();
             }
+            Setting::FromStart => self.from_start = switch(value).ok_or_else(wrong)?,
+            Setting::Delay => self.delay = Some(duration(value).ok_or_else(wrong)?),
+            Setting::For => self.length = Some(duration(value).ok_or_else(wrong)?),
             Setting::ExitWait => {
                 self.exit_wait = humantime::parse_duration(value).map_err(|_| wrong())?;
             }
@@ -222,6 +234,12 @@ fn cupti(value: &str) -> Option<CuptiMode> {
         "off" | "0" => Some(CuptiMode::Off),
         _ => None,
     }
+}
+
+/// A duration other than zero.
+fn duration(value: &str) -> Option<Duration> {
+    let duration = humantime::parse_duration(value).ok();
+    duration.filter(|duration| !duration.is_zero())
 }
 
 /// Seconds as a number, or a duration such as `500ms`.

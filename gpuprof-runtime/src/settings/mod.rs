@@ -31,6 +31,12 @@ pub(crate) struct Settings {
     pub(crate) filter: Option<Regex>,
     /// Which calls are timed on the GPU, if it is stated.
     pub(crate) sampling: Option<Sampling>,
+    /// Whether measuring begins at once, or when the program calls `cudaProfilerStart`.
+    pub(crate) from_start: bool,
+    /// How long after the program's start measuring begins; `None` with `from_start` off.
+    pub(crate) delay: Option<Duration>,
+    /// How long it is measured; `None` with `from_start` off.
+    pub(crate) length: Option<Duration>,
     pub(crate) exit_wait: Duration,
     /// Whether SIGINT and SIGTERM write the report first.
     pub(crate) signals: bool,
@@ -65,6 +71,9 @@ impl Default for Settings {
             limit: NonZeroUsize::new(30),
             filter: None,
             sampling: None,
+            from_start: true,
+            delay: None,
+            length: None,
             exit_wait: Duration::from_secs(2),
             signals: false,
             checkpoint: None,
@@ -94,8 +103,18 @@ impl Settings {
     pub(crate) fn asks_for_cupti(&self) -> bool {
         match self.cupti {
             Some(mode) => mode != CuptiMode::Off,
-            None => self.counters || self.stacks || self.memory,
+            None => self.counters || self.stacks || self.memory || !self.from_start,
         }
+    }
+
+    /// Whether times bound the part of the program that is measured.
+    pub(crate) fn is_timed(&self) -> bool {
+        self.delay.is_some() || self.length.is_some()
+    }
+
+    /// Whether less than the program may be measured.
+    pub(crate) fn is_partial(&self) -> bool {
+        !self.from_start || self.is_timed()
     }
 
     /// Which calls are timed on the GPU: all that are on a time line, unless it is stated.

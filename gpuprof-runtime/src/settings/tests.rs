@@ -96,6 +96,9 @@ fn a_wrong_value_is_one_line_that_says_what_is_accepted_and_leaves_the_default()
         ("GPUPROF_SAMPLE", "auto:1", "auto:P%"),
         ("GPUPROF_EXIT_WAIT", "soon", "500ms or 2s"),
         ("GPUPROF_SIGNALS", "SIGINT", "off or on"),
+        ("GPUPROF_FROM_START", "never", "it takes on or off"),
+        ("GPUPROF_DELAY", "10", "a duration such as 500ms or 2s"),
+        ("GPUPROF_FOR", "0s", "a duration such as 500ms or 2s"),
         ("GPUPROF_CUPTI", "yes", "it takes off, on or full"),
         ("GPUPROF_CHECKPOINT", "0", "number of seconds from 0.01"),
         ("GPUPROF_CHECKPOINT", "inf", "number of seconds from 0.01"),
@@ -103,9 +106,9 @@ fn a_wrong_value_is_one_line_that_says_what_is_accepted_and_leaves_the_default()
         ("GPUPROF_METRICS", "listen=", "listen=ADDRESS"),
         ("GPUPROF_SAMPEL", "4", "did you mean GPUPROF_SAMPLE?"),
         (
-            "GPUPROF_FOO",
+            "GPUPROF_XYZ",
             "4",
-            "unknown setting GPUPROF_FOO; the settings are GPUPROF, and",
+            "unknown setting GPUPROF_XYZ; the settings are GPUPROF, and",
         ),
     ] {
         let (settings, problems) = read(&[(name, value)]);
@@ -159,6 +162,33 @@ fn cupti_is_on_in_every_feature_set() {
 }
 
 #[test]
+fn the_programs_marks_win_over_times() {
+    let bounds = |variables: &[(&str, &str)]| {
+        let (settings, problems) = read(variables);
+        let bounds = (settings.from_start, settings.delay, settings.length);
+        (bounds, problems.len())
+    };
+    let (delay, length) = (("GPUPROF_DELAY", "1s"), ("GPUPROF_FOR", "2s"));
+    let seconds = |seconds| Some(Duration::from_secs(seconds));
+    let on = ("GPUPROF_FROM_START", "on");
+    assert_eq!(
+        bounds(&[length, on, delay]),
+        ((true, seconds(1), seconds(2)), 0)
+    );
+    for times in [vec![delay], vec![length], vec![delay, length]] {
+        for at in 0..=times.len() {
+            let mut variables = times.clone();
+            variables.insert(at, ("GPUPROF_FROM_START", "off"));
+            assert_eq!(
+                bounds(&variables),
+                ((false, None, None), 1),
+                "{variables:?}"
+            );
+        }
+    }
+}
+
+#[test]
 fn metrics_without_their_feature_are_one_line() {
     let (settings, problems) = read(&[("GPUPROF_METRICS", "listen=9464")]);
     assert_eq!(settings.metrics.listen.as_deref(), Some("9464"));
@@ -206,6 +236,7 @@ fn what_needs_records_switches_them_on_unless_they_are_stated_off() {
     for name in ["GPUPROF_COUNTERS", "GPUPROF_STACKS", "GPUPROF_MEMORY"] {
         assert!(asks(&[(name, "on")]), "{name}");
     }
+    assert!(asks(&[("GPUPROF_FROM_START", "off")]));
     assert!(!asks(&[
         ("GPUPROF_COUNTERS", "on"),
         ("GPUPROF_CUPTI", "off")

@@ -16,6 +16,7 @@ mod graph_objects;
 mod graphs;
 mod labels;
 mod late_records;
+mod measured_parts;
 mod memory;
 mod memory_at_exit;
 mod no_counters;
@@ -42,6 +43,7 @@ fn main() -> ExitCode {
         graphs::MODULE,
         labels::MODULE,
         late_records::MODULE,
+        measured_parts::MODULE,
         memory::MODULE,
         memory_at_exit::MODULE,
         correlation_ids::MODULE,

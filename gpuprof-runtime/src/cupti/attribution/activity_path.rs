@@ -42,6 +42,15 @@ pub(crate) struct Cause {
     pub(crate) is_graph: bool,
     /// Where it was launched or, of a replayed activity, captured, if that was sampled.
     pub(crate) stack: Option<StackId>,
+    pub(crate) closed: ClosedNs,
+}
+
+/// For how long no window was open until an activity was launched, started and ended, in ns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ClosedNs {
+    pub(crate) at_launch: u64,
+    pub(crate) at_start: u64,
+    pub(crate) at_end: u64,
 }
 
 /// The CUDA call that caused an activity.
@@ -59,5 +68,10 @@ impl Cause {
         launch: None,
         is_graph: false,
         stack: None,
+        closed: ClosedNs {
+            at_launch: 0,
+            at_start: 0,
+            at_end: 0,
+        },
     };
 }

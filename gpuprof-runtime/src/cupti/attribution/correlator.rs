@@ -32,7 +32,7 @@ use crate::stats::profiled_call::EndedCall;
 pub(crate) struct Correlator {
     pub(super) calls: CudaCalls,
     orphans: Orphans,
-    pub(crate) windows: WindowHistory,
+    pub(crate) windows: Arc<WindowHistory>,
     captures: Captures,
     graphs: GraphReplays,
     pub(crate) symbols: SymbolNumbers,
@@ -143,6 +143,7 @@ impl Correlator {
             launch,
             is_graph,
             stack: owner.and_then(|owner| owner.stack).or(stack),
+            closed: self.windows.closed_ns(launched_at, activity.span()),
         };
         let site = site_of_call(owner.and_then(NodeOwner::call).map_or(call.id, |of| of.id));
         let key = self.record_activity(activity, launched_at, cause, site);
@@ -276,7 +277,8 @@ impl Correlator {
     fn record_unattributed(&mut self, activities: impl IntoIterator<Item = ActivityRecord>) {
         for activity in activities {
             let started = activity.span().start;
-            self.record_activity(&activity, started, Cause::UNATTRIBUTED, None);
+            let cause = self.windows.unattributed(activity.span());
+            self.record_activity(&activity, started, cause, None);
         }
     }
 
@@ -378,7 +380,8 @@ impl Correlator {
         for activity in self.orphans.iter() {
             let symbol = symbols.intern(activity);
             if let Some(epoch) = self.windows.window_at(activity.span().start) {
-                recorded.add(epoch, Cause::UNATTRIBUTED, activity, symbol);
+                let cause = self.windows.unattributed(activity.span());
+                recorded.add(epoch, cause, activity, symbol);
             }
         }
         Attributed {

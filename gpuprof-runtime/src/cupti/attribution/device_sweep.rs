@@ -4,7 +4,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::activity_path::LaunchCall;
+use super::activity_path::{ClosedNs, LaunchCall};
 use super::row_keys::RowKey;
 
 /// When a kernel, copy or memset ran, and which row it counts in.
@@ -14,6 +14,7 @@ pub(crate) struct TimedActivity {
     pub(crate) end: u64,
     /// `None` if it is unknown.
     pub(crate) launch: Option<LaunchCall>,
+    pub(crate) closed: ClosedNs,
     pub(crate) row: RowKey,
 }
 
@@ -32,7 +33,7 @@ pub(crate) struct DeviceTimes {
     pub(crate) kernel_ns: u64,
     /// Copies and memsets ran, but no kernel.
     pub(crate) copy_only_ns: u64,
-    /// Idle periods between two activities.
+    /// Idle periods between two activities, without what of them the window was paused for.
     pub(crate) gaps: u64,
     /// Before the CUDA call began that launched the activity after the gap.
     pub(crate) idle_host_ns: u64,
@@ -62,22 +63,31 @@ impl DeviceTimes {
         self.idle_queued_ns += other.idle_queued_ns;
     }
 
-    /// Adds the gap from `since` to the start of an activity. A launch may take `launch_ns` to
-    /// arrive.
-    fn add_gap(&mut self, since: u64, activity: &TimedActivity, launch_ns: u64) {
+    /// Adds the gap from `since` to the start of an activity, without the time for which the window
+    /// was paused. A launch may take `launch_ns` to arrive.
+    fn add_gap(&mut self, since: LatestEnd, activity: &TimedActivity, launch_ns: u64) {
+        let LatestEnd { time, closed_ns } = since;
+        let (start, closed) = (activity.start, activity.closed);
+        let idle_ns = (start - time).saturating_sub(closed.at_start.saturating_sub(closed_ns));
+        if idle_ns == 0 {
+            return;
+        }
         self.gaps += 1;
-        let start = activity.start;
         let Some(LaunchCall { began, returned }) = activity.launch else {
             return;
         };
-        if began.get() < since && returned <= since {
-            let arrived = began.get().saturating_add(launch_ns).clamp(since, start);
-            self.idle_launch_ns += arrived - since;
-            self.idle_queued_ns += start - arrived;
+        if began.get() < time && returned <= time {
+            // The window was open at the launch: a pause in the gap is later.
+            let arrived = began.get().saturating_add(launch_ns).clamp(time, start);
+            let launch_ns = (arrived - time).min(idle_ns);
+            self.idle_launch_ns += launch_ns;
+            self.idle_queued_ns += idle_ns - launch_ns;
         } else {
-            let began = began.get().clamp(since, start);
-            self.idle_host_ns += began - since;
-            self.idle_launch_ns += start - began;
+            let before_ns = began.get().clamp(time, start) - time;
+            let host_ns = before_ns.saturating_sub(closed.at_launch.saturating_sub(closed_ns));
+            let host_ns = host_ns.min(idle_ns);
+            self.idle_host_ns += host_ns;
+            self.idle_launch_ns += idle_ns - host_ns;
         }
     }
 }
@@ -87,8 +97,8 @@ pub(crate) struct DeviceSweep {
     times: DeviceTimes,
     /// Everything before is in `times`.
     now: u64,
-    /// The latest end so far; 0 before the first.
-    latest_end: u64,
+    /// `None` before the first.
+    latest_end: Option<LatestEnd>,
     running: BinaryHeap<Running>,
     running_kernels: usize,
     /// For how long exactly one kernel ran.
@@ -98,10 +108,19 @@ pub(crate) struct DeviceSweep {
     shortest_launch_ns: Option<u64>,
 }
 
+/// The end of the activity that ended last.
+#[derive(Clone, Copy, Debug)]
+struct LatestEnd {
+    time: u64,
+    /// [`ClosedNs::at_end`].
+    closed_ns: u64,
+}
+
 /// The one that ends first is the greatest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Running {
     end: Reverse<u64>,
+    closed_ns: u64,
     start: u64,
     /// For how long exactly one kernel had run when a kernel started, and at least one when a copy
     /// did.
@@ -137,9 +156,10 @@ impl DeviceSweep {
             let shortest = self.shortest_launch_ns.map_or(took, |ns| ns.min(took));
             self.shortest_launch_ns = Some(shortest);
         }
-        if self.running.is_empty() && (1..start).contains(&self.latest_end) {
+        let since = self.latest_end.filter(|since| since.time < start);
+        if let Some(since) = since.filter(|_| self.running.is_empty()) {
             let launch_ns = LAUNCH_TIMES * self.shortest_launch_ns.unwrap_or(0);
-            self.times.add_gap(self.latest_end, activity, launch_ns);
+            self.times.add_gap(since, activity, launch_ns);
         }
         let before_ns = match row {
             RowKey::Kernel(_) => {
@@ -150,6 +170,7 @@ impl DeviceSweep {
         };
         self.running.push(Running {
             end: Reverse(end),
+            closed_ns: activity.closed.at_end,
             start,
             before_ns,
             row,
@@ -191,11 +212,15 @@ impl DeviceSweep {
     fn end(&mut self, ended: &Running) -> Option<RowTime> {
         let Running {
             end: Reverse(end),
+            closed_ns,
             start,
             before_ns,
             row,
         } = *ended;
-        self.latest_end = end;
+        self.latest_end = Some(LatestEnd {
+            time: end,
+            closed_ns,
+        });
         // Without the time that it ran as the only kernel, or beside one.
         let other_ns = match row {
             RowKey::Kernel(_) => {

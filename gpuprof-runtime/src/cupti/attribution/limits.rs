@@ -34,7 +34,7 @@ pub(crate) const MAX_REPLAY_SIZE: usize = 1 << 18;
 /// Finished captured calls that are remembered for late records: 4 MiB.
 pub(crate) const MAX_COUNTED_REPLAYS: usize = 1 << 19;
 
-/// Activities of a device in a window that wait for those that ran before them: 4 MiB. Beyond it,
+/// Activities of a device in a window that wait for those that ran before them: 6 MiB. Beyond it,
 /// the earlier half is finished.
 pub(crate) const MAX_PENDING_ACTIVITIES: usize = 1 << 16;
 
@@ -69,8 +69,9 @@ pub(crate) const MAX_FORMER_OWNERS: usize = 1 << 18;
 /// Begins and ends of captures.
 pub(crate) const MAX_CAPTURE_MARKS: usize = 4_096;
 
-/// Begins and ends of windows. Work launched before the oldest belongs to no window.
-pub(crate) const MAX_WINDOW_CHANGES: usize = 4_096;
+/// Begins and ends of windows and of their pauses: 1.5 MiB. Work launched before the oldest belongs
+/// to no window.
+pub(crate) const MAX_WINDOW_CHANGES: usize = 1 << 16;
 
 /// Samples of a device's hardware counters that wait for the records of what ran meanwhile: 6 MiB.
 /// Beyond it, the earlier half is joined; at 100 µs that is what is older than 3.3 s.

@@ -14,6 +14,7 @@ use super::correlator::{Attributed, Correlator};
 use super::live_memory::LiveMemorySummary;
 use super::recorded_activities::RecordedNames;
 use super::symbol_table::SymbolNumbers;
+use super::window_history::WindowHistory;
 use crate::cupti::collect::bounded_queue::BoundedQueue;
 use crate::cupti::collect::pm_sampling::{PmSampling, SamplingEvent};
 use crate::cupti::collect::reader::RecordSink;
@@ -36,6 +37,8 @@ const ENDED_CALLS_PER_LOCK: usize = 4_096;
 #[derive(Default)]
 pub(crate) struct SharedAttribution {
     pub(crate) pm_sampling: Arc<PmSampling>,
+    /// That of the correlator.
+    windows: Arc<WindowHistory>,
     correlator: Mutex<Correlator>,
     ended_calls: BoundedQueue<EndedCall>,
     /// Window changes that were omitted because the lock was held all the time.
@@ -48,6 +51,7 @@ impl SharedAttribution {
         let correlator = Correlator::new(recorder, Arc::clone(&pm_sampling));
         Self {
             pm_sampling,
+            windows: Arc::clone(&correlator.windows),
             correlator: Mutex::new(correlator),
             ..Self::default()
         }
@@ -66,17 +70,12 @@ impl SharedAttribution {
         self.ended_calls.push(ended);
     }
 
-    /// From now on launches count in the window `epoch`, or in none.
+    /// From now on launches count in the window `epoch`, or in none. A CUDA call of the program's
+    /// may wait for this.
     pub(crate) fn set_window(&self, epoch: Option<u32>) {
-        let Some(now) = lifecycle::now() else { return };
-        match self.correlator.try_lock_for(LOCK_TIMEOUT) {
-            Some(mut correlator) => correlator.windows.change(now, epoch),
-            None => self.count_missed(),
+        if let Some(now) = lifecycle::now() {
+            self.windows.change(now, epoch);
         }
-    }
-
-    fn count_missed(&self) {
-        self.missed_changes.fetch_add(1, Relaxed);
     }
 
     /// A note for the report if a window change was omitted in this process.
@@ -93,7 +92,7 @@ impl SharedAttribution {
     /// Begins the window of this number.
     pub(crate) fn begin_window(&self, window: u32) {
         let Some(mut correlator) = self.correlator.try_lock_for(LOCK_TIMEOUT) else {
-            self.count_missed();
+            self.missed_changes.fetch_add(1, Relaxed);
             return;
         };
         self.take_ended_calls(&mut correlator);

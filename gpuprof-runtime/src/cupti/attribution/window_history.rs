@@ -2,40 +2,97 @@
 
 use std::collections::VecDeque;
 
-use super::activity_path::Cause;
+use parking_lot::Mutex;
+
+use super::activity_path::{Cause, ClosedNs};
 use super::call_activity::ActivityInterval;
 use super::calls_awaiting_records::{Added, CallsAwaitingRecords, ClosedCall};
 use super::limits::MAX_WINDOW_CHANGES;
 use super::row_keys::KernelKey;
 use super::window_tables::WindowTables;
-use crate::cupti::collect::record::ActivityRecord;
+use crate::cupti::collect::record::{ActivityRecord, ActivitySpan};
 use crate::stats::by_window::{ByWindow, Since};
 use crate::stats::profiled_call::{EndedCall, site_of};
 
-/// Which window was open when.
+/// Which window was open when. Its lock is held for as long as it takes to find or add an entry: a
+/// CUDA call of the program's may change it.
 #[derive(Debug, Default)]
 pub(crate) struct WindowHistory {
-    /// In order of time; `None`: no window was open from then on.
-    changes: VecDeque<(u64, Option<u32>)>,
+    /// In order of time.
+    changes: Mutex<VecDeque<WindowChange>>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct WindowChange {
+    since: u64,
+    /// `None`: no window was open from then on, or it was paused.
+    epoch: Option<u32>,
+    /// For how long no window was open before `since`.
+    closed_ns: u64,
+}
+
+impl WindowChange {
+    fn closed_ns_until(&self, time: u64) -> u64 {
+        match self.epoch {
+            Some(_) => self.closed_ns,
+            None => self.closed_ns + time.saturating_sub(self.since),
+        }
+    }
 }
 
 impl WindowHistory {
     /// From `now` on the window `epoch` is open, or none.
-    pub(crate) fn change(&mut self, now: u64, epoch: Option<u32>) {
-        let current = self.changes.back().and_then(|(_, epoch)| *epoch);
-        if current == epoch {
+    pub(crate) fn change(&self, now: u64, epoch: Option<u32>) {
+        let mut changes = self.changes.lock();
+        let last = changes.back().copied();
+        if last.and_then(|last| last.epoch) == epoch {
             return;
         }
-        if self.changes.len() == MAX_WINDOW_CHANGES {
-            self.changes.pop_front();
+        if changes.len() == MAX_WINDOW_CHANGES {
+            changes.pop_front();
         }
-        self.changes.push_back((now, epoch));
+        // Another thread may have read the clock later and come here first.
+        let since = last.map_or(now, |last| now.max(last.since));
+        changes.push_back(WindowChange {
+            since,
+            epoch,
+            closed_ns: last.map_or(0, |last| last.closed_ns_until(since)),
+        });
     }
 
     /// The window that was open at `time`.
     pub(crate) fn window_at(&self, time: u64) -> Option<u32> {
-        let mut changes = self.changes.iter().rev();
-        changes.find(|(since, _)| *since <= time)?.1
+        self.change_at(time)?.epoch
+    }
+
+    /// For how long no window was open until an activity's times.
+    pub(crate) fn closed_ns(&self, launched_at: u64, span: &ActivitySpan) -> ClosedNs {
+        let [at_launch, at_start, at_end] =
+            [launched_at, span.start, span.end].map(|time| self.closed_ns_until(time));
+        ClosedNs {
+            at_launch,
+            at_start,
+            at_end,
+        }
+    }
+
+    fn closed_ns_until(&self, time: u64) -> u64 {
+        let change = self.change_at(time);
+        change.map_or(0, |change| change.closed_ns_until(time))
+    }
+
+    /// The cause of an activity without a known CUDA call.
+    pub(crate) fn unattributed(&self, span: &ActivitySpan) -> Cause {
+        Cause {
+            closed: self.closed_ns(span.start, span),
+            ..Cause::UNATTRIBUTED
+        }
+    }
+
+    fn change_at(&self, time: u64) -> Option<WindowChange> {
+        let changes = self.changes.lock();
+        let after = changes.partition_point(|change| change.since <= time);
+        changes.get(after.checked_sub(1)?).copied()
     }
 }
 
@@ -169,7 +226,7 @@ mod tests {
 
     #[test]
     fn a_launch_belongs_to_the_window_that_was_open() {
-        let mut windows = WindowHistory::default();
+        let windows = WindowHistory::default();
         windows.change(5, None);
         windows.change(10, Some(1));
         windows.change(20, Some(2));
@@ -183,12 +240,27 @@ mod tests {
 
     #[test]
     fn the_oldest_changes_are_forgotten() {
-        let mut windows = WindowHistory::default();
-        for change in 0..10_000 {
+        let windows = WindowHistory::default();
+        let last = MAX_WINDOW_CHANGES as u64 + 5;
+        for change in 0..=last {
             windows.change(change * 10, Some(change as u32));
         }
-        assert_eq!(windows.window_at(99_990), Some(9_999));
+        assert_eq!(windows.window_at(last * 10), Some(last as u32));
         assert_eq!(windows.window_at(15), None);
-        assert_eq!(windows.changes.len(), MAX_WINDOW_CHANGES);
+        assert_eq!(windows.changes.lock().len(), MAX_WINDOW_CHANGES);
+    }
+
+    #[test]
+    fn the_time_without_a_window_is_summed_up() {
+        let windows = WindowHistory::default();
+        windows.change(10, Some(2));
+        windows.change(20, None);
+        windows.change(50, Some(2));
+        windows.change(60, None);
+        // Its thread read the clock before that of the change before.
+        windows.change(55, Some(2));
+        let found = [5, 15, 20, 30, 50, 59, 60, 99].map(|time| windows.closed_ns_until(time));
+        assert_eq!(found, [0, 0, 0, 10, 30, 30, 30, 30]);
+        assert_eq!(windows.window_at(60), Some(2));
     }
 }

@@ -191,6 +191,7 @@ impl WindowTables {
             start: span.start,
             end: span.end,
             launch: cause.launch,
+            closed: cause.closed,
             row,
         });
         self.add_row_times(finished);

@@ -5,6 +5,7 @@
 //! event calls. A callback makes a call 0.2 µs longer (on an H200's machine), so calls that can be
 //! as frequent as launches and are only needed for the table of API calls are optional.
 
+use super::bindings::{DOMAIN_DRIVER, DOMAIN_RUNTIME};
 use super::record::ApiFunction;
 use gpuprof_report::profile::ApiKind;
 
@@ -68,6 +69,29 @@ impl CallPurpose {
             Self::BeginCapture | Self::EndCapture => ApiKind::Other,
         }
     }
+}
+
+/// A call that bounds the part of the program that is measured; it is no row of the report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ProfilerCall {
+    Start,
+    Stop,
+}
+
+/// By domain and id: `cuProfilerStart`, `cuProfilerStop`, `cudaProfilerStart_v4000`,
+/// `cudaProfilerStop_v4000`.
+pub(crate) const PROFILER_CALLS: [(u32, u32, ProfilerCall); 4] = [
+    (DOMAIN_DRIVER, 308, ProfilerCall::Start),
+    (DOMAIN_DRIVER, 309, ProfilerCall::Stop),
+    (DOMAIN_RUNTIME, 171, ProfilerCall::Start),
+    (DOMAIN_RUNTIME, 172, ProfilerCall::Stop),
+];
+
+/// `None` of all other calls.
+#[inline]
+pub(crate) fn profiler_call(domain: u32, cbid: u32) -> Option<ProfilerCall> {
+    let is_it = |known: &&(u32, u32, _)| (known.0, known.1) == (domain, cbid);
+    PROFILER_CALLS.iter().find(is_it).map(|known| known.2)
 }
 
 /// Ids by purpose, including the variants for the per-thread default stream.
@@ -226,8 +250,8 @@ fn without_version(name: &str) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::{
-        ApiFunction, CallGroup, CallPurpose, DRIVER_LAUNCH, RUNTIME_LAUNCH, ids_of_group,
-        plain_name,
+        ApiFunction, CallGroup, CallPurpose, DOMAIN_DRIVER, DOMAIN_RUNTIME, DRIVER_LAUNCH,
+        PROFILER_CALLS, RUNTIME_LAUNCH, ids_of_group, plain_name, profiler_call,
     };
 
     const GROUPS: [CallGroup; 3] = [CallGroup::Always, CallGroup::Memory, CallGroup::Lookups];
@@ -283,6 +307,18 @@ mod tests {
         ] {
             assert_eq!(plain_name(name), plain);
         }
+    }
+
+    #[test]
+    fn the_calls_that_bound_a_part_of_the_program_are_not_recorded() {
+        for (domain, cbid, call) in PROFILER_CALLS {
+            let is_runtime = domain == DOMAIN_RUNTIME;
+            assert_eq!(ApiFunction { is_runtime, cbid }.purpose(), None);
+            assert_eq!(profiler_call(domain, cbid), Some(call));
+        }
+        // The same ids of the other domain are other functions.
+        assert_eq!(profiler_call(DOMAIN_DRIVER, 171), None);
+        assert_eq!(profiler_call(DOMAIN_RUNTIME, 308), None);
     }
 
     fn driver(cbid: u32) -> ApiFunction {

@@ -12,8 +12,10 @@ use super::bindings::{
     ATTR_ZEROED_BUFFERS, CONTEXT_CREATED, DOMAIN_DRIVER, DOMAIN_RESOURCE, DOMAIN_RUNTIME,
     Subscriber, kind, node_callback,
 };
+use super::buffers;
 use super::callback_clock::CallbackClock;
-use super::callback_ids::{self, CallGroup, DRIVER_LAUNCH, RUNTIME_LAUNCH};
+use super::callback_ids::{self, CallGroup, DRIVER_LAUNCH, PROFILER_CALLS, RUNTIME_LAUNCH};
+use super::callbacks::{self, Hooks};
 use super::kernel_symbol::STACK_BYTES;
 use super::library::{CallError, CuptiLibrary};
 use super::lifecycle::{self, Subscription};
@@ -23,7 +25,6 @@ use super::reader::{Reader, RecordSink};
 use super::reader_progress::ReaderProgress;
 use super::record::ApiFunction;
 use super::unavailable_reason::CuptiUnavailable;
-use super::{buffers, callbacks};
 use crate::os;
 use gpuprof_report::profile::CuptiCompleteness;
 
@@ -70,10 +71,9 @@ impl CollectionCounts {
 pub(crate) fn start(
     sink: Box<dyn RecordSink>,
     pm_sampling: Arc<PmSampling>,
-    poll_clocks: fn(),
-    context_created: fn(),
+    hooks: &'static Hooks,
 ) -> bool {
-    lifecycle::start(|| subscribe(sink, pm_sampling, poll_clocks, context_created))
+    lifecycle::start(|| subscribe(sink, pm_sampling, hooks))
 }
 
 /// Records the optional CUDA calls too, or no longer; with `memory`, also allocations and frees,
@@ -187,8 +187,7 @@ pub(crate) fn function_name(function: ApiFunction) -> Option<String> {
 fn subscribe(
     sink: Box<dyn RecordSink>,
     pm_sampling: Arc<PmSampling>,
-    poll_clocks: fn(),
-    context_created: fn(),
+    hooks: &'static Hooks,
 ) -> Result<Subscription, CuptiUnavailable> {
     let library: &'static CuptiLibrary = Box::leak(Box::new(CuptiLibrary::open()?));
     let pool = buffers::pool();
@@ -198,7 +197,7 @@ fn subscribe(
     library.subscribe_by_name(
         &raw mut subscriber,
         callbacks::on_callback,
-        context_created as *mut c_void,
+        std::ptr::from_ref(hooks).cast_mut().cast::<c_void>(),
     )?;
     let undo = |kinds: &[u32]| {
         for kind in kinds {
@@ -211,6 +210,9 @@ fn subscribe(
     let mut enabled = 0;
     let result = enable_callbacks(library, subscriber);
     let reports_graph_nodes = enable_node_callbacks(library, subscriber);
+    for (domain, cbid, _) in PROFILER_CALLS {
+        let _ = library.enable_callback(1, subscriber, domain, cbid);
+    }
     // Without it the report may be made after the driver's end, and lack the devices.
     let _ = library.enable_callback(1, subscriber, DOMAIN_RESOURCE, CONTEXT_CREATED);
     if let Err(error) = result.and_then(|()| enable_activities(library, &mut enabled)) {
@@ -218,7 +220,14 @@ fn subscribe(
         return Err(library.unavailable(error));
     }
     let progress: &'static ReaderProgress = Box::leak(Box::default());
-    let reader = Reader::new(library, clock, progress, sink, pm_sampling, poll_clocks);
+    let reader = Reader::new(
+        library,
+        clock,
+        progress,
+        sink,
+        pm_sampling,
+        hooks.poll_clocks,
+    );
     let run = move || reader.run();
     let thread = match os::thread_signals::spawn_with_stack("gpuprof-cupti", STACK_BYTES, run) {
         Ok(thread) => thread,

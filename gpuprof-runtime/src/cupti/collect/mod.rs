@@ -8,7 +8,7 @@ mod buffers;
 pub(crate) mod callback_clock;
 mod callback_events;
 pub(crate) mod callback_ids;
-mod callbacks;
+pub(crate) mod callbacks;
 pub(crate) mod collection;
 mod cuda_call_rings;
 pub(crate) mod graph_nodes;

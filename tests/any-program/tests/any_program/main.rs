@@ -4,6 +4,7 @@ mod copies_of_gpuprof;
 mod machine;
 mod outcomes;
 mod own_profiler;
+mod parts;
 mod programs;
 mod ranges;
 
@@ -15,6 +16,7 @@ fn main() -> ExitCode {
         ranges::MODULE,
         outcomes::MODULE,
         own_profiler::MODULE,
+        parts::MODULE,
         copies_of_gpuprof::MODULE,
     ])
 }

@@ -97,6 +97,7 @@ int main(int count, char **arguments) {
         end(subscriber);
     }
     work(NULL);
+    usleep(500000);
     puts("done");
     return 7;
 }

@@ -22,6 +22,9 @@ pub(crate) const MODULE: Module = Module::new(
 /// Both functions by which a profiler subscribes.
 const FUNCTIONS: [&str; 2] = ["cuptiSubscribe", "cuptiSubscribe_v2"];
 
+/// How long the program sleeps in the end.
+const PAUSE_NS: u64 = 500_000_000;
+
 fn program(machine: &Machine, arguments: [&str; 2]) -> Program {
     let path = machine.compile("own_profiler", "own_profiler.c", &[]);
     machine.run(&path).arguments(&arguments)
@@ -37,6 +40,8 @@ fn the_profiler_of_a_program_gets_cupti() {
         assert_eq!(ended.status.code(), Some(7));
         assert_consistent(&profile);
         assert_eq!(kernels(&profile), [("scale", 5, 50_000)]);
+        // The rest of the run, in which nothing was recorded, is no part of it.
+        assert!(profile.wall_ns < PAUSE_NS, "{}", profile.wall_ns);
         let cupti = profile.cupti.as_ref().expect("records");
         assert_eq!((cupti.dropped_records, cupti.unfinished), (0, 0));
         let [note] = &profile.diagnostics.notes[..] else {

@@ -22,6 +22,8 @@ typedef unsigned long long pointer;
     X(cuMemFree_v2, (pointer))                                                                   \
     X(cuMemcpyHtoDAsync_v2, (pointer, const void *, size_t, void *))                             \
     X(cuMemcpyDtoHAsync_v2, (void *, pointer, size_t, void *))                                   \
+    X(cuProfilerStart, (void))                                                                   \
+    X(cuProfilerStop, (void))                                                                    \
     X(cuLaunchKernel, (void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,       \
                        unsigned, void *, void **, void **))
 
@@ -115,6 +117,19 @@ int main(int count, char **arguments) {
         }
         for (int at = 0; at < 3; at++)
             call();
+    } else if (!strcmp(scenario, "profiler")) {
+        /* Its work before, twice in a part, between and in a second part. */
+        work(NULL);
+        CHECK(cuProfilerStart());
+        work(NULL);
+        CHECK(cuProfilerStart());
+        work(NULL);
+        CHECK(cuProfilerStop());
+        CHECK(cuProfilerStop());
+        work(NULL);
+        CHECK(cuProfilerStart());
+        work(NULL);
+        CHECK(cuProfilerStop());
     } else if (!strcmp(scenario, "chdir")) {
         if (chdir("/"))
             return 1;

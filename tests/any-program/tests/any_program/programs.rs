@@ -30,7 +30,7 @@ pub(crate) fn kernels(profile: &Profile) -> Vec<(&str, u64, u64)> {
 }
 
 /// `(name, calls)` of each CUDA call, by name.
-fn calls(profile: &Profile) -> Vec<(&str, u64)> {
+pub(crate) fn calls(profile: &Profile) -> Vec<(&str, u64)> {
     let mut calls: Vec<_> = profile
         .api
         .iter()

@@ -99,6 +99,26 @@ static void overlapping(void) {
     pthread_join(other, NULL);
 }
 
+/* Each range but "within" begins or ends outside the part that is measured. */
+static void push_in_parts(void) {
+    nvtxRangePushA("into");
+    nvtxRangeId_t before = nvtxRangeStartA("started before");
+    CHECK(cuProfilerStart());
+    nvtxRangePushA("within");
+    work(NULL);
+    nvtxRangePop();
+    nvtxRangePop();
+    nvtxRangeEnd(before);
+    nvtxRangePushA("out of");
+    nvtxRangeId_t within = nvtxRangeStartA("started within");
+    CHECK(cuProfilerStop());
+    work(NULL);
+    nvtxRangePop();
+    nvtxRangeEnd(within);
+    nvtxRangePushA("after");
+    nvtxRangePop();
+}
+
 int main(int count, char **arguments) {
     const char *scenario = arguments[1];
     nvtxRangePushA("before CUDA");
@@ -132,7 +152,9 @@ int main(int count, char **arguments) {
         names();
     else if (!strcmp(scenario, "overlapping"))
         overlapping();
-    else if (!strcmp(scenario, "results"))
+    else if (!strcmp(scenario, "profiler")) {
+        push_in_parts();
+    } else if (!strcmp(scenario, "results"))
         printf("%d %d %d\n", nvtxRangePushA("a"), nvtxRangePop(), nvtxRangePop());
     for (int at = 2; at < count; at++) {
         void *library = dlopen(arguments[at], RTLD_NOW);

@@ -56,14 +56,14 @@ fn build(machine: &Machine, name: &str, options: &[&str]) -> PathBuf {
     machine.compile(name, "ranges.c", &options.collect::<Vec<_>>())
 }
 
-fn program(machine: &Machine, scenario: &str) -> Program {
+pub(crate) fn program(machine: &Machine, scenario: &str) -> Program {
     let program = build(machine, "ranges", &[]);
     let program = machine.run(&program).arguments(&[scenario]);
     program.env("NVTX_INJECTION64_PATH", injected_library())
 }
 
 /// `(name, calls)` of each function, by name.
-fn ranges(profile: &Profile) -> Vec<(&str, u64)> {
+pub(crate) fn ranges(profile: &Profile) -> Vec<(&str, u64)> {
     let functions = profile.functions.iter();
     let mut ranges: Vec<_> = functions.map(|one| (&*one.name, one.calls)).collect();
     ranges.sort_unstable();
@@ -71,7 +71,7 @@ fn ranges(profile: &Profile) -> Vec<(&str, u64)> {
 }
 
 /// Kernels of a function and of those inside it.
-fn launches(profile: &Profile, name: &str) -> u64 {
+pub(crate) fn launches(profile: &Profile, name: &str) -> u64 {
     let mut functions = profile.functions.iter();
     let found = functions.find(|one| one.name == name).expect(name);
     found.activity.launches

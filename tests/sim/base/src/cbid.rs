@@ -50,6 +50,8 @@ pub const DRIVER: &[(u32, &CStr)] = &[
     (303, c"cuCtxSetCurrent"),
     (304, c"cuCtxGetCurrent"),
     (307, c"cuLaunchKernel"),
+    (308, c"cuProfilerStart"),
+    (309, c"cuProfilerStop"),
     (319, c"cuMemcpyPeerAsync"),
     (322, c"cuCtxDestroy_v2"),
     (323, c"cuCtxPushCurrent_v2"),
@@ -118,8 +120,18 @@ pub const DRIVER: &[(u32, &CStr)] = &[
 /// `cudaLaunchKernel_v7000`, by which programs launch through the runtime.
 pub const CUDA_LAUNCH_KERNEL: u32 = 211;
 
+/// `cudaProfilerStart_v4000`.
+pub const CUDA_PROFILER_START: u32 = 171;
+
+/// `cudaProfilerStop_v4000`.
+pub const CUDA_PROFILER_STOP: u32 = 172;
+
 /// The simulated functions of the runtime, by callback id.
-pub const RUNTIME: &[(u32, &CStr)] = &[(CUDA_LAUNCH_KERNEL, c"cudaLaunchKernel_v7000")];
+pub const RUNTIME: &[(u32, &CStr)] = &[
+    (CUDA_PROFILER_START, c"cudaProfilerStart_v4000"),
+    (CUDA_PROFILER_STOP, c"cudaProfilerStop_v4000"),
+    (CUDA_LAUNCH_KERNEL, c"cudaLaunchKernel_v7000"),
+];
 
 /// The callback id of the driver function `name`, at compile time. A name that is not listed does
 /// not compile.

@@ -31,6 +31,8 @@ pub(crate) const NAMES: &[&str] = &[
     "cuCtxGetId",
     "cuCtxSynchronize",
     "cuCtxSetFlags",
+    "cuProfilerStart",
+    "cuProfilerStop",
     "cuCtxGetStreamPriorityRange",
     "cuCtxGetLimit",
     "cuCtxSetLimit",

@@ -13,8 +13,10 @@ use crate::record::{ApiCall, Cause, Record};
 use crate::state::{self, Overrides, State, thread};
 use crate::{buffers, driver};
 
-/// The launch, for which programs that use the runtime call another function.
+/// Functions in place of which programs that use the runtime call another.
 const LAUNCH: u32 = cbid::driver("cuLaunchKernel");
+const PROFILER_START: u32 = cbid::driver("cuProfilerStart");
+const PROFILER_STOP: u32 = cbid::driver("cuProfilerStop");
 
 thread_local! {
     /// The calls that this thread is in, the innermost last, each with the value that its callbacks
@@ -79,8 +81,11 @@ fn next_correlation(last: u32) -> u32 {
 impl State {
     fn new_call(&mut self, call: &Call<'_>) -> VisibleCall {
         self.correlation = next_correlation(self.correlation);
+        let by_runtime = self.overrides.runtime_launches;
         let (kind, cbid) = match call.cbid {
-            LAUNCH if self.overrides.runtime_launches => (kinds::RUNTIME, cbid::CUDA_LAUNCH_KERNEL),
+            LAUNCH if by_runtime => (kinds::RUNTIME, cbid::CUDA_LAUNCH_KERNEL),
+            PROFILER_START if by_runtime => (kinds::RUNTIME, cbid::CUDA_PROFILER_START),
+            PROFILER_STOP if by_runtime => (kinds::RUNTIME, cbid::CUDA_PROFILER_STOP),
             LAUNCH if self.overrides.per_thread_launches => {
                 (kinds::DRIVER, cbid::driver("cuLaunchKernel_ptsz"))
             }

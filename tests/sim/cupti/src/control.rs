@@ -168,7 +168,8 @@ impl Cupti {
     }
 
     /// Reports launches as runtime calls (`cudaLaunchKernel_v7000`, callback id 211) instead of
-    /// driver calls, as in a program that launches through cuBLAS.
+    /// driver calls, as in a program that launches through cuBLAS, and so `cuProfilerStart` and
+    /// `cuProfilerStop`.
     pub fn launch_by_runtime(self, by_runtime: bool) {
         (self.0.launch_by_runtime)(by_runtime);
     }

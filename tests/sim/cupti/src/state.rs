@@ -45,7 +45,7 @@ pub(crate) struct Overrides {
     pub(crate) order: Order,
     /// Limit of records per buffer; 0 for as many as fit.
     pub(crate) split: usize,
-    /// Launches are reported as runtime calls.
+    /// Launches, and calls that start and stop a profiler, are reported as those of the runtime.
     pub(crate) runtime_launches: bool,
     /// Launches are reported as `cuLaunchKernel_ptsz`.
     pub(crate) per_thread_launches: bool,

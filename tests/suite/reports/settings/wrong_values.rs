@@ -84,9 +84,9 @@ fn a_wrong_value_is_one_line_and_the_default() {
             "unknown setting GPUPROF_SAMPEL; did you mean GPUPROF_SAMPLE?",
         ),
         (
-            "GPUPROF_FOO",
+            "GPUPROF_XYZ",
             "4".as_ref(),
-            "unknown setting GPUPROF_FOO; the settings are GPUPROF, and GPUPROF_ with REPORT",
+            "unknown setting GPUPROF_XYZ; the settings are GPUPROF, and GPUPROF_ with REPORT",
         ),
     ];
     for (variable, value, accepted) in wrong {

@@ -23,7 +23,9 @@ impl Correlator {
     }
 
     fn add_sample(&mut self, device: u32, sample: PmSample) {
-        self.time_line.add_sample(device, sample);
+        if self.windows.window_at(sample.start).is_some() {
+            self.time_line.add_sample(device, sample);
+        }
         let gap_ns = self.samples.add_sample(device, sample);
         if let Some(tables) = self.tables_at(sample.start) {
             tables.device_samples.entry(device).or_default().gap_ns += gap_ns;

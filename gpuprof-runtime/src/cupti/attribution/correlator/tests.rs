@@ -1,12 +1,17 @@
+use std::sync::Arc;
+
 use super::{ApiEvent, Correlator};
 use crate::cupti::attribution::limits::{
     MAX_AWAITED_CUDA_CALLS, MAX_ORPHANS, MAX_RECENT_CUDA_CALLS,
 };
 use crate::cupti::collect::callback_ids::DRIVER_LAUNCH;
+use crate::cupti::collect::pm_sampling::metrics::{METRICS, PmSample};
+use crate::cupti::collect::pm_sampling::{PmSampling, SamplingEvent};
 use crate::cupti::collect::record::{
     ActivityRecord, ActivitySpan, ApiFunction, ApiRecord, CopyKind, CopyRecord, MemoryOperation,
     MemoryRecord, MemorySpace,
 };
+use crate::recorder::Recorder;
 use crate::stats::by_window::Since;
 use crate::stats::profiled_call::CallPosition;
 use gpuprof_report::profile::MemoryKind;
@@ -50,7 +55,7 @@ fn copy(correlation: u32) -> ActivityRecord {
 }
 
 fn with_window() -> Correlator {
-    let mut correlator = Correlator::default();
+    let correlator = Correlator::default();
     correlator.windows.change(1, Some(0));
     correlator
 }
@@ -205,4 +210,25 @@ fn memory_that_waits_for_earlier_records_counts_in_the_window_that_ends() {
     let live = correlator.live_memory();
     assert_eq!((live.records_without_call, live.late_records), (1, 1));
     assert!(live.by_path.is_empty());
+}
+
+#[test]
+fn the_time_line_has_no_samples_of_a_pause() {
+    let recorder = Arc::new(Recorder::new());
+    recorder.start(1_000);
+    let mut correlator = Correlator::new(recorder, Arc::new(PmSampling::default()));
+    for (since, epoch) in [(1, Some(2)), (100, None), (200, Some(2))] {
+        correlator.windows.change(since, epoch);
+    }
+    for start in [50, 99, 100, 150, 200, 250] {
+        let sample = PmSample {
+            start,
+            end: start + 1,
+            integrals: [0.0; METRICS],
+        };
+        correlator.add_sampling_event(0, SamplingEvent::Sample(sample));
+    }
+    let samples = correlator.recorded_names().samples[&0].iter();
+    let starts: Vec<_> = samples.map(|sample| sample.start).collect();
+    assert_eq!(starts, [50, 99, 200, 250]);
 }

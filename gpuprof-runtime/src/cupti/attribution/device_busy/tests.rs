@@ -1,5 +1,5 @@
 use super::{DeviceBusy, MAX_PENDING_ACTIVITIES, RowTime, TimedActivity};
-use crate::cupti::attribution::activity_path::ActivityPath;
+use crate::cupti::attribution::activity_path::{ActivityPath, ClosedNs};
 use crate::cupti::attribution::row_keys::{CopyKey, KernelKey, RowKey};
 use crate::cupti::collect::record::CopyKind;
 
@@ -24,6 +24,7 @@ fn activity(is_kernel: bool, start: u64, end: u64) -> TimedActivity {
         start,
         end,
         launch: None,
+        closed: ClosedNs::default(),
         row,
     }
 }

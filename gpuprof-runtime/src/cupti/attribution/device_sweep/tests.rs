@@ -1,9 +1,10 @@
 use std::num::NonZeroU64;
 
 use super::{DeviceSweep, DeviceTimes, TimedActivity};
-use crate::cupti::attribution::activity_path::{ActivityPath, LaunchCall};
+use crate::cupti::attribution::activity_path::{ActivityPath, ClosedNs, LaunchCall};
 use crate::cupti::attribution::row_keys::{CopyKey, KernelKey, RowKey};
-use crate::cupti::collect::record::CopyKind;
+use crate::cupti::attribution::window_history::WindowHistory;
+use crate::cupti::collect::record::{ActivitySpan, CopyKind};
 
 /// A kernel of the row `path`. Its call began at `launched_at` and returned 5 ns later; 0 if the
 /// call is unknown.
@@ -33,6 +34,7 @@ fn activity(row: RowKey, start: u64, end: u64, launched_at: u64) -> TimedActivit
             began,
             returned: launched_at + 5,
         }),
+        closed: ClosedNs::default(),
         row,
     }
 }
@@ -189,4 +191,60 @@ fn a_start_that_seems_too_early_does_not_make_launches_shorter_than_their_calls(
     let early = vec![kernel(1, 100, 110, 100), kernel(2, 130, 140, 104)];
     let (times, _) = swept(early);
     assert_eq!((times.idle_launch_ns, times.idle_queued_ns), (4, 16));
+}
+
+/// The window is paused from 200 to 300 and from 400 to 500.
+fn with_pauses(mut activities: Vec<TimedActivity>) -> DeviceTimes {
+    let windows = WindowHistory::default();
+    for (since, epoch) in [
+        (1, Some(2)),
+        (200, None),
+        (300, Some(2)),
+        (400, None),
+        (500, Some(2)),
+    ] {
+        windows.change(since, epoch);
+    }
+    for activity in &mut activities {
+        let span = ActivitySpan {
+            start: activity.start,
+            end: activity.end,
+            ..ActivitySpan::default()
+        };
+        let launched_at = activity
+            .launch
+            .map_or(span.start, |launch| launch.began.get());
+        activity.closed = windows.closed_ns(launched_at, &span);
+    }
+    swept(activities).0
+}
+
+#[test]
+fn pauses_of_the_window_are_no_idle_time() {
+    let idle = |activities| {
+        let times = with_pauses(activities);
+        let DeviceTimes {
+            gaps,
+            idle_host_ns,
+            idle_launch_ns,
+            idle_queued_ns,
+            ..
+        } = times;
+        (gaps, idle_host_ns, idle_launch_ns, idle_queued_ns)
+    };
+    // Launched after the pause in the gap: 20 ns before it, 30 after.
+    let after = vec![kernel(1, 170, 180, 160), kernel(1, 340, 350, 330)];
+    assert_eq!(idle(after), (1, 50, 10, 0));
+    // Both pauses are in the gap, and the launch is between them.
+    let between = vec![kernel(1, 170, 180, 160), kernel(1, 510, 520, 350)];
+    assert_eq!(idle(between), (1, 20 + 50, 50 + 10, 0));
+    // Launched before the first ended, which took 10 ns: so may the second take 20.
+    let queued = vec![kernel(1, 170, 180, 160), kernel(1, 320, 330, 165)];
+    assert_eq!(idle(queued), (1, 0, 5, 35));
+    // Ends and starts within a pause: there is no idle time of the window.
+    let within = vec![kernel(1, 190, 230, 180), kernel(1, 260, 270, 185)];
+    assert_eq!(idle(within), (0, 0, 0, 0));
+    // The first ends in a pause.
+    let into = vec![kernel(1, 190, 230, 180), kernel(1, 340, 350, 330)];
+    assert_eq!(idle(into), (1, 30, 10, 0));
 }

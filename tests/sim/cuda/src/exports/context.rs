@@ -1,4 +1,4 @@
-//! Primary Context Management and Context Management of the driver API reference.
+//! Primary Context Management, Context Management and Profiler Control of the driver API reference.
 
 use simbase::activity::WaitKind;
 
@@ -138,6 +138,15 @@ driver_functions! {
 
     /// Scheduling flags change how a host thread waits, which is not simulated.
     fn cuCtxSetFlags(_flags: u32) {
+        state::lock_initialized()?.current_context().map(drop)
+    }
+
+    /// There is no tool to start but an observer, which sees the call.
+    fn cuProfilerStart() {
+        state::lock_initialized()?.current_context().map(drop)
+    }
+
+    fn cuProfilerStop() {
         state::lock_initialized()?.current_context().map(drop)
     }
 

@@ -114,8 +114,8 @@ unsupported_functions! {
     cuOccupancyAvailableDynamicSMemPerBlock; cuOccupancyMaxActiveClusters;
     cuOccupancyMaxPotentialBlockSize; cuOccupancyMaxPotentialClusterSize; cuParamSetSize;
     cuParamSetTexRef; cuParamSetf; cuParamSeti; cuParamSetv; cuPointerGetAttribute;
-    cuPointerGetAttributes; cuPointerSetAttribute; cuProfilerInitialize; cuProfilerStart;
-    cuProfilerStop; cuSignalExternalSemaphoresAsync; cuStreamAddCallback; cuStreamBatchMemOp;
+    cuPointerGetAttributes; cuPointerSetAttribute; cuProfilerInitialize;
+    cuSignalExternalSemaphoresAsync; cuStreamAddCallback; cuStreamBatchMemOp;
     cuStreamBatchMemOp_v2; cuStreamBeginCaptureToGraph; cuStreamCopyAttributes;
     cuStreamGetAttribute; cuStreamGetCaptureInfo; cuStreamGetCaptureInfo_v3; cuStreamGetCtx_v2;
     cuStreamGetDevResource; cuStreamGetGreenCtx; cuStreamSetAttribute;
