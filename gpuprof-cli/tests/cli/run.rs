@@ -186,8 +186,8 @@ fn a_program_without_a_profile_is_told_and_its_status_kept() {
     assert!(failed.stderr.starts_with(begin), "{}", failed.stderr);
     assert_eq!(
         run_shell(&[], "kill -TERM $$", SMALL).stderr,
-        "gpuprof: sh was ended by signal 15 before it wrote a profile, which it does each second; \
-         GPUPROF_SIGNALS=on writes it on SIGINT and SIGTERM too\n"
+        "gpuprof: sh was ended by signal 15 before it wrote a profile, which it does from its \
+         first CUDA calls on; GPUPROF_SIGNALS=on writes it on SIGINT and SIGTERM too\n"
     );
 }
 

@@ -121,7 +121,7 @@ int main(int count, char **arguments) {
     }
     work(NULL);
     if (!strcmp(scenario, "_exit")) {
-        /* Longer than the interval between checkpoints, 0.1 s. */
+        /* For the first checkpoints, less than their interval of 1 s. */
         usleep(600000);
         _exit(5);
     }
