@@ -1,6 +1,7 @@
 //! Promise: programs that know nothing of gpuprof are measured as a whole, and end as without it.
 
 mod copies_of_gpuprof;
+mod foreign_rights;
 mod machine;
 mod outcomes;
 mod own_profiler;
@@ -16,5 +17,6 @@ fn main() -> ExitCode {
         outcomes::MODULE,
         own_profiler::MODULE,
         copies_of_gpuprof::MODULE,
+        foreign_rights::MODULE,
     ])
 }
