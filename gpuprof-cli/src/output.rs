@@ -8,11 +8,16 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::ExitCode;
+use std::str::FromStr;
 
 use clap::ColorChoice;
 use gpuprof_report::table::TableOptions;
+use gpuprof_report::variables::{LIMIT, SORT};
 
 use crate::input;
+
+/// Rows of a report's call tree without a limit that the user has stated.
+pub(crate) const ROWS: usize = 30;
 
 /// How a command ends; of several parts, the greatest counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -140,9 +145,19 @@ pub(crate) fn table_options(color: ColorChoice, into_file: bool) -> TableOptions
     options
 }
 
-/// The same for standard error, where programs write their reports.
+/// The report that a program with our environment would write to standard error.
 pub(crate) fn table_options_for_stderr() -> TableOptions {
-    options_for(&io::stderr())
+    let mut options = options_for(&io::stderr());
+    if let Some(sort) = stated(SORT) {
+        options.sort = sort;
+    }
+    options.limit = NonZeroUsize::new(stated(LIMIT).unwrap_or(ROWS));
+    options
+}
+
+/// The value of a variable; the program has said what is wrong with one that is not understood.
+fn stated<T: FromStr>(variable: &str) -> Option<T> {
+    std::env::var(variable).ok()?.trim().parse().ok()
 }
 
 fn options_for(stream: &(impl IsTerminal + AsFd)) -> TableOptions {

@@ -73,14 +73,15 @@ impl WrittenProfiles {
             return vec![match status.signal() {
                 Some(signal) => format!(
                     "{program} was ended by signal {signal} before it wrote a profile, which it \
-                     does each second; GPUPROF_SIGNALS=on writes it on SIGINT and SIGTERM too"
+                     does from its first CUDA calls on; GPUPROF_SIGNALS=on writes it on SIGINT \
+                     and SIGTERM too"
                 ),
                 None => {
                     let why = match &expected.no_injection {
                         None => {
                             "it used no CUDA, no function with #[gpu_profile] ran, it ended by \
-                                 _exit within its first second, or GPUPROF or GPUPROF_CUPTI \
-                                 switches gpuprof off"
+                                 _exit within 0.2 s of its first CUDA call, or GPUPROF or \
+                                 GPUPROF_CUPTI switches gpuprof off"
                                 .to_owned()
                         }
                         Some(why) => {

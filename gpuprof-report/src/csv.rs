@@ -23,6 +23,11 @@
 //! | `gpu_marks` | what restricts the GPU times, see below |
 //! | `device` | `simulated device` in every row of a profile that was made on one |
 //!
+//! A profile without functions, of a program that does not use gpuprof, has a row for each kernel
+//! and kind of copy, with its GPU times, and for each CUDA call, with its CPU times. The name is in
+//! the column `function`; columns that only functions have are empty. A call has no `cpu_self_ns`,
+//! because calls of the driver inside those of the runtime are rows too.
+//!
 //! The marks are `estimated` (scaled up from a sample), `partial` (calls that were to be timed are
 //! missing), `self time is an upper bound`, `self time is divided` (spans shared the stream) and
 //! `counters are divided` (other functions or copies ran in the same samples).
@@ -30,20 +35,16 @@
 //! Text from names is escaped as in every output. A spreadsheet would compute a cell that begins
 //! with `=`, `+`, `-` or `@`: such a text has an apostrophe before it.
 
+mod activity_rows;
+mod cells;
+
 use std::io::{self, Write};
 
+pub use cells::text_cell;
+use cells::{COUNTERS, amount, device_cell, measured};
+
 use crate::columns::{ColumnGroup, ColumnValue, HasColumns};
-use crate::profile::{
-    CounterValues, Device, Function, GpuActivity, GpuSpanStats, MemoryKind, Metric, Profile,
-    SpanStats,
-};
-use crate::sanitize;
-
-/// Characters of a text that a cell shows; spreadsheets take up to 32,767.
-const MAX_TEXT: usize = 8_000;
-
-/// What stands in every row of a profile that was made on one.
-const SIMULATED: &str = "simulated device";
+use crate::profile::{Device, Function, GpuActivity, GpuSpanStats, MemoryKind, Profile, SpanStats};
 
 /// The columns of a function's CPU times and GPU spans, after their prefix.
 const TIMES: [&str; 10] = [
@@ -59,24 +60,6 @@ const TIMES: [&str; 10] = [
     "stddev_ns",
 ];
 
-/// The columns of hardware counters.
-const COUNTERS: [&str; 5] = [
-    "measured_dram_read_bytes_per_s",
-    "measured_dram_write_bytes_per_s",
-    "measured_sm_active",
-    "measured_tensor_active",
-    "measured_issue_rate",
-];
-
-/// Their metrics.
-const METRICS: [Metric; 5] = [
-    Metric::DramRead,
-    Metric::DramWrite,
-    Metric::SmActive,
-    Metric::TensorActive,
-    Metric::IssueRate,
-];
-
 /// The columns of memory.
 const MEMORY: [&str; 8] = [
     "device_allocations",
@@ -89,7 +72,7 @@ const MEMORY: [&str; 8] = [
     "pinned_live_bytes",
 ];
 
-/// Writes the functions of the profile.
+/// Writes the functions of the profile, or its kernels, copies and CUDA calls if it has none.
 ///
 /// # Errors
 /// Those of `out`.
@@ -114,6 +97,9 @@ pub fn write(profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
     for function in &profile.functions {
         text.push_str(&cells(function, &profile.devices).join(","));
         text.push('\n');
+    }
+    if profile.functions.is_empty() {
+        activity_rows::write(profile, &header(), &mut text);
     }
     out.write_all(text.as_bytes())
 }
@@ -226,12 +212,6 @@ fn optional(value: Option<u64>) -> String {
     value.map_or_else(String::new, |value| value.to_string())
 }
 
-/// A stated amount or a rate; one that is not finite has no value.
-fn amount(value: Option<f64>) -> String {
-    let value = value.filter(|value| value.is_finite());
-    value.map_or_else(String::new, |value| value.round().to_string())
-}
-
 /// Bytes, floating-point operations and items per second.
 fn rates(gpu: Option<&GpuSpanStats>) -> [String; 3] {
     let Some(gpu) = gpu.filter(|gpu| gpu.timed_ns > 0) else {
@@ -239,18 +219,6 @@ fn rates(gpu: Option<&GpuSpanStats>) -> [String; 3] {
     };
     [gpu.timed_bytes, gpu.timed_flops, gpu.timed_items]
         .map(|work| amount(work.map(|work| work / gpu.timed_ns as f64 * 1e9)))
-}
-
-/// Means of hardware counters.
-fn measured(counters: Option<&CounterValues>) -> [String; METRICS.len()] {
-    METRICS.map(|metric| {
-        let mean = counters.and_then(|counters| counters.mean(metric));
-        if metric.is_bytes_per_s() {
-            amount(mean)
-        } else {
-            mean.map_or_else(String::new, |mean| format!("{mean:.4}"))
-        }
-    })
 }
 
 /// What restricts the GPU times.
@@ -288,33 +256,6 @@ fn marks(function: &Function, gpu: Option<&GpuSpanStats>) -> Vec<&'static str> {
 
 /// The devices that timed the function's calls.
 fn device_names(function: &Function, devices: &[Device]) -> String {
-    if devices.iter().any(|device| device.simulated) {
-        return SIMULATED.to_owned();
-    }
     let ordinals = function.gpu_on_each_device().iter();
-    let names = ordinals.filter_map(|gpu| {
-        let device = devices
-            .iter()
-            .find(|device| Some(device.ordinal) == gpu.device)?;
-        Some(device.name.as_str())
-    });
-    text_cell(&names.collect::<Vec<_>>().join(" + "))
-}
-
-/// A text as a cell: escaped, without a formula, and quoted if need be.
-#[must_use]
-pub fn text_cell(text: &str) -> String {
-    let mut cell = sanitize::short(text, MAX_TEXT).into_owned();
-    if cell.starts_with(is_formula_start) {
-        cell.insert(0, '\'');
-    }
-    if cell.contains([',', '"']) {
-        cell = format!("\"{}\"", cell.replace('"', "\"\""));
-    }
-    cell
-}
-
-/// Whether a spreadsheet computes a text that begins so; tabs and line ends are escaped anyway.
-fn is_formula_start(c: char) -> bool {
-    matches!(c, '=' | '+' | '-' | '@' | '＝' | '＋' | '－' | '＠')
+    device_cell(ordinals.filter_map(|gpu| gpu.device), devices)
 }

@@ -7,8 +7,9 @@
 //!
 //! - [`write_gpu`] has the GPU time. With CUPTI's records it is that of the kernels, copies and
 //!   memsets, which are the innermost frames, and `(unattributed)` is the work outside of any
-//!   profiled function. Without records it is the self time of the GPU spans, which includes idle
-//!   time, and an estimate under sampling.
+//!   profiled function; of a program without functions the kernels and copies are the outermost
+//!   frames. Without records it is the self time of the GPU spans, which includes idle time, and an
+//!   estimate under sampling.
 //! - [`write_cpu`] has the CPU self time.
 //!
 //! A function with a label is `name[label]`. Calls in progress have no time yet. Call paths of more
@@ -22,7 +23,7 @@
 use std::collections::HashMap;
 use std::io::{self, Write};
 
-use crate::profile::{CopyKind, NodeActivity, Profile, TreeNode, labelled};
+use crate::profile::{NodeActivity, Profile, TreeNode, labelled};
 use crate::sanitize;
 
 /// Functions of a call path that are written.
@@ -47,6 +48,15 @@ pub fn write_gpu(profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
         let leaf = |activity: &NodeActivity| (Some(name(activity, profile)), activity.total_ns);
         activities.map(leaf).collect()
     })?;
+    if profile.functions.is_empty() && profile.tree.is_empty() {
+        for kernel in &profile.kernels {
+            stacks.line(out, "", &frame(&kernel.name), kernel.times.total_ns)?;
+        }
+        for copies in &profile.copies {
+            stacks.line(out, "", &copies.kind.row_name(), copies.times.total_ns)?;
+        }
+        return Ok(());
+    }
     stacks.line(out, "", UNATTRIBUTED, cupti.unattributed_ns)
 }
 
@@ -177,10 +187,7 @@ fn name(activity: &NodeActivity, profile: &Profile) -> String {
     let copies = at(activity.copies).and_then(|index| profile.copies.get(index));
     match (kernel, copies) {
         (Some(kernel), _) => frame(&kernel.name),
-        (None, Some(copies)) => match copies.kind {
-            CopyKind::Memset => "[CUDA memset]".to_owned(),
-            kind => format!("[CUDA memcpy {kind}]"),
-        },
+        (None, Some(copies)) => copies.kind.row_name(),
         (None, None) => "(unknown)".to_owned(),
     }
 }

@@ -62,6 +62,12 @@ pub const CUPTI_LIBRARY: &str = "GPUPROF_CUPTI_LIBRARY";
 /// Samples hardware counters. It has an effect only if CUPTI is on.
 pub const COUNTERS: &str = "GPUPROF_COUNTERS";
 
+/// The order of the rows in a report.
+pub const SORT: &str = "GPUPROF_SORT";
+
+/// How many rows a report has.
+pub const LIMIT: &str = "GPUPROF_LIMIT";
+
 /// The time between rewrites of JSON files.
 pub const CHECKPOINT: &str = "GPUPROF_CHECKPOINT";
 
@@ -95,7 +101,7 @@ pub const VARIABLES: [Variable; 22] = [
     },
     Variable {
         setting: Setting::Sort,
-        name: "GPUPROF_SORT",
+        name: SORT,
         default: "gpu",
         accepts: "gpu, cpu, calls, max or name",
         meaning: "the order of the rows",
@@ -103,7 +109,7 @@ pub const VARIABLES: [Variable; 22] = [
     },
     Variable {
         setting: Setting::Limit,
-        name: "GPUPROF_LIMIT",
+        name: LIMIT,
         default: "30",
         accepts: "a number of rows, 0 for all",
         meaning: "how many rows the call tree shows; the others are summed. Other tables show a \

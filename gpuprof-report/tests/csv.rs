@@ -3,7 +3,10 @@
 mod profiles;
 
 use gpuprof_report::csv;
-use gpuprof_report::profile::{CounterMean, CounterValues, Function, Metric, Profile};
+use gpuprof_report::profile::{
+    ApiStats, CopyStats, CounterMean, CounterValues, Device, DurationStats, Function, KernelStats,
+    Metric, Profile,
+};
 use profiles::{digits, partly_timed, quickstart, trouble, with_memory};
 
 fn csv(profile: &Profile) -> String {
@@ -82,6 +85,67 @@ fn memory_has_columns_of_its_own() {
 #[test]
 fn without_a_function_there_is_the_header() {
     assert_eq!(csv(&Profile::default()), format!("{HEADER}\n"));
+}
+
+/// A kernel, a copy and a CUDA call, each of two durations.
+fn without_functions() -> Profile {
+    let mut times = DurationStats::default();
+    (times.calls, times.total_ns, times.mean_ns) = (2, 10, 5);
+    (times.min_ns, times.p50_ns, times.p99_ns, times.max_ns) = (4, 5, 6, 6);
+    let mut counters = CounterValues::default();
+    let mut tensor = CounterMean::default();
+    (tensor.metric, tensor.mean) = (Metric::TensorActive, 0.125);
+    counters.means = vec![tensor];
+    let mut kernel = KernelStats::default();
+    (kernel.name, kernel.times) = ("gemm<float>".into(), times.clone());
+    (kernel.device, kernel.counters) = (1, Some(Box::new(counters)));
+    let mut copies = CopyStats::default();
+    (copies.kind, copies.times, copies.bytes) = ("HtoD".into(), times.clone(), 80);
+    let mut call = ApiStats::default();
+    (call.name, call.times) = ("cuLaunchKernel".into(), times);
+    let device = |ordinal, name: &str| {
+        let mut device = Device::default();
+        (device.ordinal, device.name) = (ordinal, name.into());
+        device
+    };
+    let mut profile = Profile::default();
+    profile.devices = vec![device(0, "H100"), device(1, "H200")];
+    (profile.kernels, profile.copies, profile.api) = (vec![kernel], vec![copies], vec![call]);
+    profile
+}
+
+#[test]
+fn a_program_without_functions_has_rows_of_kernels_copies_and_calls() {
+    let text = csv(&without_functions());
+    let rows = text.lines().skip(1).map(|row| {
+        assert_eq!(row.split(',').count(), HEADER.split(',').count(), "{row}");
+        let cells = HEADER.split(',').zip(row.split(','));
+        let filled = cells.filter(|(_, cell)| !cell.is_empty());
+        let pairs = filled.map(|(column, cell)| format!("{column} {cell}"));
+        pairs.collect::<Vec<_>>().join(", ")
+    });
+    assert_eq!(
+        rows.collect::<Vec<_>>(),
+        [
+            "function gemm<float>, calls 2, gpu_timed_calls 2, gpu_total_ns 10, gpu_self_ns 10, \
+             gpu_mean_ns 5, gpu_min_ns 4, gpu_p50_ns 5, gpu_p99_ns 6, gpu_max_ns 6, \
+             measured_tensor_active 0.1250, device H200",
+            "function [CUDA memcpy HtoD], calls 2, gpu_timed_calls 2, gpu_total_ns 10, \
+             gpu_self_ns 10, gpu_mean_ns 5, gpu_min_ns 4, gpu_p50_ns 5, gpu_p99_ns 6, \
+             gpu_max_ns 6, bytes 80, bytes_per_s 8000000000, device H100",
+            "function cuLaunchKernel, calls 2, cpu_total_ns 10, cpu_mean_ns 5, cpu_min_ns 4, \
+             cpu_p50_ns 5, cpu_p99_ns 6, cpu_max_ns 6",
+        ]
+    );
+    let mut simulated = without_functions();
+    simulated.devices[0].simulated = true;
+    for row in csv(&simulated).lines().skip(1) {
+        assert!(row.ends_with(",simulated device"), "{row}");
+    }
+    // Kernels are no rows beside functions: their time is that of functions already.
+    let mut with_a_function = without_functions();
+    with_a_function.functions = quickstart().functions;
+    assert_eq!(csv(&with_a_function).lines().count(), 2);
 }
 
 #[test]

@@ -3,7 +3,9 @@
 mod profiles;
 
 use gpuprof_report::folded;
-use gpuprof_report::profile::{CuptiCompleteness, NodeActivity, Profile, TreeNode};
+use gpuprof_report::profile::{
+    CopyStats, CuptiCompleteness, KernelStats, NodeActivity, Profile, TreeNode,
+};
 use profiles::{digits, layers, trouble, without_stream};
 
 fn gpu(profile: &Profile) -> String {
@@ -128,6 +130,23 @@ fn every_line_of_a_simulated_device_says_so() {
             assert!(line.starts_with("simulated device;"), "{line}");
         }
     }
+}
+
+#[test]
+fn without_functions_kernels_and_copies_are_the_outermost_frames() {
+    let mut profile = Profile::default();
+    let mut kernel = KernelStats::default();
+    (kernel.name, kernel.times.total_ns) = ("gemm;1".into(), 30);
+    let mut copies = CopyStats::default();
+    (copies.kind, copies.times.total_ns) = ("HtoD".into(), 12);
+    (profile.kernels, profile.copies) = (vec![kernel], vec![copies]);
+    let mut cupti = CuptiCompleteness::default();
+    cupti.unattributed_ns = 42;
+    profile.cupti = Some(cupti);
+    assert_eq!(gpu(&profile), "gemm,1 30\n[CUDA memcpy HtoD] 12\n");
+    // Beside functions this is what was outside all of them.
+    profile.functions = layers().functions;
+    assert_eq!(gpu(&profile), "(unattributed) 42\n");
 }
 
 #[test]

@@ -5,6 +5,7 @@
 
 mod arm;
 mod bench;
+mod c_program;
 mod check;
 mod demo;
 mod dist;

@@ -176,7 +176,7 @@ fn render(profile: &Profile, arguments: &ShowArguments, out: &mut Vec<u8>) {
             let mut options = output::table_options(arguments.color, into_file);
             options.full = arguments.format == ShowFormat::Full;
             options.sort = arguments.sort.unwrap_or_default();
-            options.limit = NonZeroUsize::new(arguments.limit.unwrap_or(30));
+            options.limit = NonZeroUsize::new(arguments.limit.unwrap_or(output::ROWS));
             table::write(profile, &options, out)
         }
         ShowFormat::Csv => csv::write(profile, out),

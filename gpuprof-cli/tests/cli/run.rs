@@ -225,8 +225,8 @@ fn a_program_without_a_profile_is_told_and_its_status_kept() {
     assert!(failed.stderr.starts_with(begin), "{}", failed.stderr);
     assert_eq!(
         run_shell(&[], "kill -TERM $$", SMALL).stderr,
-        "gpuprof: sh was ended by signal 15 before it wrote a profile, which it does each second; \
-         GPUPROF_SIGNALS=on writes it on SIGINT and SIGTERM too\n"
+        "gpuprof: sh was ended by signal 15 before it wrote a profile, which it does from its \
+         first CUDA calls on; GPUPROF_SIGNALS=on writes it on SIGINT and SIGTERM too\n"
     );
 }
 
@@ -256,6 +256,37 @@ fn a_process_without_exit_handlers_is_reported_from_its_checkpoint() {
     let mut command = gpuprof(&["run", "--", "sh", "-c", "echo $GPUPROF_CHECKPOINT"]);
     command.env("GPUPROF_CHECKPOINT", "off");
     assert_eq!(ended(command).stdout, "off\n");
+}
+
+#[test]
+fn the_report_from_a_checkpoint_has_the_order_and_rows_that_the_environment_states() {
+    // Functions beside one another: model::step has more GPU time, and train more CPU time.
+    let others = (2..42).map(|id| format!(r#", {{"id": {id}, "name": "other", "calls": 1}}"#));
+    let checkpoint = SMALL
+        .replace(r#""at_exit": true,"#, r#""pid": 4000000000,"#)
+        .replace(r#""parent": 0, "#, "")
+        .replace(r#", "gpu_nested_ns": 3600000"#, "")
+        .replace(
+            "\n    ],\n    \"diagnostics",
+            &format!("{}], \"diagnostics", others.collect::<String>()),
+        );
+    let functions = |environment: &[(&str, &str)]| {
+        let mut command = gpuprof(&["run", "--", "sh", "-c", WRITES_A_PROFILE]);
+        command.env("PROFILE", &checkpoint);
+        command.envs(environment.iter().copied());
+        let table = ended(command).stderr;
+        let starts = table.lines().filter_map(|line| line.split(' ').next());
+        let names = starts.filter(|start| ["model::step", "train", "other"].contains(start));
+        names.map(str::to_owned).collect::<Vec<_>>()
+    };
+    let order = |environment: &[(&str, &str)]| functions(environment)[..2].join(" ");
+    assert_eq!(order(&[]), "model::step train");
+    assert_eq!(order(&[("GPUPROF_SORT", " cpu")]), "train model::step");
+    let rows = |limit| functions(&[("GPUPROF_LIMIT", limit)]).len();
+    assert_eq!(
+        (rows(""), rows("2"), rows("0"), rows("-1")),
+        (30, 2, 42, 30)
+    );
 }
 
 #[test]

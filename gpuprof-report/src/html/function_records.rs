@@ -173,7 +173,7 @@ fn durations(times: &DurationStats, json: &mut JsonText) {
 
 /// Name, durations and bytes.
 fn copies(copies: &CopyStats, json: &mut JsonText) {
-    json.string(&crate::table::page_parts::copies_name(copies));
+    json.string(&copies.kind.row_name());
     durations(&copies.times, json);
     json.integer(copies.bytes);
 }

@@ -20,6 +20,8 @@ pub(super) struct MergedTree {
 #[derive(Clone, Debug, Default)]
 struct NodeTotals {
     sums: TreeNode,
+    /// Whether a profile could not say how long the calls were idle.
+    lacks_idle: bool,
     uncertainty: Uncertainty,
     /// By kernel or copies.
     activities: BTreeMap<(Option<u32>, Option<u32>), NodeActivity>,
@@ -109,6 +111,7 @@ impl MergedTree {
                     function: place(functions, node.sums.function),
                     activities,
                     gpu_estimate: node.uncertainty.estimate(),
+                    idle_ns: node.sums.idle_ns.filter(|_| !node.lacks_idle),
                     ..node.sums
                 }
             });
@@ -119,6 +122,10 @@ impl MergedTree {
 impl NodeTotals {
     fn add(&mut self, node: &TreeNode, places: &Places) {
         self.sums.add(node);
+        let is_timed = node
+            .busy_ns
+            .is_some_and(|ns| ns > 0 || node.gpu_total_ns.is_some());
+        self.lacks_idle |= is_timed && node.idle_ns.is_none();
         self.uncertainty.add_estimate(node.gpu_estimate.as_ref());
         let place = |places: &[Option<u32>], at: Option<u32>| *places.get(at? as usize)?;
         for activity in &node.activities {

@@ -102,6 +102,14 @@ impl CopyKind {
     pub const fn is_between_host_and_device(self) -> bool {
         matches!(self, Self::HtoD | Self::DtoH | Self::HtoA | Self::AtoH)
     }
+
+    /// The name of the copies of this direction, or of the memsets, in reports.
+    pub(crate) fn row_name(self) -> String {
+        match self {
+            Self::Memset => "[CUDA memset]".to_owned(),
+            kind => format!("[CUDA memcpy {kind}]"),
+        }
+    }
 }
 
 words! {

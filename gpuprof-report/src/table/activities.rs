@@ -13,9 +13,7 @@ use super::options::TableOptions;
 #[cfg(feature = "html")]
 use super::quantity::Headed;
 use super::quantity::{self, MarkedQuantity, Quantity};
-use crate::profile::{
-    ApiStats, CopyKind, CopyStats, DurationStats, KernelStats, NodeActivity, Profile,
-};
+use crate::profile::{ApiStats, CopyStats, DurationStats, KernelStats, NodeActivity, Profile};
 use crate::sanitize;
 use crate::sorting::sort_by;
 
@@ -160,7 +158,7 @@ impl<'a> ActivityNames<'a> {
 
     /// As nvprof wrote it, so that no kernel can bear the same name.
     fn copies(&self, copies: &CopyStats) -> String {
-        self.on_device(&copies_name(copies.kind), copies.device)
+        self.on_device(&copies.kind.row_name(), copies.device)
     }
 
     fn on_device(&self, name: &str, device: u32) -> String {
@@ -169,14 +167,6 @@ impl<'a> ActivityNames<'a> {
         } else {
             name.to_owned()
         }
-    }
-}
-
-/// The name of the copies of one direction, or of the memsets.
-pub(super) fn copies_name(kind: CopyKind) -> String {
-    match kind {
-        CopyKind::Memset => "[CUDA memset]".to_owned(),
-        kind => format!("[CUDA memcpy {kind}]"),
     }
 }
 

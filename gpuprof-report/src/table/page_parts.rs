@@ -13,7 +13,7 @@ use super::{
     activities, call_tree, diagnostics, functions, has_run, header, launch_lines, memory,
     memory_lines, tree_rows,
 };
-use crate::profile::{CopyStats, NodeActivity, Profile, TreeNode};
+use crate::profile::{NodeActivity, Profile, TreeNode};
 
 /// A table with all of its rows.
 pub(crate) struct PageTable {
@@ -154,11 +154,6 @@ pub(crate) fn device_names(profile: &Profile) -> Vec<String> {
 /// How busy the devices were, or for how long GPU spans were open; `None` if nothing was timed.
 pub(crate) fn gpu_time(profile: &Profile) -> Option<String> {
     header::gpu_time(profile)
-}
-
-/// The name of the copies of one direction, or of the memsets.
-pub(crate) fn copies_name(copies: &CopyStats) -> String {
-    activities::copies_name(copies.kind)
 }
 
 /// GPU time of a node with everything nested in it, ns.

@@ -1,7 +1,9 @@
 //! `GPUPROF_CHECKPOINT`: rewrites the JSON files of `GPUPROF_REPORT` at an interval, for a process
 //! that will not reach its end: `kill -9`, `abort`, the out-of-memory killer.
 //!
-//! A checkpoint holds what has finished by then; it does not wait for the GPU.
+//! A checkpoint holds what has finished by then; it does not wait for the GPU. The first one comes
+//! soon after the first records, and the pauses between the next ones grow up to the interval: a
+//! short process has one too.
 
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
@@ -14,6 +16,10 @@ use crate::collector::collector;
 use crate::collector::process_state::Checkpoints;
 use crate::os::{self, atomic_file, fd};
 use crate::settings::{Mode, Output, Settings};
+
+/// The pause before the first checkpoint, and between looks for something to write. CUPTI's reader
+/// has records 100 ms after they finish at the latest.
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
 
 fn checkpoints() -> &'static Checkpoints {
     &collector().process.checkpoints
@@ -54,18 +60,24 @@ pub(super) fn stop(limit: Duration) -> bool {
 
 fn run(interval: Duration) {
     let mut has_warned = false;
+    let mut early = FIRST_PAUSE;
     let mut took = Duration::ZERO;
     loop {
-        // The content of a file is as old as the begin of its writing. For it never to be older
-        // than the interval, the next write begins earlier by the time that the last one took, and
-        // by a quarter for a machine that wakes threads late. A pause of at least that time leaves
-        // the process room for its own work.
-        thread::sleep((interval - interval / 4).saturating_sub(took * 2).max(took));
+        thread::sleep(pause(interval, early, took));
         let Some(_held) = checkpoints().writing.try_lock() else {
             return;
         };
         let began = Instant::now();
-        if let Some(problem) = rewrite().or(write_metrics())
+        let rewritten = rewrite();
+        let metrics_problem = write_metrics();
+        if !matches!(rewritten, Rewritten::Nothing) || has_metrics() {
+            early = early.saturating_mul(3) / 2;
+        }
+        let problem = match rewritten {
+            Rewritten::Failed(problem) => Some(problem),
+            Rewritten::Nothing | Rewritten::All => metrics_problem,
+        };
+        if let Some(problem) = problem
             && !has_warned
         {
             has_warned = true;
@@ -75,29 +87,51 @@ fn run(interval: Duration) {
     }
 }
 
-/// Rewrites the files once. Returns a line for the user if one cannot be written.
-fn rewrite() -> Option<String> {
-    let (settings, profile) = open_windows::environment_profile(LOCK_LIMIT)?;
+/// The pause before the next checkpoint: `early`, unless the interval asks for a shorter one.
+///
+/// The content of a file is as old as the begin of its writing. For it never to be older than the
+/// interval, the next write begins earlier by the time that the last one took, and by a quarter for
+/// a machine that wakes threads late. A pause of at least that time leaves the process room for its
+/// own work.
+fn pause(interval: Duration, early: Duration, took: Duration) -> Duration {
+    let longest = (interval - interval / 4).saturating_sub(took * 2);
+    longest.min(early).max(took)
+}
+
+/// What became of the files.
+enum Rewritten {
+    /// There is nothing to write yet.
+    Nothing,
+    All,
+    /// A line for the user says which file cannot be written.
+    Failed(String),
+}
+
+/// Rewrites the files once.
+fn rewrite() -> Rewritten {
+    let Some((settings, profile)) = open_windows::environment_profile(LOCK_LIMIT) else {
+        return Rewritten::Nothing;
+    };
     let has_written = &checkpoints().has_written;
     // As at exit, an empty report is only written to replace an older one, or if it says why.
     let has_content = write_outputs::has_content(&profile) || settings.is_partial();
     if !has_content && !has_written.load(Ordering::Acquire) {
-        return None;
+        return Rewritten::Nothing;
     }
     let text = write_outputs::json(&profile);
-    let mut problem = None;
+    let mut rewritten = Rewritten::All;
     for path in paths(&settings) {
         match atomic_file::write(&path, &text) {
             Ok(()) => has_written.store(true, Ordering::Release),
             Err(error) => {
                 let path = write_outputs::shown(&path);
-                problem = Some(format!(
+                rewritten = Rewritten::Failed(format!(
                     "gpuprof: cannot write the checkpoint {path} ({error})\n"
                 ));
             }
         }
     }
-    problem
+    rewritten
 }
 
 #[cfg(feature = "metrics")]
@@ -124,4 +158,26 @@ fn paths(settings: &Settings) -> impl Iterator<Item = PathBuf> {
     };
     let paths = settings.outputs.iter().filter_map(path);
     paths.filter(|path| atomic_file::is_replaced(path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_grow_up_to_the_interval_and_leave_room() {
+        let ms = Duration::from_millis;
+        let second = Duration::from_secs(1);
+        for (early, took, expected) in [
+            (FIRST_PAUSE, Duration::ZERO, FIRST_PAUSE),
+            (ms(400), ms(10), ms(400)),
+            (ms(2_000), Duration::ZERO, ms(750)),
+            (ms(2_000), ms(100), ms(550)),
+            (Duration::MAX, ms(900), ms(900)),
+            (FIRST_PAUSE, ms(200), ms(200)),
+        ] {
+            assert_eq!(pause(second, early, took), expected, "{early:?}, {took:?}");
+        }
+        assert_eq!(pause(ms(40), FIRST_PAUSE, Duration::ZERO), ms(30));
+    }
 }

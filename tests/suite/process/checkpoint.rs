@@ -26,6 +26,7 @@ const TESTS: &[(&str, fn())] = tests![
     the_report_at_exit_replaces_the_checkpoint,
     a_reset_is_seen,
     a_checkpoint_has_the_time_so_far_of_what_runs,
+    the_first_ones_come_early,
     a_session_leaves_the_environments_window_alone,
     queued_gpu_work_is_counted_and_not_waited_for,
     a_relative_path_is_resolved_in_the_initial_working_directory,
@@ -104,10 +105,14 @@ fn random_up_to(longest: Duration) -> Duration {
 
 /// Runs `scenario` with a checkpoint every 50 ms and returns the profile in its file at the end.
 fn run(scenario: &str) -> (Ended, Profile) {
+    run_with("50ms", scenario)
+}
+
+fn run_with(interval: &str, scenario: &str) -> (Ended, Profile) {
     let folder = Folder::create();
     let path = folder.path("report.json");
     let ended = Program::new(scenario)
-        .env("GPUPROF_CHECKPOINT", "50ms")
+        .env("GPUPROF_CHECKPOINT", interval)
         .env("GPUPROF_REPORT", format!("table,json={}", path.display()))
         .env(REPORT, &path)
         .run();
@@ -137,6 +142,13 @@ fn a_checkpoint_has_the_time_so_far_of_what_runs() {
     assert_eq!((serving.calls, serving.open_calls), (0, 1));
     // Two checkpoints of 50 ms, less the machine's delays.
     assert!(serving.open_ns > 10_000_000, "{serving:#?}");
+    assert_eq!(function(&profile, "tick").calls, 1);
+}
+
+fn the_first_ones_come_early() {
+    // The second one comes too, long before the interval ends.
+    let (ended, profile) = run_with("3600", "serving");
+    assert_eq!((ended.reports(), profile.at_exit), (0, false));
     assert_eq!(function(&profile, "tick").calls, 1);
 }
 

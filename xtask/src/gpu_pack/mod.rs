@@ -12,20 +12,24 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::c_program;
 use crate::needs::{self, Need};
 use crate::workspace::{self, Workspace};
 
 const USAGE: &str = "usage: cargo xtask gpu-pack
-  builds target/gpu-pack: the checks, the examples, the benchmark, the command gpuprof, the
-  simulated driver and libcupti, and run.sh, which unpacks them; at most 60 MiB. Copy that folder
-  to a machine with an NVIDIA driver and run run.sh there; run.sh --help says more.";
+  builds target/gpu-pack: the checks, the examples, the benchmark, the command gpuprof with the
+  library that it injects and a program for it, the simulated driver and libcupti, and run.sh,
+  which unpacks them; at most 60 MiB. Copy that folder to a machine with an NVIDIA driver and run
+  run.sh there; run.sh --help says more.";
 
 /// The script that starts everything; [`GLIBC`] in it is replaced by the version that the pack
 /// needs.
 const RUN: &str = include_str!("run.sh");
-/// The names and texts of the programs that measure torch.profiler, and peers of the benchmarks.
-const PYTHON: [(&str, &str); 2] = [
+/// The names and texts of the programs that measure torch.profiler, use it under `gpuprof run`, and
+/// measure peers of the benchmarks.
+const PYTHON: [(&str, &str); 3] = [
     ("torch_profiler.py", include_str!("torch_profiler.py")),
+    ("torch_windows.py", include_str!("torch_windows.py")),
     ("bench_peers.py", include_str!("bench_peers.py")),
 ];
 const GLIBC: &str = "@GLIBC@";
@@ -97,9 +101,17 @@ const BUILDS: [Build; 4] = [
     },
     // A build of its own: its features would make the examples larger.
     Build {
-        arguments: &["--package", "gpuprof-cli", "--bin", "gpuprof"],
+        arguments: &[
+            "--package",
+            "gpuprof-cli",
+            "--package",
+            "gpuprof-inject",
+            "--bin",
+            "gpuprof",
+            "--lib",
+        ],
         folder: "command",
-        files: &["gpuprof"],
+        files: &["gpuprof", "libgpuprof_inject.so"],
         benchmarks: &[],
         examples: false,
         has_lines: false,
@@ -129,6 +141,9 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
             files.extend(examples.map(|name| profile.join("examples").join(name)));
         }
     }
+    let c_program = builds.join("any-program");
+    c_program::compile(&c_program)?;
+    files.push(c_program);
     let pack = workspace.target.join("gpu-pack");
     let mut sizes = fill(&pack, &files)?;
     for build in &BUILDS {

@@ -4,12 +4,9 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
+use crate::c_program::{self, STATUS};
 use crate::sim;
 use crate::workspace::{self, Workspace};
-
-/// A program that knows nothing of gpuprof, and exits with 7.
-const SOURCE: &str = "tests/any-program/tests/any_program/program.c";
-const STATUS: i32 = 7;
 
 /// Has `install` install into a folder of the target folder, and runs what is there.
 pub(super) fn run(install: fn(&Path) -> Result<(), String>) -> Result<(), String> {
@@ -17,10 +14,7 @@ pub(super) fn run(install: fn(&Path) -> Result<(), String>) -> Result<(), String
     let _ = fs::remove_dir_all(&prefix);
     install(&prefix)?;
     let program = prefix.join("program");
-    let mut compiler = Command::new("cc");
-    compiler.args(["-O1", "-pthread", "-o"]).arg(&program);
-    compiler.arg(workspace::root().join(SOURCE)).arg("-ldl");
-    workspace::succeed(&mut compiler)?;
+    c_program::compile(&program)?;
     let libraries = sim::libraries()?;
     let run = || run_installed(&prefix, &program, &libraries);
 

@@ -4,4 +4,5 @@ pub(crate) mod arbitrary;
 mod exact;
 mod launch_lines;
 mod memory;
+mod ranges;
 mod ranks;

@@ -1,6 +1,7 @@
 //! Promise: programs that know nothing of gpuprof are measured as a whole, and end as without it.
 
 mod copies_of_gpuprof;
+mod foreign_rights;
 mod machine;
 mod outcomes;
 mod own_profiler;
@@ -18,5 +19,6 @@ fn main() -> ExitCode {
         own_profiler::MODULE,
         parts::MODULE,
         copies_of_gpuprof::MODULE,
+        foreign_rights::MODULE,
     ])
 }

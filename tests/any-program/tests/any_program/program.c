@@ -135,7 +135,7 @@ int main(int count, char **arguments) {
             return 1;
     }
     work(NULL);
-    /* Longer than the interval between checkpoints, 0.1 s, and than counters take to start. */
+    /* For the first checkpoints, less than their interval of 1 s, and for counters to start. */
     if (!strcmp(scenario, "_exit") || !strcmp(scenario, "slow"))
         usleep(600000);
     if (!strcmp(scenario, "_exit"))

@@ -130,7 +130,7 @@ fn every_thread_is_reported() {
 
 fn each_output_works() {
     let machine = Machine::new();
-    let names = ["trace", "json"];
+    let names = ["trace", "json", "csv", "folded"];
     let outputs = names.map(|name| format!("{name}={}", machine.folder.path(name).display()));
     let ended = machine
         .program("as usual")

@@ -2,6 +2,7 @@
 
 mod accuracy;
 mod amounts;
+mod any_program;
 mod blocking;
 mod budget;
 mod contexts;
@@ -29,7 +30,7 @@ pub(crate) type TestProgram = (&'static str, fn(&RunMode) -> Result<ExitCode, St
 
 /// Every check, in execution order.
 pub(crate) fn all() -> impl Iterator<Item = &'static Check> {
-    let files: [&'static [Check]; 19] = [
+    let files: [&'static [Check]; 20] = [
         blocking::CHECKS,
         exit::CHECKS,
         termination::CHECKS,
@@ -49,6 +50,7 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Check> {
         watched::CHECKS,
         cupti::CHECKS,
         time_line::CHECKS,
+        any_program::CHECKS,
     ];
     files.into_iter().flatten()
 }
