@@ -53,6 +53,32 @@ fn what_makes_samples_doubtful_is_said() {
 }
 
 #[test]
+fn the_slowest_kernels_are_explained() {
+    let mut profile = with_counters(digits());
+    let why = |profile: &Profile| -> Vec<String> {
+        let text = report(profile, &options(400));
+        let lines = text.lines().filter(|line| line.starts_with("why "));
+        lines.map(str::to_owned).collect()
+    };
+    let near = why(&profile);
+    assert_eq!(near.len(), 1, "one kernel was sampled");
+    assert_eq!(
+        near[0],
+        "why adam_step: memory 83.3 %, issue 12.5 %, tensor 0.0 % of the peak"
+    );
+    let counters = profile.kernels[0].counters.as_mut().unwrap();
+    for mean in &mut counters.means {
+        mean.mean /= 10.0;
+    }
+    let far = why(&profile);
+    assert_eq!(
+        far[0],
+        "why adam_step: waits (latency); nearest are memory 8.3 %, issue 1.3 %, tensor 0.0 % of \
+         the peak"
+    );
+}
+
+#[test]
 fn good_samples_need_no_line() {
     let good = |profile: &mut Profile| {
         let device = &mut profile.counters[0];

@@ -7,6 +7,7 @@ mod arm;
 mod bench;
 mod c_program;
 mod check;
+mod chips;
 mod demo;
 mod dist;
 mod fleets;
@@ -25,6 +26,7 @@ mod scripts;
 mod sim;
 mod test;
 mod traces;
+mod wheel;
 mod workspace;
 
 use std::process::ExitCode;
@@ -58,6 +60,7 @@ cargo xtask COMMAND
                         take pictures of it at two widths, light and dark
   metrics               have promtool read a program's metrics file and the alerts
   ptx [--check]         rebuild kernels/ptx from kernels/cuda, or only compare them
+  chips                 check which hardware counters each chip has room for (x86_64)
   fleets                export 1,000 generated ranks and query them in DuckDB, and compare
   fleets spark          query them in Spark, on several workers of this machine, and compare
   ranks                 run a job of four ranks under mpirun, and merge its reports
@@ -79,6 +82,7 @@ fn main() -> ExitCode {
     let outcome = match command {
         "arm" => arm::run(rest),
         "check" => check::run(rest),
+        "chips" => chips::run(rest),
         "demo" => demo::run(rest),
         "dist" => dist::run(rest),
         "fleets" => fleets::run(rest),

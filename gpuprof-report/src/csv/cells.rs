@@ -10,21 +10,31 @@ const MAX_TEXT: usize = 8_000;
 const SIMULATED: &str = "simulated device";
 
 /// The columns of hardware counters.
-pub(super) const COUNTERS: [&str; 5] = [
+pub(super) const COUNTERS: [&str; 10] = [
     "measured_dram_read_bytes_per_s",
     "measured_dram_write_bytes_per_s",
     "measured_sm_active",
     "measured_tensor_active",
     "measured_issue_rate",
+    "measured_fp64_active",
+    "measured_l2_throughput",
+    "measured_l1_throughput",
+    "measured_alu_active",
+    "measured_xu_active",
 ];
 
 /// Their metrics.
-const METRICS: [Metric; 5] = [
+const METRICS: [Metric; 10] = [
     Metric::DramRead,
     Metric::DramWrite,
     Metric::SmActive,
     Metric::TensorActive,
     Metric::IssueRate,
+    Metric::Fp64Active,
+    Metric::L2Throughput,
+    Metric::L1Throughput,
+    Metric::AluActive,
+    Metric::XuActive,
 ];
 
 /// A stated amount or a rate; one that is not finite has no value.

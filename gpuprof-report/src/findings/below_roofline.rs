@@ -8,6 +8,7 @@ use super::profile_index::{kernel_ns, scaled, sum};
 use super::rule::FindingCheck;
 use super::thresholds::{DOUBLE_PEAK_SHARE, MAX_PEAK_SHARE, MEASURED_PEAK_SHARE};
 use super::wording;
+use crate::peak_shares::Unit;
 use crate::profile::{Device, FindingRule, Function, Precision};
 
 pub(super) static ROOFLINE: FindingCheck = FindingCheck {
@@ -17,11 +18,13 @@ pub(super) static ROOFLINE: FindingCheck = FindingCheck {
 
 fn roofline(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandidate> {
     let found = facts.functions().filter_map(|(at, function)| {
-        let below = match MeasuredShares::of_function(facts, function) {
+        let measured = MeasuredShares::of_function(facts, function);
+        let knows_double = measured.as_ref().is_some_and(|all| all.has(Unit::Fp64));
+        let below = match measured {
             Some(measured) => Below::measured(&measured)?,
             None => Below::stated(&PeakShares::for_function(facts, function)?)?,
         };
-        if !is_rated(facts, function) || may_be_double(facts, function) {
+        if !is_rated(facts, function) || !knows_double && may_be_double(facts, function) {
             return None;
         }
         let kernels = &function.activity.kernels;
@@ -38,6 +41,9 @@ fn roofline(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandida
     found.collect()
 }
 
+/// How many units a text names.
+const SHARES: usize = 3;
+
 /// What a function reaches, far below its peaks.
 struct Below {
     /// Of the nearest peak.
@@ -49,18 +55,15 @@ struct Below {
 impl Below {
     fn measured(measured: &MeasuredShares) -> Option<Self> {
         let nearest = measured.nearest();
-        let tensor = measured.tensor.map_or_else(String::new, |tensor| {
-            format!(", {} of the tensor rate", wording::share(tensor))
-        });
+        let shares = measured.all.iter().take(SHARES);
+        let shares: Vec<String> = shares
+            .map(|(unit, share)| format!("{unit} {}", wording::share(*share)))
+            .collect();
         (nearest < MEASURED_PEAK_SHARE.0).then(|| Self {
             nearest,
-            shares: format!(
-                "measured {} of bandwidth, {} of issue rate{tensor}:",
-                wording::share(measured.memory),
-                wording::share(measured.issue),
-            ),
-            advice: "none of these limits it; find with ncu what does: waiting threads, the L2 \
-                     cache, shared memory, double precision",
+            shares: format!("no unit near its peak, {}:", shares.join(", ")),
+            advice: "its threads wait: give the device more of them, or find with ncu what they \
+                     wait for",
         })
     }
 

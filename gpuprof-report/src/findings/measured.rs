@@ -1,15 +1,14 @@
-//! How close to its peaks a function came, by hardware counters.
+//! How close a function came to its peaks, by hardware counters.
 
 use super::profile_facts::ProfileFacts;
-use crate::profile::{Function, Metric};
+use crate::peak_shares::{Unit, peak_shares};
+use crate::profile::Function;
 
 /// Shares of what the device can do while the function's kernels run; 1 is the peak.
 pub(super) struct MeasuredShares {
     pub(super) memory: f64,
-    /// Of the instructions.
-    pub(super) issue: f64,
-    /// Of the tensor cores; `None` if they were not sampled.
-    pub(super) tensor: Option<f64>,
+    /// Of all units, the nearest first.
+    pub(super) all: Vec<(Unit, f64)>,
 }
 
 impl MeasuredShares {
@@ -27,15 +26,19 @@ impl MeasuredShares {
             return None;
         }
         let memory = counters.dram_bytes_per_s()? / peak;
-        memory.is_finite().then_some(Self {
+        memory.is_finite().then(|| Self {
             memory,
-            issue: counters.mean(Metric::IssueRate)?,
-            tensor: counters.mean(Metric::TensorActive),
+            all: peak_shares(counters, Some(memory)),
         })
+    }
+
+    /// Whether the unit was sampled.
+    pub(super) fn has(&self, unit: Unit) -> bool {
+        self.all.iter().any(|(known, _)| *known == unit)
     }
 
     /// The share of the nearest peak.
     pub(super) fn nearest(&self) -> f64 {
-        self.memory.max(self.issue).max(self.tensor.unwrap_or(0.0))
+        self.all.first().map_or(0.0, |(_, share)| *share)
     }
 }

@@ -9,6 +9,7 @@ mod below_roofline;
 mod candidate;
 mod collectives;
 mod copies;
+mod double_precision;
 mod enough_kernel_time;
 mod gpu_idle;
 mod host;

@@ -78,6 +78,15 @@ pub(super) const BUSY_BANDWIDTH: Threshold = Threshold(0.5);
 /// cores keeps them busy for a tenth of its time and more (chosen).
 pub(super) const MIN_TENSOR_ACTIVITY: Threshold = Threshold(0.01);
 
+/// Share of the peak of the double-precision units, from which a kernel computes in double
+/// precision. On an H100 a convolution with a double accumulator has 9.5 %, and one without 0.0 %
+/// (measured: docs/counters.md).
+pub(super) const MIN_FP64_ACTIVITY: Threshold = Threshold(0.01);
+
+/// Share of that peak in another kernel, from which the program uses double precision there too. It
+/// may be meant (chosen).
+pub(super) const NO_FP64_ACTIVITY: Threshold = Threshold(0.001);
+
 /// Rate of the stated flops over the double-precision peak, less than (or over 1.05). Otherwise the
 /// kernel may well compute in double precision, and near that peak (measured: 02_convolution on the
 /// simulated device, 99 %).

@@ -191,6 +191,16 @@ words! {
         TensorActive = "tensor_active",
         /// Instructions over those that the multiprocessors could have executed, 0 to 1.
         IssueRate = "issue_rate",
+        /// Share of the peak rate of the double-precision units, 0 to 1.
+        Fp64Active = "fp64_active",
+        /// Share of the peak throughput of the L2 cache, 0 to 1.
+        L2Throughput = "l2_throughput",
+        /// Share of the peak rate of the data path of L1 caches and shared memory, 0 to 1.
+        L1Throughput = "l1_throughput",
+        /// Share of the peak rate of the units for integers, logic and comparisons, 0 to 1.
+        AluActive = "alu_active",
+        /// Share of the peak rate of the units for conversions and special functions, 0 to 1.
+        XuActive = "xu_active",
         /// Bytes per second that the device read over PCIe.
         PcieRead = "pcie_read",
         /// Bytes per second that the device wrote over PCIe.
@@ -206,9 +216,14 @@ impl Metric {
     /// Whether its unit is bytes per second; else it is a share from 0 to 1.
     #[must_use]
     pub const fn is_bytes_per_s(self) -> bool {
-        !matches!(
+        matches!(
             self,
-            Self::SmActive | Self::TensorActive | Self::IssueRate | Self::Unknown
+            Self::DramRead
+                | Self::DramWrite
+                | Self::PcieRead
+                | Self::PcieWrite
+                | Self::NvlinkReceived
+                | Self::NvlinkSent
         )
     }
 }
@@ -234,6 +249,8 @@ words! {
         SerialKernels = "serial-kernels",
         /// Matrix products that use no tensor cores.
         NoTensorCores = "no-tensor-cores",
+        /// Kernels that compute in double precision without its being stated.
+        DoublePrecision = "double-precision",
         /// Kernels that use local memory.
         LocalMemory = "local-memory",
         /// A last wave of blocks that leaves most of the device idle.

@@ -13,7 +13,9 @@ use super::options::TableOptions;
 #[cfg(feature = "html")]
 use super::quantity::Headed;
 use super::quantity::{self, MarkedQuantity, Quantity};
-use crate::profile::{ApiStats, CopyStats, DurationStats, KernelStats, NodeActivity, Profile};
+use crate::profile::{
+    ApiStats, CopyStats, DurationStats, KernelStats, Metric, NodeActivity, Profile,
+};
 use crate::sanitize;
 use crate::sorting::sort_by;
 
@@ -26,6 +28,8 @@ struct ActivityRow<'a> {
     /// `None` in a sum, as all that depends on one activity.
     times: Option<&'a DurationStats>,
     kernel: Option<&'a KernelStats>,
+    /// Its measured share of the peak bandwidth.
+    dram_share: Option<f64>,
     copies: Option<&'a CopyStats>,
     call: Option<&'a ApiStats>,
 }
@@ -56,6 +60,7 @@ impl<'a> ActivityRow<'a> {
         let names = ActivityNames::new(profile, options);
         let kernels = profile.kernels.iter().map(|kernel| Self {
             kernel: Some(kernel),
+            dram_share: counters::dram_share_of_kernel(kernel, profile),
             ..Self::new(names.kernel(kernel), &kernel.times)
         });
         let copies = profile.copies.iter().map(|copies| Self {
@@ -92,6 +97,11 @@ impl<'a> ActivityRow<'a> {
     /// One of the durations, where the row is of one thing.
     fn time(&self, which: fn(&DurationStats) -> u64) -> Option<MarkedQuantity> {
         ns(self.times.map(which))
+    }
+
+    /// The measured share of a unit's peak.
+    fn unit(&self, metric: Metric) -> Option<MarkedQuantity> {
+        counters::share(self.kernel?.counters.as_ref()?, metric)
     }
 
     /// GB/s of a copy.
@@ -215,22 +225,24 @@ const COLUMNS: &[ActivityColumn] = &[
     ("DRAM", 63, |row, _| {
         counters::dram(row.kernel?.counters.as_ref()?)
     }),
-    ("Tensor", 46, |row, _| {
-        counters::tensor(row.kernel?.counters.as_ref()?)
+    ("Bound", 67, |row, _| {
+        counters::bound(row.kernel?.counters.as_ref()?, row.dram_share)
     }),
-    ("SMs", 34, |row, _| {
-        counters::sms(row.kernel?.counters.as_ref()?)
-    }),
-    ("Issue", 47, |row, _| {
-        counters::issue(row.kernel?.counters.as_ref()?)
-    }),
+    ("Tensor", 46, |row, _| row.unit(Metric::TensorActive)),
+    ("SMs", 34, |row, _| row.unit(Metric::SmActive)),
+    ("Issue", 47, |row, _| row.unit(Metric::IssueRate)),
+    ("FP64", 45, |row, _| row.unit(Metric::Fp64Active)),
+    ("L2", 44, |row, _| row.unit(Metric::L2Throughput)),
+    ("L1/shared", 43, |row, _| row.unit(Metric::L1Throughput)),
+    ("ALU", 33, |row, _| row.unit(Metric::AluActive)),
+    ("XU", 32, |row, _| row.unit(Metric::XuActive)),
     ("Size", 64, |row, _| {
         Some(Quantity::Bytes(row.copies?.bytes).into())
     }),
     ("", 66, |row, _| row.rate()),
 ];
 
-/// Writes both tables; one that has no row is left out.
+/// Writes the table of kernels and copies, unless it has no row.
 pub(super) fn write(
     profile: &Profile,
     options: &TableOptions,
@@ -239,6 +251,15 @@ pub(super) fn write(
 ) {
     let rows = ActivityRow::of_profile(profile, options);
     draw(rows, "Kernel / copy", options, hidden, out);
+}
+
+/// Writes the table of CUDA calls, unless it has no row.
+pub(super) fn write_calls(
+    profile: &Profile,
+    options: &TableOptions,
+    hidden: &mut Hidden,
+    out: &mut String,
+) {
     let calls = profile.api.iter().map(ActivityRow::of_call).collect();
     draw(calls, "API call", options, hidden, out);
 }

@@ -7,6 +7,7 @@ use super::peak::PeakKind;
 use super::qualifiers::{self, Doubt};
 use super::quantity::{self, MarkedQuantity, Quantity};
 use super::row::Figures;
+use crate::profile::Metric;
 
 /// What shares are of.
 #[derive(Clone, Copy, Debug, Default)]
@@ -50,6 +51,11 @@ pub(super) const BUSY_COLUMNS: &[FunctionColumn] = &[
     TENSOR,
     SMS,
     ISSUE,
+    FP64,
+    L2,
+    L1,
+    ALU,
+    XU,
     BOUND,
     ITEMS_PER_S,
     ("CPU self", 40, |row, _| total(row.cpu_self)),
@@ -103,6 +109,11 @@ pub(super) const FUNCTION_COLUMNS: &[FunctionColumn] = &[
     TENSOR,
     SMS,
     ISSUE,
+    FP64,
+    L2,
+    L1,
+    ALU,
+    XU,
     BOUND,
     PCIE,
     NVLINK,
@@ -154,11 +165,28 @@ const DRAM_WRITE: FunctionColumn = ("DRAM write", 17, |row, _| {
     counters::dram_write(row.counters.as_ref()?)
 });
 const TENSOR: FunctionColumn = ("Tensor", 46, |row, _| {
-    counters::tensor(row.counters.as_ref()?)
+    counters::share(row.counters.as_ref()?, Metric::TensorActive)
 });
-const SMS: FunctionColumn = ("SMs", 34, |row, _| counters::sms(row.counters.as_ref()?));
+const SMS: FunctionColumn = ("SMs", 34, |row, _| {
+    counters::share(row.counters.as_ref()?, Metric::SmActive)
+});
 const ISSUE: FunctionColumn = ("Issue", 69, |row, _| {
-    counters::issue(row.counters.as_ref()?)
+    counters::share(row.counters.as_ref()?, Metric::IssueRate)
+});
+const FP64: FunctionColumn = ("FP64", 45, |row, _| {
+    counters::share(row.counters.as_ref()?, Metric::Fp64Active)
+});
+const L2: FunctionColumn = ("L2", 44, |row, _| {
+    counters::share(row.counters.as_ref()?, Metric::L2Throughput)
+});
+const L1: FunctionColumn = ("L1/shared", 43, |row, _| {
+    counters::share(row.counters.as_ref()?, Metric::L1Throughput)
+});
+const ALU: FunctionColumn = ("ALU", 33, |row, _| {
+    counters::share(row.counters.as_ref()?, Metric::AluActive)
+});
+const XU: FunctionColumn = ("XU", 32, |row, _| {
+    counters::share(row.counters.as_ref()?, Metric::XuActive)
 });
 const PCIE: FunctionColumn = ("PCIe", 19, |row, _| counters::pcie(row.counters.as_ref()?));
 const NVLINK: FunctionColumn = ("NVLink", 18, |row, _| {

@@ -6,7 +6,10 @@ use std::borrow::Cow;
 use super::number;
 use super::quantity::{MarkedQuantity, Quantity};
 use super::words::{BOLD, DIM, NAMES, PLAIN, Paragraph, WARN, labelled};
-use crate::profile::{CounterMean, CounterValues, Device, DeviceCounters, Metric, Profile};
+use crate::peak_shares::{BOUND_SHARE, peak_shares};
+use crate::profile::{
+    CounterMean, CounterValues, Device, DeviceCounters, KernelStats, Metric, Profile,
+};
 use crate::sanitize;
 
 /// Before a value from samples in which other kernels ran.
@@ -23,37 +26,19 @@ pub(super) fn dram(counters: &CounterValues) -> Option<MarkedQuantity> {
     rate(counters, &[Metric::DramRead, Metric::DramWrite])
 }
 
-pub(super) fn tensor(counters: &CounterValues) -> Option<MarkedQuantity> {
-    share(counters, Metric::TensorActive)
-}
-
-pub(super) fn sms(counters: &CounterValues) -> Option<MarkedQuantity> {
-    share(counters, Metric::SmActive)
-}
-
-pub(super) fn issue(counters: &CounterValues) -> Option<MarkedQuantity> {
-    share(counters, Metric::IssueRate)
-}
-
-/// From which share of a peak on a kernel is bound by it, as in Nsight Compute (Kernel Profiling
-/// Guide, GPU Speed Of Light Throughput), which also looks at the caches and each pipeline.
-const BOUND_SHARE: f64 = 0.6;
-
-/// What limits the kernels: the memory bandwidth, the arithmetic units, or neither.
+/// What limits the kernels: the unit whose peak is nearest, with its share; `latency` if none is
+/// near.
 pub(super) fn bound(counters: &CounterValues, dram_share: Option<f64>) -> Option<MarkedQuantity> {
-    let (memory, issue) = (dram_share?, counters.mean(Metric::IssueRate)?);
-    let arithmetic = issue.max(counters.mean(Metric::TensorActive).unwrap_or(0.0));
-    let bound = if memory.max(arithmetic) < BOUND_SHARE {
-        "neither"
-    } else if memory >= arithmetic {
-        "memory"
+    let (unit, share) = *peak_shares(counters, dram_share).first()?;
+    let text = if share < BOUND_SHARE {
+        "latency".to_owned()
     } else {
-        "compute"
+        format!("{unit} {:.0} %", 100.0 * share)
     };
-    Some(value(counters, Quantity::Text(bound.to_owned())))
+    Some(value(counters, Quantity::Text(text)))
 }
 
-fn share(counters: &CounterValues, metric: Metric) -> Option<MarkedQuantity> {
+pub(super) fn share(counters: &CounterValues, metric: Metric) -> Option<MarkedQuantity> {
     let share = counters.mean(metric)?;
     Some(value(counters, Quantity::Share(share)))
 }
@@ -112,6 +97,12 @@ pub(super) fn dram_share(
     let has_one = peaks.all(|peak| peak == Some(first));
     let share = counters.dram_bytes_per_s()? / first as f64;
     (has_one && share.is_finite()).then_some(share)
+}
+
+/// The same of one kernel.
+pub(super) fn dram_share_of_kernel(kernel: &KernelStats, profile: &Profile) -> Option<f64> {
+    let device = std::iter::once(kernel.device);
+    dram_share(kernel.counters.as_ref()?, device, &profile.devices)
 }
 
 /// Functions that state several times the bytes that their kernels moved: caches served the others,

@@ -40,6 +40,7 @@ mod ranks;
 mod records;
 mod row;
 mod tree_rows;
+mod why;
 mod words;
 
 use std::fmt;
@@ -87,6 +88,8 @@ fn text(profile: &Profile, options: &TableOptions) -> String {
         marks = marks.and(functions::write(profile, options, &mut hidden, &mut text));
     }
     activities::write(profile, options, &mut hidden, &mut text);
+    why::write(profile, options, &mut text);
+    activities::write_calls(profile, options, &mut hidden, &mut text);
     launch_lines::write(profile, options, &mut hidden, &mut text);
     memory::write(profile, options, &mut hidden, &mut text);
     ranks::write(profile, options, &mut hidden, &mut text);

@@ -54,6 +54,11 @@ fn a_function_has_the_rates_of_its_kernels() {
         assert_mean(values, Metric::SmActive, 0.75);
         assert_mean(values, Metric::TensorActive, 0.25);
         assert_mean(values, Metric::IssueRate, 0.5);
+        assert_mean(values, Metric::Fp64Active, 0.125);
+        assert_mean(values, Metric::L2Throughput, 0.375);
+        assert_mean(values, Metric::L1Throughput, 0.625);
+        assert_mean(values, Metric::AluActive, 0.0625);
+        assert_mean(values, Metric::XuActive, 0.875);
         assert_mean(values, Metric::PcieRead, 0.0);
         assert_eq!(values.mean(Metric::NvlinkSent), None, "the chip has none");
         let widths = values

@@ -45,14 +45,22 @@ fn each_metric_is_a_track_with_a_value_for_each_sample() {
         "SMs active (%)",
         "tensor cores active (%)",
         "issue rate (%)",
+        "FP64 units (%)",
+        "L2 cache (%)",
+        "L1 cache and shared memory (%)",
+        "ALU units (%)",
+        "XU units (%)",
         "PCIe read (GB/s)",
         "PCIe write (GB/s)",
     ];
     assert_eq!(names, expected);
     assert!(tracks.iter().all(|track| track.device == Some(0)));
-    // 6 MB and 2 MB in 2 ms, 75 %, 25 % and 50 %, during the samples inside the kernel.
+    // 6 MB and 2 MB in 2 ms, and shares in percent, during the samples inside the kernel.
+    let values = [
+        3.0, 1.0, 75.0, 25.0, 50.0, 12.5, 37.5, 62.5, 6.25, 87.5, 0.0, 0.0,
+    ];
     let (start, end) = kernels[1];
-    for (track, value) in tracks.iter().zip([3.0, 1.0, 75.0, 25.0, 50.0, 0.0, 0.0]) {
+    for (track, value) in tracks.iter().zip(values) {
         let inside = track.samples.iter();
         let inside = inside.filter(|(at, _)| (start..end - INTERVAL_NS).contains(at));
         let values: Vec<f64> = inside.map(|(_, value)| *value).collect();

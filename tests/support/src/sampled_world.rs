@@ -33,6 +33,11 @@ pub fn with_counters(t: Tier) -> Tier {
         sm_active: 0.75,
         tensor_active: 0.25,
         issue_rate: 0.5,
+        fp64_active: 0.125,
+        l2_throughput: 0.375,
+        l1_throughput: 0.625,
+        alu_active: 0.0625,
+        xu_active: 0.875,
     };
     t.cupti.set_counters(kernels::SAXPY, counters);
     t

@@ -38,7 +38,7 @@ fn a_function_that_keeps_nothing_busy_is_below_the_roofline_by_measurement() {
     let finding = the("below-roofline", &sampled(counters(0.12, 0.2, 0.0), None));
     assert_eq!(
         finding.evidence,
-        "measured 12 % of bandwidth, 20 % of issue rate, 0 % of the tensor rate: 89 % of GPU time"
+        "no unit near its peak, issue 20 %, memory 12 %, tensor 0 %: 89 % of GPU time"
     );
     assert_eq!(finding.gain_ns, 64 * MS, "at the instructions' peak");
     for busy in [
@@ -59,6 +59,15 @@ fn a_function_that_keeps_nothing_busy_is_below_the_roofline_by_measurement() {
     assert!(!speaks("below-roofline", &stated), "double precision");
     stated.functions[0].precision = Some(Precision::F32);
     assert!(speaks("below-roofline", &stated));
+    stated.functions[0].precision = None;
+    let mut without = counters(0.12, 0.2, 0.0);
+    without.means.push(CounterMean {
+        metric: Metric::Fp64Active,
+        mean: 0.0,
+        ci95: 0.0,
+    });
+    stated.functions[0].activity.counters = Some(Box::new(without));
+    assert!(speaks("below-roofline", &stated), "it is measured");
 }
 
 #[test]
@@ -98,4 +107,63 @@ fn whether_a_product_uses_tensor_cores_is_measured_and_not_guessed() {
         "the name is wrong"
     );
     assert!(!is_found("softmax", 0.0));
+}
+
+/// What [`counters`] measures, and the shares of the units for double precision and conversions.
+fn with_units(fp64: f64, xu: f64) -> CounterValues {
+    let mut counters = counters(0.1, 0.7, 0.0);
+    for (metric, mean) in [(Metric::Fp64Active, fp64), (Metric::XuActive, xu)] {
+        counters.means.push(CounterMean {
+            metric,
+            mean,
+            ci95: 0.0,
+        });
+    }
+    counters
+}
+
+/// `convolve`, which states flops if `states`, and another kernel beside it.
+fn convolution(counters: CounterValues, states: Option<Precision>, other: f64) -> Profile {
+    let mut convolve = kernel("convolve", 10, 8 * MS);
+    convolve.counters = Some(Box::new(counters));
+    let mut scale = kernel("scale", 10, MS);
+    scale.counters = Some(Box::new(with_units(other, 0.0)));
+    let mut profile = one(
+        function("convolution", 10, 9 * MS).kernels([convolve, scale]),
+        |_| (),
+    );
+    profile.functions[0].precision = states;
+    profile.functions[0].flops = states.map(|_| 1e9);
+    profile
+}
+
+#[test]
+fn double_precision_in_a_function_of_single_precision_is_found() {
+    let f32 = Some(Precision::F32);
+    let finding = the(
+        "double-precision",
+        &convolution(with_units(0.095, 0.76), f32, 0.0),
+    );
+    assert_eq!(
+        finding.evidence,
+        "80 % of GPU time: convolve uses double precision: FP64 9.5 %, XU 76 %"
+    );
+    assert_eq!(finding.gain_ns, 60_800_000, "76 % of 80 ms");
+    // Whatever the other kernels do, if flops are stated; else only if they do not use it.
+    let is_found = |fp64, states, other| {
+        speaks(
+            "double-precision",
+            &convolution(with_units(fp64, 0.2), states, other),
+        )
+    };
+    assert!(is_found(0.011, f32, 0.5));
+    assert!(is_found(0.011, None, 0.0));
+    assert!(!is_found(0.011, None, 0.5), "it may be meant");
+    assert!(!is_found(0.009, f32, 0.0), "next to nothing");
+    assert!(!is_found(0.9, Some(Precision::F64), 0.0), "it is stated");
+    let divided = CounterValues {
+        is_divided: true,
+        ..with_units(0.5, 0.5)
+    };
+    assert!(!speaks("double-precision", &convolution(divided, f32, 0.0)));
 }

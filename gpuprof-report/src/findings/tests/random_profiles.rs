@@ -56,6 +56,7 @@ fn random_kernel(rng: &mut Rng) -> KernelStats {
         graph_calls: number(rng),
         local_bytes_per_thread: number(rng) as u32,
         concurrent_ns: maybe(rng, number),
+        counters: maybe(rng, random_counters),
         ..kernel(name, 1, 1)
     }
 }

@@ -18,13 +18,23 @@ pub struct KernelCounters {
     pub tensor_active: f64,
     /// Share of the instructions that could be executed in its time, 0 to 1.
     pub issue_rate: f64,
+    /// Share of the peak of the units for double precision, 0 to 1.
+    pub fp64_active: f64,
+    /// Share of the peak of the L2 cache, 0 to 1.
+    pub l2_throughput: f64,
+    /// Share of the peak of L1 caches and shared memory, 0 to 1.
+    pub l1_throughput: f64,
+    /// Share of the peak of the units for integers, 0 to 1.
+    pub alu_active: f64,
+    /// Share of the peak of the units for conversions, 0 to 1.
+    pub xu_active: f64,
 }
 
 /// The counters of the device, each summed over some time: bytes, and ns in which a unit worked.
 pub(crate) type Totals = [f64; COUNTERS];
 
 /// The counters, by their number in [`Totals`].
-pub(crate) const COUNTERS: usize = 7;
+pub(crate) const COUNTERS: usize = 12;
 const DRAM_READ: usize = 0;
 const DRAM_WRITE: usize = 1;
 const SM_ACTIVE: usize = 2;
@@ -32,6 +42,22 @@ const TENSOR_ACTIVE: usize = 3;
 const ISSUE_RATE: usize = 4;
 const PCIE_READ: usize = 5;
 const PCIE_WRITE: usize = 6;
+const FP64_ACTIVE: usize = 7;
+const L2_THROUGHPUT: usize = 8;
+const L1_THROUGHPUT: usize = 9;
+const ALU_ACTIVE: usize = 10;
+const XU_ACTIVE: usize = 11;
+/// Those that are shares of the time.
+const SHARES: [usize; 8] = [
+    SM_ACTIVE,
+    TENSOR_ACTIVE,
+    ISSUE_RATE,
+    FP64_ACTIVE,
+    L2_THROUGHPUT,
+    L1_THROUGHPUT,
+    ALU_ACTIVE,
+    XU_ACTIVE,
+];
 
 #[derive(Debug)]
 pub(crate) struct CounterModel {
@@ -70,13 +96,24 @@ impl CounterModel {
                     sm_active: 1.0,
                     tensor_active: 0.0,
                     issue_rate: (arithmetic_ns as f64 / ns.max(1.0)).min(1.0),
+                    ..KernelCounters::default()
                 };
                 let counters = self.kernels.get(name.text()).copied().unwrap_or(modelled);
                 totals[DRAM_READ] = counters.dram_read as f64;
                 totals[DRAM_WRITE] = counters.dram_write as f64;
-                totals[SM_ACTIVE] = counters.sm_active * ns;
-                totals[TENSOR_ACTIVE] = counters.tensor_active * ns;
-                totals[ISSUE_RATE] = counters.issue_rate * ns;
+                let shares = [
+                    counters.sm_active,
+                    counters.tensor_active,
+                    counters.issue_rate,
+                    counters.fp64_active,
+                    counters.l2_throughput,
+                    counters.l1_throughput,
+                    counters.alu_active,
+                    counters.xu_active,
+                ];
+                for (counter, share) in SHARES.into_iter().zip(shares) {
+                    totals[counter] = share * ns;
+                }
             }
             ActivityKind::Copy { bytes, from, to } => {
                 let bytes = bytes as f64;
@@ -114,7 +151,7 @@ impl CounterModel {
             let added = sums.iter_mut().zip(totals);
             added.for_each(|(sum, total)| *sum += total * share);
         }
-        for busy in [SM_ACTIVE, TENSOR_ACTIVE, ISSUE_RATE] {
+        for busy in SHARES {
             sums[busy] = sums[busy].min((end - start) as f64);
         }
         sums

@@ -17,7 +17,7 @@ enum Unit {
 }
 
 /// The metrics, and for each of them the counter it is made of. There is no NVLink.
-const METRICS: [(&str, usize, Unit); 7] = [
+const METRICS: [(&str, usize, Unit); 12] = [
     ("dram__bytes_read.sum", 0, Unit::Sum),
     ("dram__bytes_write.sum", 1, Unit::Sum),
     (
@@ -37,6 +37,46 @@ const METRICS: [(&str, usize, Unit); 7] = [
     ),
     ("pcie__read_bytes.sum", 5, Unit::Sum),
     ("pcie__write_bytes.sum", 6, Unit::Sum),
+    (
+        concat!(
+            "TPC.TriageCompute.sm__pipe_fp64_cycles_active_realtime",
+            ".avg.pct_of_peak_sustained_elapsed"
+        ),
+        7,
+        Unit::Percent,
+    ),
+    (
+        concat!(
+            "LTS.TriageCompute.lts__throughput",
+            ".avg.pct_of_peak_sustained_elapsed"
+        ),
+        8,
+        Unit::Percent,
+    ),
+    (
+        concat!(
+            "l1tex__data_pipe_lsu_wavefronts",
+            ".avg.pct_of_peak_sustained_elapsed"
+        ),
+        9,
+        Unit::Percent,
+    ),
+    (
+        concat!(
+            "TPC.TriageCompute.sm__inst_executed_pipe_alu_realtime",
+            ".avg.pct_of_peak_sustained_elapsed"
+        ),
+        10,
+        Unit::Percent,
+    ),
+    (
+        concat!(
+            "sm__inst_executed_pipe_xu_realtime",
+            ".avg.pct_of_peak_sustained_elapsed"
+        ),
+        11,
+        Unit::Percent,
+    ),
 ];
 
 /// A host object.

@@ -16,16 +16,19 @@ use super::unavailable::PmSamplingUnavailable;
 use crate::cupti::collect::library::CallError;
 
 /// The first interval, ns. At 30 µs sampling cost an H200 nothing that could be measured, but
-/// decoding a sample takes its host 25 to 40 µs, and twice as long while the program launches short
-/// kernels: at 50 µs samples were lost.
+/// decoding a sample of 19 KB takes its host 25 to 40 µs, and twice as long while the program
+/// launches short kernels: at 50 µs samples were lost.
 const INTERVAL_NS: u64 = 100_000;
+/// The first interval for samples of more than 32 KB. Those of an H100 have 55 KB and take 110 µs.
+const LONG_INTERVAL_NS: u64 = 250_000;
+const LARGE_SAMPLE: usize = 32 << 10;
 /// The widest interval, ns. A device that is too fast even for it is not sampled.
 const MAX_INTERVAL_NS: u64 = 50 * INTERVAL_NS;
 /// What the device stores samples in, bytes: host memory of the driver's.
 const HARDWARE_BUFFER_BYTES: usize = 128 << 20;
-/// Samples that are decoded at a time, those of 200 ms, and the most memory for them: 39 MB on an
-/// H200. Decoding takes all that the device has stored, and loses what there is no room for.
-const MAX_SAMPLES: u32 = 2_000;
+/// Time of the samples that are decoded at once, ns, and the most memory for them. Decoding takes
+/// all that the device has stored, and loses what there is no room for.
+const DECODED_NS: u64 = 200_000_000;
 const MAX_DATA_BYTES: usize = 64 << 20;
 /// Cycles of the system clock in 2 ns: 50,000 cycles took 30 µs on an H200. Samples have time
 /// stamps of their own, so that the interval need not be exact.
@@ -85,6 +88,9 @@ impl DeviceSampler {
             interval_ns: INTERVAL_NS,
             skips_first: true,
         };
+        if sampler.data_bytes(1)? > LARGE_SAMPLE {
+            sampler.interval_ns = LONG_INTERVAL_NS;
+        }
         if sampler.configure().is_err() {
             sampler.trigger = trigger::SYSCLK;
             sampler.configure()?;
@@ -126,9 +132,10 @@ impl DeviceSampler {
 
     /// Makes room for decoded samples.
     fn make_data(&mut self) -> Result<(), CallError> {
-        let mut bytes = self.data_bytes(MAX_SAMPLES)?;
+        let samples = u32::try_from(DECODED_NS / self.interval_ns).unwrap_or(1);
+        let mut bytes = self.data_bytes(samples)?;
         if bytes > MAX_DATA_BYTES {
-            let fitting = MAX_DATA_BYTES / (bytes / MAX_SAMPLES as usize).max(1);
+            let fitting = MAX_DATA_BYTES / (bytes / samples as usize).max(1);
             bytes = self.data_bytes(u32::try_from(fitting.max(1)).unwrap_or(1))?;
         }
         self.data.resize(bytes, 0);
@@ -172,7 +179,7 @@ impl DeviceSampler {
     }
 
     /// Gives what the device has stored to `each`, in order of time. To be called before it has
-    /// stored [`MAX_SAMPLES`]: returns whether it had more, so that some are lost.
+    /// stored those of [`DECODED_NS`]: returns whether it had more, so that some are lost.
     pub(super) fn decode(&mut self, each: &mut dyn FnMut(PmSample)) -> Result<bool, CallError> {
         let mut parameters = Decode {
             object: self.object(),

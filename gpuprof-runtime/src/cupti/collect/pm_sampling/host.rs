@@ -32,7 +32,17 @@ unsafe impl Send for Host {}
 /// The chip, and which of its counters can be used.
 pub(super) struct AvailableCounters<'a> {
     pub(super) name: &'a CStr,
+    /// Empty: all of them.
     pub(super) availability: &'a [u8],
+}
+
+impl AvailableCounters<'_> {
+    fn availability(&self) -> *const u8 {
+        if self.availability.is_empty() {
+            return std::ptr::null();
+        }
+        self.availability.as_ptr()
+    }
 }
 
 impl Host {
@@ -82,7 +92,7 @@ impl Host {
         let mut parameters = HostInitialize {
             profiler: PM_SAMPLING,
             chip: chip.name.as_ptr(),
-            availability: chip.availability.as_ptr(),
+            availability: chip.availability(),
             ..HostInitialize::default()
         };
         library

@@ -75,6 +75,14 @@ functions! {
 const NEEDED: [&str; 2] = ["libnvperf_host.so", "libnvperf_target.so"];
 
 impl SamplingLibrary {
+    /// The functions of `cupti` for host objects alone, which need no driver.
+    #[cfg(all(test, chips))]
+    pub(super) fn of_hosts(cupti: &CuptiLibrary) -> Option<Self> {
+        let library = Self::load(cupti)?;
+        load_needed(cupti);
+        Some(library)
+    }
+
     /// The functions of `cupti`, which has subscribed.
     pub(super) fn open(cupti: &CuptiLibrary) -> Result<Self, PmSamplingUnavailable> {
         let library = Self::load(cupti).filter(|library| library.version >= MIN_VERSION);
@@ -82,12 +90,16 @@ impl SamplingLibrary {
             library: cupti.name.clone(),
             version: cupti.version,
         })?;
-        for name in NEEDED {
-            load_beside(cupti.folder(), name);
-        }
+        load_needed(cupti);
         let mut parameters = ProfilerInitialize::default();
         library.profiler_initialize(&mut parameters)?;
         Ok(library)
+    }
+}
+
+fn load_needed(cupti: &CuptiLibrary) {
+    for name in NEEDED {
+        load_beside(cupti.folder(), name);
     }
 }
 

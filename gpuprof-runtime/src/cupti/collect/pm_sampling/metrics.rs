@@ -24,58 +24,70 @@ impl MetricNames {
     }
 }
 
-/// In the order in which they are added: what has no room beside those before it is omitted. The
-/// names were looked up in the libcupti of CUDA 13.5 for each chip from TU102 to GR100: all of them
-/// fit into one pass, where the chip has them. Of tensor cores, TU102 to TU106 need two passes.
-pub(crate) const SOURCES: [MetricNames; 9] = [
-    MetricNames {
-        metric: Metric::DramRead,
-        names: &[c"dram__bytes_read.sum", c"dram__bytes_op_read.sum"],
-        scale: 1.0,
-    },
-    MetricNames {
-        metric: Metric::DramWrite,
-        names: &[c"dram__bytes_write.sum", c"dram__bytes_op_write.sum"],
-        scale: 1.0,
-    },
-    MetricNames {
-        metric: Metric::SmActive,
-        names: &[c"sm__cycles_active.avg.pct_of_peak_sustained_elapsed"],
-        scale: 0.01,
-    },
-    MetricNames {
-        metric: Metric::TensorActive,
-        names: &[
-            c"sm__pipe_tensor_cycles_active_realtime.avg.pct_of_peak_sustained_elapsed",
-            c"sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed",
-        ],
-        scale: 0.01,
-    },
-    MetricNames {
-        metric: Metric::IssueRate,
-        names: &[c"sm__inst_executed_realtime.avg.pct_of_peak_sustained_elapsed"],
-        scale: 0.01,
-    },
-    MetricNames {
-        metric: Metric::PcieRead,
-        names: &[c"pcie__read_bytes.sum"],
-        scale: 1.0,
-    },
-    MetricNames {
-        metric: Metric::PcieWrite,
-        names: &[c"pcie__write_bytes.sum"],
-        scale: 1.0,
-    },
-    MetricNames {
-        metric: Metric::NvlinkReceived,
-        names: &[c"nvlrx__bytes.sum"],
-        scale: 1.0,
-    },
-    MetricNames {
-        metric: Metric::NvlinkSent,
-        names: &[c"nvltx__bytes.sum"],
-        scale: 1.0,
-    },
+/// Bytes, summed over the device.
+macro_rules! bytes {
+    ($metric:ident: $($name:literal),+) => {
+        MetricNames {
+            metric: Metric::$metric,
+            names: &[$(name(concat!($name, ".sum\0"))),+],
+            scale: 1.0,
+        }
+    };
+}
+
+/// Shares of a peak, over all units of the device.
+macro_rules! share {
+    ($metric:ident: $($name:literal),+) => {
+        MetricNames {
+            metric: Metric::$metric,
+            names: &[$(name(concat!($name, ".avg.pct_of_peak_sustained_elapsed\0"))),+],
+            scale: 0.01,
+        }
+    };
+}
+
+const fn name(bytes: &'static str) -> &'static CStr {
+    match CStr::from_bytes_with_nul(bytes.as_bytes()) {
+        Ok(name) => name,
+        // No chip has a metric of this name.
+        Err(_) => c"",
+    }
+}
+
+/// In the order in which they are added: what has no room beside those before it is omitted.
+/// `cargo xtask chips` says what chips have room for.
+///
+/// Room is not all: of what GH100 counts in each multiprocessor outside of its `TPC` group (L1,
+/// shared memory, XU, warps, threads) two metrics are cheap. With a third, decoding takes 0.7 ms
+/// per ms in which the device works, whatever the interval (H100, CUDA 13.0).
+pub(crate) const SOURCES: [MetricNames; 14] = [
+    bytes!(DramRead: "dram__bytes_read", "dram__bytes_op_read"),
+    bytes!(DramWrite: "dram__bytes_write", "dram__bytes_op_write"),
+    share!(SmActive: "sm__cycles_active"),
+    share!(TensorActive: "sm__pipe_tensor_cycles_active_realtime", "sm__pipe_tensor_cycles_active"),
+    share!(IssueRate: "sm__inst_executed_realtime"),
+    share!(
+        Fp64Active: "TPC.TriageCompute.sm__pipe_fp64_cycles_active_realtime",
+        "sm__pipe_fp64_cycles_active",
+        "sm__inst_executed_pipe_fp64"
+    ),
+    share!(
+        L2Throughput: "LTS.TriageCompute.lts__throughput",
+        "lts__t_sector_throughput",
+        "lts__t_sectors"
+    ),
+    share!(L1Throughput: "l1tex__data_pipe_lsu_wavefronts"),
+    share!(
+        AluActive: "TPC.TriageCompute.sm__inst_executed_pipe_alu_realtime",
+        "sm__inst_executed_pipe_alu_realtime",
+        "sm__pipe_alu_cycles_active",
+        "sm__inst_executed_pipe_alu"
+    ),
+    share!(XuActive: "sm__inst_executed_pipe_xu_realtime", "sm__inst_executed_pipe_xu"),
+    bytes!(PcieRead: "pcie__read_bytes"),
+    bytes!(PcieWrite: "pcie__write_bytes"),
+    bytes!(NvlinkReceived: "nvlrx__bytes"),
+    bytes!(NvlinkSent: "nvltx__bytes"),
 ];
 
 /// What one sample measured: for each of [`SOURCES`] the integral over its time, bytes or ns; NaN
@@ -134,6 +146,11 @@ impl SampledMetric {
             Metric::SmActive => "SMs active (%)",
             Metric::TensorActive => "tensor cores active (%)",
             Metric::IssueRate => "issue rate (%)",
+            Metric::Fp64Active => "FP64 units (%)",
+            Metric::L2Throughput => "L2 cache (%)",
+            Metric::L1Throughput => "L1 cache and shared memory (%)",
+            Metric::AluActive => "ALU units (%)",
+            Metric::XuActive => "XU units (%)",
             Metric::PcieRead => "PCIe read (GB/s)",
             Metric::PcieWrite => "PCIe write (GB/s)",
             Metric::NvlinkReceived => "NVLink received (GB/s)",

@@ -5,6 +5,8 @@
 //! for it.
 
 mod bindings;
+#[cfg(all(test, chips))]
+mod chips;
 mod device_sampler;
 mod host;
 mod library;

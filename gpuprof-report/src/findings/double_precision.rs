@@ -1,0 +1,79 @@
+//! The rule about kernels that compute in double precision without its being stated.
+
+use super::candidate::{About, FindingCandidate};
+use super::profile_facts::ProfileFacts;
+use super::profile_index::scaled;
+use super::rule::FindingCheck;
+use super::thresholds::{KERNEL_SHARE, MIN_FP64_ACTIVITY, NO_FP64_ACTIVITY};
+use super::wording;
+use crate::peak_shares::{Unit, peak_shares};
+use crate::profile::{CounterValues, FindingRule, KernelStats, Metric, Precision};
+
+pub(super) static DOUBLE_PRECISION: FindingCheck = FindingCheck {
+    id: FindingRule::DoublePrecision,
+    find: check_double_precision,
+};
+
+fn check_double_precision(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandidate> {
+    let kernels = facts.profile.kernels.iter().enumerate();
+    let found = kernels.filter_map(|(index, kernel)| {
+        let counters = own_counters(kernel)?;
+        let fp64 = counters.mean(Metric::Fp64Active)?;
+        let home = facts.main_function(kernel);
+        let applies = MIN_FP64_ACTIVITY.reached(fp64)
+            && KERNEL_SHARE.reached_by(kernel.times.total_ns, facts.activity_ns)
+            && is_meant_single(facts, home, kernel);
+        applies.then(|| {
+            let (unit, share) = busiest_other(counters);
+            let evidence = format!(
+                "{} of GPU time: {} uses double precision: FP64 {}, {unit} {}",
+                wording::percent(kernel.times.total_ns, facts.activity_ns),
+                wording::kernel_name(kernel),
+                wording::share(fp64),
+                wording::share(share),
+            );
+            let advice = "write literals and accumulators as f32 (1.0f in CUDA C), or state \
+                          precision = f64";
+            // Conversions between the two keep the XU units busy.
+            let xu = counters.mean(Metric::XuActive).unwrap_or(0.0);
+            let gain = scaled(facts.device_ns(kernel), fp64.max(xu));
+            let text = (evidence, advice);
+            rule.candidate(facts, About::Kernels(vec![index]), home, gain, text)
+        })
+    });
+    found.collect()
+}
+
+/// From samples in which no other kernel ran.
+fn own_counters(kernel: &KernelStats) -> Option<&CounterValues> {
+    let counters = kernel.counters.as_deref();
+    counters.filter(|counters| !counters.is_divided)
+}
+
+/// Whether the function of a kernel states flops in single precision, or nothing is stated and no
+/// other kernel uses double precision.
+fn is_meant_single(facts: &ProfileFacts<'_>, home: Option<usize>, kernel: &KernelStats) -> bool {
+    let function = home.and_then(|at| facts.profile.functions.get(at));
+    if let Some(function) = function.filter(|function| function.flops.is_some()) {
+        return function
+            .precision
+            .is_none_or(|precision| precision == Precision::F32);
+    }
+    if function.is_some_and(|function| function.precision.is_some()) {
+        return false;
+    }
+    let others = facts.profile.kernels.iter();
+    let others = others.filter(|other| other.symbol != kernel.symbol);
+    let mut shares = others.filter_map(|other| own_counters(other)?.mean(Metric::Fp64Active));
+    let uses = |share: f64| NO_FP64_ACTIVITY.reached(share);
+    shares
+        .next()
+        .is_some_and(|first| !uses(first) && !shares.any(uses))
+}
+
+/// The unit beside FP64 that is nearest to its peak: often the one that converts.
+fn busiest_other(counters: &CounterValues) -> (Unit, f64) {
+    let shares = peak_shares(counters, None).into_iter();
+    let mut others = shares.filter(|(unit, _)| *unit != Unit::Fp64);
+    others.next().unwrap_or((Unit::Issue, 0.0))
+}

@@ -1,0 +1,30 @@
+//! `cargo xtask chips`: which hardware counters each chip has room for, by NVIDIA's libcupti.
+
+use crate::needs::{self, Need};
+use crate::wheel;
+use crate::workspace::{self, Workspace};
+
+const USAGE: &str = "usage: cargo xtask chips";
+
+/// The library inside the wheel.
+const LIBRARY: &str = "nvidia/cu13/lib/libcupti.so.13";
+
+/// Runs the check, in a target folder of its own.
+///
+/// # Errors
+/// A text for the user: no python3 or pip, no wheel for this machine, or a check that failed.
+pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
+    if !arguments.is_empty() {
+        return Err(USAGE.into());
+    }
+    needs::ensure(&[Need::CCompiler, Need::Pip])?;
+    let target = Workspace::load()?.target.join("chips");
+    let folder = target.join("libcupti");
+    wheel::unpack(&workspace::root().join("xtask/cupti.txt"), &folder)?;
+    let mut test = workspace::cargo(["test", "--package", "gpuprof-runtime", "--lib"]);
+    test.args(["--features", "cupti", "--", "pm_sampling::chips"])
+        .env("RUSTFLAGS", "--cfg chips")
+        .env("CARGO_TARGET_DIR", &target)
+        .env("GPUPROF_CUPTI_LIBRARY", folder.join(LIBRARY));
+    workspace::succeed(&mut test)
+}
