@@ -6,6 +6,7 @@
 
 mod any_program;
 mod below_roofline;
+mod cache_bound;
 mod candidate;
 mod collectives;
 mod copies;

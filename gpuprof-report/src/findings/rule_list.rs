@@ -2,12 +2,12 @@
 
 use super::rule::FindingCheck;
 use super::{
-    below_roofline, collectives, copies, double_precision, gpu_idle, host, late_rank, launches,
-    loading, measured_bytes, memory, overlap, shapes, tensor_cores, whole_run,
+    below_roofline, cache_bound, collectives, copies, double_precision, gpu_idle, host, late_rank,
+    launches, loading, measured_bytes, memory, overlap, shapes, tensor_cores, whole_run,
 };
 
 /// Every rule. Of two findings with the same gain the rule that comes first here is preferred.
-pub(super) const RULES: [&FindingCheck; 25] = [
+pub(super) const RULES: [&FindingCheck; 26] = [
     &host::SYNCHRONIZATION,
     &memory::ALLOCATION_CHURN,
     &loading::MODULE_LOADS,
@@ -23,6 +23,7 @@ pub(super) const RULES: [&FindingCheck; 25] = [
     &memory::MEMSETS_RULE,
     &tensor_cores::NO_TENSOR_CORES,
     &double_precision::DOUBLE_PRECISION,
+    &cache_bound::CACHE_BOUND,
     &overlap::SERIAL_KERNELS,
     &shapes::UNDERUSED,
     &shapes::TAIL_WAVE,

@@ -87,6 +87,11 @@ pub(super) const MIN_FP64_ACTIVITY: Threshold = Threshold(0.01);
 /// may be meant (chosen).
 pub(super) const NO_FP64_ACTIVITY: Threshold = Threshold(0.001);
 
+/// Share of the peak of the L2 cache, or of L1 caches and shared memory, from which it limits a
+/// kernel. Above 60 % a unit is a likely limit (Nsight Compute documentation, "Kernel Profiling
+/// Guide", GPU Speed Of Light Throughput).
+pub(super) const CACHE_SHARE: Threshold = Threshold(0.6);
+
 /// Rate of the stated flops over the double-precision peak, less than (or over 1.05). Otherwise the
 /// kernel may well compute in double precision, and near that peak (measured: 02_convolution on the
 /// simulated device, 99 %).

@@ -251,6 +251,8 @@ words! {
         NoTensorCores = "no-tensor-cores",
         /// Kernels that compute in double precision without its being stated.
         DoublePrecision = "double-precision",
+        /// Kernels that a cache or shared memory limits.
+        CacheBound = "cache-bound",
         /// Kernels that use local memory.
         LocalMemory = "local-memory",
         /// A last wave of blocks that leaves most of the device idle.

@@ -109,17 +109,20 @@ fn whether_a_product_uses_tensor_cores_is_measured_and_not_guessed() {
     assert!(!is_found("softmax", 0.0));
 }
 
-/// What [`counters`] measures, and the shares of the units for double precision and conversions.
-fn with_units(fp64: f64, xu: f64) -> CounterValues {
-    let mut counters = counters(0.1, 0.7, 0.0);
-    for (metric, mean) in [(Metric::Fp64Active, fp64), (Metric::XuActive, xu)] {
-        counters.means.push(CounterMean {
-            metric,
-            mean,
-            ci95: 0.0,
-        });
-    }
+/// What [`counters`] measures, and further shares.
+fn with_shares<const N: usize>(memory: f64, shares: [(Metric, f64); N]) -> CounterValues {
+    let mut counters = counters(memory, 0.55, 0.0);
+    let means = shares.map(|(metric, mean)| CounterMean {
+        metric,
+        mean,
+        ci95: 0.0,
+    });
+    counters.means.extend(means);
     counters
+}
+
+fn with_units(fp64: f64, xu: f64) -> CounterValues {
+    with_shares(0.1, [(Metric::Fp64Active, fp64), (Metric::XuActive, xu)])
 }
 
 /// `convolve`, which states flops if `states`, and another kernel beside it.
@@ -166,4 +169,43 @@ fn double_precision_in_a_function_of_single_precision_is_found() {
         ..with_units(0.5, 0.5)
     };
     assert!(!speaks("double-precision", &convolution(divided, f32, 0.0)));
+}
+
+#[test]
+fn a_cache_that_is_the_limit_is_found() {
+    let profile = |memory, l2, l1, fp64| {
+        let shares = [
+            (Metric::L2Throughput, l2),
+            (Metric::L1Throughput, l1),
+            (Metric::Fp64Active, fp64),
+        ];
+        let mut transpose = kernel("transpose", 10, 8 * MS);
+        transpose.counters = Some(Box::new(with_shares(memory, shares)));
+        one(function("matrix", 10, 8 * MS).kernels([transpose]), |_| ())
+    };
+    let finding = the("cache-bound", &profile(0.15, 0.75, 0.2, 0.0));
+    assert_eq!(
+        finding.evidence,
+        "89 % of GPU time: transpose has L2 at 75 % of its peak, memory at 15 %"
+    );
+    assert!(finding.advice.contains("neighbouring addresses"));
+    assert_eq!(finding.gain_ns, 68 * MS, "85 % of 80 ms");
+    let finding = the("cache-bound", &profile(0.0, 0.2, 0.99, 0.0));
+    assert!(
+        finding.evidence.contains("L1/shared at 99 %"),
+        "{finding:?}"
+    );
+    assert!(finding.advice.contains("registers"));
+    for (memory, l2, l1, fp64) in [
+        (0.15, 0.59, 0.2, 0.0),
+        (0.55, 0.75, 0.2, 0.0),
+        (0.15, 0.75, 0.2, 0.9),
+        (0.9, 0.75, 0.2, 0.0),
+    ] {
+        let profile = profile(memory, l2, l1, fp64);
+        assert!(
+            !speaks("cache-bound", &profile),
+            "{memory} {l2} {l1} {fp64}"
+        );
+    }
 }
