@@ -124,8 +124,8 @@
 //! - `GPUPROF_FROM_START`: measure from the start, or with off from each cudaProfilerStart to the
 //!   next cudaProfilerStop of the program; off switches `GPUPROF_CUPTI` on. Takes on or off;
 //!   default: `on`.
-//! - `GPUPROF_DELAY`: how long after the program's start measuring begins. Takes a duration such as
-//!   500ms or 2s; default: none.
+//! - `GPUPROF_DELAY`: how long after CUDA is initialized measuring begins, or after the first
+//!   profiled call of a program with gpuprof. Takes a duration such as 500ms or 2s; default: none.
 //! - `GPUPROF_FOR`: how long the program is measured; it goes on, and is reported at its end. Takes
 //!   a duration such as 500ms or 2s; default: to the end.
 //! - `GPUPROF_EXIT_WAIT`: how long exit waits, at most, for pending GPU work. Takes a duration such

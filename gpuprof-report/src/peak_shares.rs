@@ -47,13 +47,24 @@ const UNITS: [(Unit, Metric); 7] = [
     (Unit::Xu, Metric::XuActive),
 ];
 
-/// How close the kernels came to each peak that was measured, 0 to 1; the nearest first, and of
-/// equal ones the one that is farther from the threads.
-pub(crate) fn peak_shares(counters: &CounterValues, dram_share: Option<f64>) -> Vec<(Unit, f64)> {
-    let memory = dram_share.map(|share| (Unit::Memory, share));
+/// How close the kernels came to each peak that was measured, 0 to 1; the nearest first. `None`
+/// without the two that limit most kernels, memory and the issue rate: any other could be far from
+/// its peak because of them.
+pub(crate) fn peak_shares(
+    counters: &CounterValues,
+    dram_share: Option<f64>,
+) -> Option<Vec<(Unit, f64)>> {
+    counters.mean(Metric::IssueRate)?;
+    let mut shares = unit_shares(counters);
+    shares.push((Unit::Memory, dram_share?));
+    shares.sort_by(|(_, a), (_, b)| b.total_cmp(a));
+    Some(shares)
+}
+
+/// The same of the units of the multiprocessors and of the caches.
+pub(crate) fn unit_shares(counters: &CounterValues) -> Vec<(Unit, f64)> {
     let share = |(unit, metric): &(Unit, Metric)| Some((*unit, counters.mean(*metric)?));
-    let units = UNITS.iter().filter_map(share);
-    let mut shares: Vec<_> = memory.into_iter().chain(units).collect();
+    let mut shares: Vec<_> = UNITS.iter().filter_map(share).collect();
     shares.sort_by(|(_, a), (_, b)| b.total_cmp(a));
     shares
 }

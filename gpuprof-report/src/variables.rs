@@ -157,7 +157,8 @@ pub const VARIABLES: [Variable; 22] = [
         name: DELAY,
         default: "none",
         accepts: "a duration such as 500ms or 2s",
-        meaning: "how long after the program's start measuring begins",
+        meaning: "how long after CUDA is initialized measuring begins, or after the first profiled \
+                  call of a program with gpuprof",
         builder: None,
     },
     Variable {

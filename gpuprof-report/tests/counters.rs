@@ -117,6 +117,8 @@ fn without_a_read_rate_there_is_no_bandwidth() {
         !text.contains("DRAM(") && text.contains("Issue(%)"),
         "{text}"
     );
+    // Whether the memory is the limit is unknown.
+    assert!(!text.contains("Bound"), "{text}");
 }
 
 #[test]

@@ -36,7 +36,7 @@ pub fn start() {
         (settings, problems)
     });
     if !keeps_cupti {
-        cupti::offer_handover(|| collector().measure(false, |_| true));
+        cupti::offer_handover(|| collector().end_measuring());
     }
     elf_note::note_started();
 }

@@ -73,7 +73,8 @@ pub(crate) struct RunArguments {
     #[arg(long, value_enum, value_name = "SWITCH")]
     profile_from_start: Option<Switch>,
 
-    /// How long after the program's start measuring begins, such as 500ms or 2s (GPUPROF_DELAY)
+    /// How long after CUDA is initialized measuring begins, or after the first profiled call, such
+    /// as 500ms or 2s (GPUPROF_DELAY)
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     delay: Option<String>,
 

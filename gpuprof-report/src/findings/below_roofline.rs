@@ -41,8 +41,8 @@ fn roofline(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandida
     found.collect()
 }
 
-/// How many units a text names.
-const SHARES: usize = 3;
+/// Units that a text names.
+const MAX_UNITS: usize = 3;
 
 /// What a function reaches, far below its peaks.
 struct Below {
@@ -55,15 +55,15 @@ struct Below {
 impl Below {
     fn measured(measured: &MeasuredShares) -> Option<Self> {
         let nearest = measured.nearest();
-        let shares = measured.all.iter().take(SHARES);
+        let shares = measured.all.iter().take(MAX_UNITS);
         let shares: Vec<String> = shares
             .map(|(unit, share)| format!("{unit} {}", wording::share(*share)))
             .collect();
         (nearest < MEASURED_PEAK_SHARE.0).then(|| Self {
             nearest,
             shares: format!("no unit near its peak, {}:", shares.join(", ")),
-            advice: "its threads wait: give the device more of them, or find with ncu what they \
-                     wait for",
+            advice: "no sampled unit limits it: give the device more threads, or find with ncu what \
+                     they wait for",
         })
     }
 

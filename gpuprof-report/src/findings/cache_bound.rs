@@ -19,7 +19,7 @@ fn check_cache_bound(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<Findi
     let found = kernels.filter_map(|(index, kernel)| {
         let memory = memory_share(facts, kernel)?;
         let counters = kernel.counters.as_ref()?;
-        let (unit, share) = *peak_shares(counters, Some(memory)).first()?;
+        let (unit, share) = *peak_shares(counters, Some(memory))?.first()?;
         let advice = match unit {
             Unit::L2 => {
                 "have neighbouring threads use neighbouring addresses, or keep a tile in shared \

@@ -6,7 +6,7 @@ use super::profile_index::scaled;
 use super::rule::FindingCheck;
 use super::thresholds::{KERNEL_SHARE, MIN_FP64_ACTIVITY, NO_FP64_ACTIVITY};
 use super::wording;
-use crate::peak_shares::{Unit, peak_shares};
+use crate::peak_shares::{Unit, unit_shares};
 use crate::profile::{CounterValues, FindingRule, KernelStats, Metric, Precision};
 
 pub(super) static DOUBLE_PRECISION: FindingCheck = FindingCheck {
@@ -73,7 +73,7 @@ fn is_meant_single(facts: &ProfileFacts<'_>, home: Option<usize>, kernel: &Kerne
 
 /// The unit beside FP64 that is nearest to its peak: often the one that converts.
 fn busiest_other(counters: &CounterValues) -> (Unit, f64) {
-    let shares = peak_shares(counters, None).into_iter();
+    let shares = unit_shares(counters).into_iter();
     let mut others = shares.filter(|(unit, _)| *unit != Unit::Fp64);
     others.next().unwrap_or((Unit::Issue, 0.0))
 }

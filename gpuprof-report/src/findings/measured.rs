@@ -26,10 +26,8 @@ impl MeasuredShares {
             return None;
         }
         let memory = counters.dram_bytes_per_s()? / peak;
-        memory.is_finite().then(|| Self {
-            memory,
-            all: peak_shares(counters, Some(memory)),
-        })
+        let all = peak_shares(counters, Some(memory))?;
+        memory.is_finite().then_some(Self { memory, all })
     }
 
     /// Whether the unit was sampled.

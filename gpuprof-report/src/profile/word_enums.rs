@@ -213,6 +213,12 @@ words! {
 }
 
 impl Metric {
+    /// Whether only kernels use what it measures. The L2 cache also serves copies.
+    #[must_use]
+    pub const fn is_of_kernels(self) -> bool {
+        !self.is_bytes_per_s() && !matches!(self, Self::L2Throughput)
+    }
+
     /// Whether its unit is bytes per second; else it is a share from 0 to 1.
     #[must_use]
     pub const fn is_bytes_per_s(self) -> bool {

@@ -29,7 +29,7 @@ pub(super) fn dram(counters: &CounterValues) -> Option<MarkedQuantity> {
 /// What limits the kernels: the unit whose peak is nearest, with its share; `latency` if none is
 /// near.
 pub(super) fn bound(counters: &CounterValues, dram_share: Option<f64>) -> Option<MarkedQuantity> {
-    let (unit, share) = *peak_shares(counters, dram_share).first()?;
+    let (unit, share) = *peak_shares(counters, dram_share)?.first()?;
     let text = if share < BOUND_SHARE {
         "latency".to_owned()
     } else {

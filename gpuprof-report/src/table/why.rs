@@ -11,10 +11,10 @@ use crate::profile::{KernelStats, Profile};
 use crate::sorting::sort_by_key;
 
 /// How many kernels the default report explains, and from which share of the time of all on.
-const KERNELS: usize = 3;
+const MAX_KERNELS: usize = 3;
 const MIN_SHARE: f64 = 0.05;
 /// How many units it names for each.
-const UNITS: usize = 3;
+const MAX_UNITS: usize = 3;
 
 /// Writes the lines, and an empty one.
 pub(super) fn write(profile: &Profile, options: &TableOptions, out: &mut String) {
@@ -41,13 +41,20 @@ fn lines(profile: &Profile, options: &TableOptions) -> Vec<Paragraph> {
     });
     let lines = kernels.into_iter().filter_map(|kernel| {
         let counters = kernel.counters.as_ref()?;
+        if counters.is_divided {
+            return None;
+        }
         let dram = counters::dram_share_of_kernel(kernel, profile);
-        let mut shares = peak_shares(counters, dram);
-        shares.truncate(if options.full { usize::MAX } else { UNITS });
+        let mut shares = peak_shares(counters, dram)?;
+        shares.truncate(if options.full { usize::MAX } else { MAX_UNITS });
         line(names.kernel(kernel), &shares)
     });
     lines
-        .take(if options.full { usize::MAX } else { KERNELS })
+        .take(if options.full {
+            usize::MAX
+        } else {
+            MAX_KERNELS
+        })
         .collect()
 }
 

@@ -1,7 +1,7 @@
 //! The part of the open window that is measured: all of it, or what is between pauses.
 //!
 //! In a pause spans do nothing, CUDA calls and what they launch belong to no window, and the wall
-//! clock stands still. What began before it counts whole, a call with its time in the pause, as
+//! clock is stopped. What began before it counts whole, a call with its time in the pause, as
 //! with a reset. A call that begins in a pause does not count; what it launches later does, outside
 //! of it.
 
@@ -25,6 +25,8 @@ pub(super) struct MeasuredPart {
     /// What spans do outside of pauses.
     flags: SiteFlags,
     is_paused: bool,
+    /// No pause ends any more.
+    has_ended: bool,
     /// Some part of the window was measured.
     has_run: bool,
     /// How long the window was measured.
@@ -36,7 +38,7 @@ pub(super) struct MeasuredPart {
 pub(super) struct WallClock {
     /// Until it was stopped last.
     ticks: u64,
-    /// `None`: it stands still, because the window is paused or measures nothing.
+    /// `None`: it is stopped, because the window is paused or measures nothing.
     pub(super) runs_since: Option<u64>,
 }
 
@@ -54,6 +56,7 @@ impl MeasuredPart {
             settings: None,
             flags: SiteFlags::NONE,
             is_paused: false,
+            has_ended: false,
             has_run: false,
             wall: WallClock::default(),
         }
@@ -75,7 +78,7 @@ impl MeasuredPart {
 
     /// Begins a window with a pause, or without one.
     pub(super) fn set_paused(&mut self, is_paused: bool) {
-        (self.is_paused, self.has_run) = (is_paused, false);
+        (self.is_paused, self.has_run) = (is_paused || self.has_ended, false);
     }
 
     /// What spans do now.
@@ -87,9 +90,16 @@ impl MeasuredPart {
         }
     }
 
+    /// Nothing is measured from `now` on. Returns false if that was so before.
+    pub(super) fn end(&mut self, now: u64) -> bool {
+        let has_changed = self.change(true, now);
+        self.has_ended = true;
+        has_changed
+    }
+
     /// Begins or ends a pause. Returns false if nothing changes.
     pub(super) fn change(&mut self, is_paused: bool, now: u64) -> bool {
-        if self.is_paused == is_paused {
+        if self.has_ended || self.is_paused == is_paused {
             return false;
         }
         self.wall = WallClock {
@@ -101,10 +111,12 @@ impl MeasuredPart {
         true
     }
 
-    /// What the report says of a window that is not measured as a whole, or was not to be.
+    /// What the report says of a window that is not measured as a whole, or was not to be. Who has
+    /// ended it says why.
     pub(super) fn note(&self, runs_cupti: bool) -> Option<String> {
         let settings = self.settings.as_ref()?;
-        if settings.mode != Mode::On {
+        let nothing_by_end = self.has_ended && !self.has_run;
+        if settings.mode != Mode::On || nothing_by_end {
             return None;
         }
         if !settings.from_start {
@@ -131,8 +143,8 @@ impl MeasuredPart {
                  (GPUPROF_DELAY)"
             ));
         }
-        let from = delay.map(|delay| format!("from {delay} after its start (GPUPROF_DELAY)"));
-        let is_over = self.is_paused;
+        let from = delay.map(|delay| format!("after the delay of {delay} (GPUPROF_DELAY)"));
+        let is_over = self.is_paused && !self.has_ended;
         let length = settings.length.filter(|_| is_over).map(shown);
         let length = length.map(|length| format!("for {length} (GPUPROF_FOR)"));
         let parts: Vec<String> = from.into_iter().chain(length).collect();

@@ -188,6 +188,16 @@ impl Collector {
         }
     }
 
+    /// Nothing is measured from now on, in any window.
+    #[cfg(feature = "inject")]
+    pub(crate) fn end_measuring(&self) {
+        let now = clock::now();
+        let mut part = self.part.lock();
+        if part.end(now) {
+            self.apply(&part);
+        }
+    }
+
     /// Ends one step of the program and begins the next. In a pause there are no steps, and one
     /// that a pause falls into is not counted: the next begins when the pause ends.
     pub(crate) fn step(&self) {

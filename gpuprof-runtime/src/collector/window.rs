@@ -1,4 +1,4 @@
-//! The measuring window: its settings, and what there is of it.
+//! The measuring window: its settings, and the windows before it.
 
 use std::sync::Arc;
 use std::time::SystemTime;

@@ -24,6 +24,6 @@ pub(super) struct WindowCopy {
     pub(super) began_at: SystemTime,
     pub(super) steps: StepClock,
     pub(super) runs_cupti: bool,
-    /// What is to be said of the part of the window that was measured.
+    /// The note about the part of the window that was measured.
     pub(super) part_note: Option<String>,
 }

@@ -6,11 +6,28 @@
 use std::ffi::{c_int, c_void};
 use std::io;
 use std::mem::MaybeUninit;
+#[cfg(target_arch = "x86_64")]
+use std::sync::atomic::AtomicU16;
+#[cfg(target_arch = "aarch64")]
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering;
 
 #[cfg(target_arch = "x86_64")]
 const JUMP: &[u8] = &[0xff, 0x25, 0, 0, 0, 0]; // jmp *0(%rip)
+#[cfg(target_arch = "x86_64")]
+const WAIT: Begin = 0xfeeb; // jmp .
+#[cfg(target_arch = "x86_64")]
+type Begin = u16;
+#[cfg(target_arch = "x86_64")]
+type AtomicBegin = AtomicU16;
 #[cfg(target_arch = "aarch64")]
 const JUMP: &[u8] = &[0x50, 0, 0, 0x58, 0, 0x02, 0x1f, 0xd6]; // ldr x16, #8; br x16
+#[cfg(target_arch = "aarch64")]
+const WAIT: Begin = 0x1400_0000; // b .
+#[cfg(target_arch = "aarch64")]
+type Begin = u32;
+#[cfg(target_arch = "aarch64")]
+type AtomicBegin = AtomicU32;
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 compile_error!("the jump of this processor is unknown");
 
@@ -35,13 +52,14 @@ impl Redirection {
     /// its code be written to, as SELinux may.
     ///
     /// # Safety
-    /// The library stays loaded, `target` has the signature of `function`, and no thread is in the
-    /// first bytes of `function`.
+    /// The library stays loaded, `target` has the signature of `function`, and no thread is inside
+    /// the first bytes of `function`.
     pub(crate) unsafe fn install(
         function: *const c_void,
         target: *const c_void,
     ) -> io::Result<Self> {
-        if size_of_function(function).is_none_or(|bytes| bytes < BYTES) {
+        let is_aligned = (function as usize).is_multiple_of(align_of::<AtomicBegin>());
+        if !is_aligned || size_of_function(function).is_none_or(|bytes| bytes < BYTES) {
             return Err(io::ErrorKind::Unsupported.into());
         }
         let mut jump = [0; BYTES];
@@ -61,9 +79,9 @@ impl Redirection {
     /// # Errors
     /// The system does not let its code be written to.
     pub(crate) fn remove(&self) -> io::Result<()> {
-        // SAFETY: `install` has written as many bytes here. A thread that is in the jump has read
-        // it whole: it is one instruction, or two that only a thread which is stopped between them
-        // could find changed.
+        // SAFETY: `install` has written as many bytes here. A thread that comes meanwhile waits in
+        // the first instruction; one that is stopped inside the jump, which it executes once, could
+        // go on in changed bytes.
         unsafe { write_code(self.function, self.original) }
     }
 }
@@ -92,10 +110,11 @@ fn size_of_function(address: *const c_void) -> Option<usize> {
     usize::try_from(symbol.st_size).ok()
 }
 
-/// Writes over code, whose pages can be read and executed before and after.
+/// Writes over the beginning of a function, whose pages can be read and executed before and after.
+/// A thread that calls it meanwhile waits in an instruction that jumps to itself.
 ///
 /// # Safety
-/// The bytes there are code of a loaded library, and no thread executes them.
+/// The bytes there are code of a loaded library, and no thread is inside of them.
 unsafe fn write_code(address: usize, bytes: [u8; BYTES]) -> io::Result<()> {
     // SAFETY: the call takes nothing but a number.
     let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
@@ -111,10 +130,22 @@ unsafe fn write_code(address: usize, bytes: [u8; BYTES]) -> io::Result<()> {
         }
     };
     protect(libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC)?;
-    // SAFETY: the pages can be written to now, and the caller promises the rest.
-    unsafe { (address as *mut [u8; BYTES]).write_unaligned(bytes) };
+    // SAFETY: functions are aligned to more than that, and the pages can be written to now.
+    let begin = unsafe { AtomicBegin::from_ptr(address as *mut Begin) };
+    begin.store(WAIT, Ordering::SeqCst);
     clear_instruction_cache(address);
-    protect(libc::PROT_READ | libc::PROT_EXEC)
+    let (first, rest) = bytes.split_at(size_of::<Begin>());
+    let place = (address + size_of::<Begin>()) as *mut u8;
+    // SAFETY: the pages can be written to now, and the caller promises the rest.
+    unsafe { place.copy_from_nonoverlapping(rest.as_ptr(), rest.len()) };
+    clear_instruction_cache(address);
+    let mut value = [0; size_of::<Begin>()];
+    value.copy_from_slice(first);
+    begin.store(Begin::from_ne_bytes(value), Ordering::SeqCst);
+    clear_instruction_cache(address);
+    // The bytes are written: that they can still be changed is no failure.
+    let _ = protect(libc::PROT_READ | libc::PROT_EXEC);
+    Ok(())
 }
 
 /// This processor sees its own writes in code.

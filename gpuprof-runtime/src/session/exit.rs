@@ -75,7 +75,7 @@ pub(super) fn register() {
 pub(super) fn register_handler() {
     // SAFETY: the handler is a plain function of the right type that lives as long as the program.
     let status = unsafe { libc::atexit(handler) };
-    if status != 0 {
+    if status != 0 && STATE.load(Ordering::Relaxed) == NOT_BEGUN {
         fd::stderr(
             b"gpuprof: atexit is full: there will be no report; call gpuprof::collect() for one\n",
         );
@@ -99,8 +99,7 @@ thread_local! {
     static MAIN_THREAD_END: MainThreadEnd = const { MainThreadEnd };
 }
 
-/// Has the sampling of counters learn of the end of the process in time, if this is the main
-/// thread.
+/// Notifies the sampling of counters of the end of the process in time, if this is the main thread.
 pub(super) fn watch_main_thread() {
     if os::thread_id() == std::process::id() {
         let _ = MAIN_THREAD_END.try_with(|_| ());

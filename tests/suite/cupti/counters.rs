@@ -227,6 +227,12 @@ fn copies_in_the_same_samples_do_not_lower_what_kernels_use() {
     );
     assert_mean(values, Metric::SmActive, 0.75);
     assert_mean(values, Metric::TensorActive, 0.25);
+    // Copies use the L2 cache too: what they had of it cannot be told.
+    let l2 = values.mean(Metric::L2Throughput).expect("it was sampled");
+    assert!(
+        (0.18..0.20).contains(&l2),
+        "half of the time of 0.375: {l2}"
+    );
 }
 
 #[gpu_profile]

@@ -178,7 +178,7 @@ fn a_delay_ends_while_the_program_runs() {
     let program = Program::new("until it is measured").env("GPUPROF_DELAY", "20ms");
     let (_, profile) = profiled(program);
     assert!(calls(&profile, "tick") > 0);
-    let note = "a part of the program was measured: from 20ms after its start (GPUPROF_DELAY)";
+    let note = "a part of the program was measured: after the delay of 20ms (GPUPROF_DELAY)";
     assert_eq!(profile.diagnostics.notes, [note]);
 }
 
@@ -189,7 +189,7 @@ fn what_is_called_after_the_time_does_not_count() {
             None => (program, ""),
             Some(delay) => (
                 program.env("GPUPROF_DELAY", delay),
-                "from 10ms after its start (GPUPROF_DELAY), ",
+                "after the delay of 10ms (GPUPROF_DELAY), ",
             ),
         };
         let (ended, profile) = profiled(program);

@@ -111,7 +111,7 @@ impl DividedSample {
         let busy_ns = joined.busy_ns as f64;
         let mut integrals = joined.sample.integrals;
         for (integral, source) in integrals.iter_mut().zip(&SOURCES) {
-            if !source.metric.is_bytes_per_s() {
+            if source.metric.is_of_kernels() {
                 // Of kernels alone: as if they had run for as long as all activities.
                 *integral *= busy_ns / joined.kernel_busy_ns.max(1) as f64;
             }

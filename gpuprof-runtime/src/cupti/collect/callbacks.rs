@@ -49,7 +49,7 @@ pub(crate) unsafe extern "C" fn on_callback(
 }
 
 /// Measuring ends when the outer of two nested calls begins, and begins when the inner one has
-/// returned; the other changes nothing. So a call that fails counts too: the program means it.
+/// returned; the other changes nothing. A call that fails counts too.
 ///
 /// # Safety
 /// `data` must be CUPTI's data of a driver or runtime call, or null.

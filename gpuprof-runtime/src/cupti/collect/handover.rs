@@ -1,8 +1,7 @@
 //! Hands CUPTI over to the program's own profiler, such as torch.profiler, when that asks for it.
 //!
-//! CUPTI has one subscriber, refuses every other, and tells neither of the other. A profiler that
-//! finds it taken records nothing, and does not ask again. Therefore the calls by which it asks
-//! come here first.
+//! CUPTI accepts one subscriber and does not notify it of others, which it refuses. A profiler that
+//! is refused records nothing and does not subscribe again. Therefore its call comes here first.
 
 use std::ffi::{OsStr, c_void};
 use std::path::Path;
@@ -29,7 +28,7 @@ const LIMIT: Duration = Duration::from_secs(2);
 /// What is handed over.
 struct Offer {
     library: Option<&'static CuptiLibrary>,
-    /// None: it was handed over, or nobody offers it.
+    /// Empty if it was handed over, or is not offered.
     redirections: Vec<Redirection>,
     stop_measuring: fn(),
 }
@@ -40,8 +39,8 @@ static OFFER: Mutex<Offer> = Mutex::new(Offer {
     stop_measuring: || {},
 });
 
-/// From now on CUPTI is handed over to who asks for it, after `stop_measuring`. If the system
-/// does not let code be changed, who asks is refused.
+/// From now on CUPTI is handed over to a profiler that subscribes, after `stop_measuring`. If the
+/// system does not let code be changed, that profiler is refused.
 pub(crate) fn offer(stop_measuring: fn()) {
     let Some(subscription) = lifecycle::subscription() else {
         return;
@@ -56,7 +55,7 @@ pub(crate) fn offer(stop_measuring: fn()) {
     let functions = subscription.library.subscribe_functions();
     for (function, target) in functions.into_iter().zip(targets) {
         // SAFETY: the library is never unloaded, the target has the function's signature, and no
-        // other thread subscribes just when CUDA is initialized.
+        // other thread is inside its first instructions while CUDA is initialized.
         let redirection =
             function.map(|function| unsafe { Redirection::install(function, target) });
         if let Some(Ok(redirection)) = redirection {

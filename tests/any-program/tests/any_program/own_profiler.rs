@@ -13,7 +13,8 @@ pub(crate) const MODULE: Module = Module::new(
     module_path!(),
     &[tests![
         the_profiler_of_a_program_gets_cupti,
-        who_states_that_cupti_is_gpuprofs_keeps_it,
+        gpuprof_cupti_full_keeps_cupti,
+        nothing_is_measured_after_a_handover,
         the_profiler_that_came_first_is_named,
         a_forked_child_that_asks_disturbs_nothing,
     ]],
@@ -53,7 +54,19 @@ fn the_profiler_of_a_program_gets_cupti() {
     }
 }
 
-fn who_states_that_cupti_is_gpuprofs_keeps_it() {
+fn nothing_is_measured_after_a_handover() {
+    let machine = Machine::new();
+    let program = program(&machine, ["cuptiSubscribe", "the middle"]);
+    // The program asks for CUPTI before that, and goes on after it.
+    let (_, profile) = program.env("GPUPROF_DELAY", "200ms").profiled();
+    assert_eq!((profile.wall_ns, kernels(&profile).len()), (0, 0));
+    let [note] = &profile.diagnostics.notes[..] else {
+        panic!("one note: {:?}", profile.diagnostics.notes);
+    };
+    assert!(note.contains("until \"own_profiler\" asked"), "{note}");
+}
+
+fn gpuprof_cupti_full_keeps_cupti() {
     for function in FUNCTIONS {
         let machine = Machine::new();
         let program = program(&machine, [function, "the middle"]);

@@ -26,8 +26,9 @@ const LARGE_SAMPLE: usize = 32 << 10;
 const MAX_INTERVAL_NS: u64 = 50 * INTERVAL_NS;
 /// What the device stores samples in, bytes: host memory of the driver's.
 const HARDWARE_BUFFER_BYTES: usize = 128 << 20;
-/// Time of the samples that are decoded at once, ns, and the most memory for them. Decoding takes
-/// all that the device has stored, and loses what there is no room for.
+/// Time of the samples that are decoded at once at the first interval, ns, and the most memory for
+/// them. Decoding takes all that the device has stored, and loses what there is no room for; a wider
+/// interval makes room for a longer time.
 const DECODED_NS: u64 = 200_000_000;
 const MAX_DATA_BYTES: usize = 64 << 20;
 /// Cycles of the system clock in 2 ns: 50,000 cycles took 30 µs on an H200. Samples have time
@@ -47,6 +48,8 @@ pub(super) struct DeviceSampler {
     pub(super) chip: String,
     trigger: c_int,
     pub(super) interval_ns: u64,
+    /// Samples that are decoded at once, at most.
+    room: u32,
     /// The first sample after a start began when the device did (H200, CUDA 13.0).
     skips_first: bool,
 }
@@ -86,11 +89,13 @@ impl DeviceSampler {
             chip: chip.to_string_lossy().into_owned(),
             trigger: trigger::TIME,
             interval_ns: INTERVAL_NS,
+            room: 0,
             skips_first: true,
         };
         if sampler.data_bytes(1)? > LARGE_SAMPLE {
             sampler.interval_ns = LONG_INTERVAL_NS;
         }
+        sampler.room = u32::try_from(DECODED_NS / sampler.interval_ns).unwrap_or(1);
         if sampler.configure().is_err() {
             sampler.trigger = trigger::SYSCLK;
             sampler.configure()?;
@@ -132,7 +137,7 @@ impl DeviceSampler {
 
     /// Makes room for decoded samples.
     fn make_data(&mut self) -> Result<(), CallError> {
-        let samples = u32::try_from(DECODED_NS / self.interval_ns).unwrap_or(1);
+        let samples = self.room;
         let mut bytes = self.data_bytes(samples)?;
         if bytes > MAX_DATA_BYTES {
             let fitting = MAX_DATA_BYTES / (bytes / samples as usize).max(1);

@@ -57,7 +57,7 @@ const fn name(bytes: &'static str) -> &'static CStr {
 /// In the order in which they are added: what has no room beside those before it is omitted.
 /// `cargo xtask chips` says what chips have room for.
 ///
-/// Room is not all: of what GH100 counts in each multiprocessor outside of its `TPC` group (L1,
+/// That there is room does not make them cheap: of what GH100 counts in each multiprocessor outside of its `TPC` group (L1,
 /// shared memory, XU, warps, threads) two metrics are cheap. With a third, decoding takes 0.7 ms
 /// per ms in which the device works, whatever the interval (H100, CUDA 13.0).
 pub(crate) const SOURCES: [MetricNames; 14] = [
