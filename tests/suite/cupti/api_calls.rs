@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
-use cudarc::driver::CudaStream;
+use cudarc::driver::{CudaSlice, CudaStream};
 use gpuprof::profile::{ApiKind, ApiStats, CopyStats};
 use gpuprof::{CuptiMode, Profile, gpu_profile};
-use support::cupti_world::{Tier, builder, cupti, tier, work};
+use support::cupti_world::{Tier, builder, cupti, move_bytes, tier, work};
 use support::suite::Module;
 use support::tests;
 
@@ -19,6 +19,7 @@ pub(crate) const MODULE: Module = Module::new(
         variants_of_a_function_are_one_row,
         launch_latency_is_from_the_call_to_the_kernel,
         copies_have_a_direction_bytes_and_kind_of_memory,
+        copies_and_memsets_of_no_bytes_are_calls_without_work,
     ]],
 );
 
@@ -40,6 +41,11 @@ fn copies(stream: &Arc<CudaStream>, host: &[f32]) -> Vec<f32> {
     let other = stream.clone_dtod(&device).expect("copy");
     let _zeros = stream.alloc_zeros::<f32>(host.len()).expect("memset");
     stream.clone_dtoh(&other).expect("copy")
+}
+
+#[gpu_profile]
+fn moves(stream: &Arc<CudaStream>, device: &mut [CudaSlice<u8>; 2], bytes: usize) {
+    move_bytes(stream, device, bytes);
 }
 
 fn call<'a>(calls: &'a [ApiStats], name: &str) -> &'a ApiStats {
@@ -187,4 +193,42 @@ fn copies_have_a_direction_bytes_and_kind_of_memory() {
     assert_eq!(cupti(&profile).unattributed, 0);
     let activities = work(&profile, "copies").activities;
     assert_eq!((activities, work(&profile, "copies").launches), (4, 0));
+}
+
+fn copies_and_memsets_of_no_bytes_are_calls_without_work() {
+    let t = tier();
+    let stream = &t.gpu.stream;
+    let mut device = [(); 2].map(|()| stream.alloc_zeros::<u8>(500).expect("memory"));
+    t.synchronize();
+    let session = t.session();
+    moves(stream, &mut device, 0);
+    move_bytes(stream, &mut device, 0);
+    moves(stream, &mut device, 500);
+    moves(stream, &mut device, 0);
+    // None is unfinished.
+    let profile = t.finish(session);
+    let function = work(&profile, "moves");
+    for (calls, count) in [(&function.api, 3), (&profile.api, 4)] {
+        let counts = [
+            "cuMemcpyHtoDAsync",
+            "cuMemcpyDtoDAsync",
+            "cuMemsetD8Async",
+            "cuMemcpyDtoHAsync",
+            "cuMemcpyHtoD",
+            "cuMemcpyDtoD",
+            "cuMemsetD8",
+            "cuMemcpyDtoH",
+        ]
+        .map(|name| (call(calls, name).times.calls, call(calls, name).failed));
+        assert_eq!(counts, [(count, 0); 8]);
+    }
+    for of in [&function.copies, &profile.copies] {
+        let counts = ["HtoD", "DtoD", "memset", "DtoH"].map(|kind| {
+            let copies = copied(of, kind);
+            (copies.times.calls, copies.bytes)
+        });
+        assert_eq!((counts, of.len()), ([(2, 1_000); 4], 4));
+    }
+    assert_eq!((function.activities, function.busy_calls), (8, 3));
+    assert_eq!(cupti(&profile).unattributed, 0);
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use cudarc::driver::CudaStream;
 use gpuprof::gpu_profile;
-use support::cupti_world::{Tier, busy, cupti, kernels, tier, work};
+use support::cupti_world::{Tier, busy, cupti, kernels, move_bytes, tier, work};
 use support::suite::Module;
 use support::tests;
 use support::{function, until};
@@ -16,10 +16,12 @@ pub(crate) const MODULE: Module = Module::new(
         calls_that_end_faster_than_they_are_taken_note_of_are_counted,
         what_comes_when_only_a_sum_is_left_is_late,
         a_launch_without_a_record_is_unfinished,
+        only_copies_of_no_bytes_may_lack_a_record,
     ]],
 );
 
 /// `CUpti_ActivityKind`.
+const MEMCPY: u32 = 1;
 const CONCURRENT_KERNEL: u32 = 10;
 
 #[gpu_profile]
@@ -85,6 +87,22 @@ fn a_launch_without_a_record_is_unfinished() {
     t.cupti.drop_record(CONCURRENT_KERNEL, 1);
     t.gpu.kernel(100);
     t.synchronize();
+    let profile = t.finish_unchecked(session);
+    assert_eq!(
+        (cupti(&profile).dropped_records, cupti(&profile).unfinished),
+        (1, 1)
+    );
+}
+
+fn only_copies_of_no_bytes_may_lack_a_record() {
+    let t = tier();
+    let stream = &t.gpu.stream;
+    let mut device = [(); 2].map(|()| stream.alloc_zeros::<u8>(500).expect("memory"));
+    t.synchronize();
+    let session = t.session();
+    t.cupti.drop_record(MEMCPY, 1);
+    move_bytes(stream, &mut device, 0);
+    move_bytes(stream, &mut device, 500);
     let profile = t.finish_unchecked(session);
     assert_eq!(
         (cupti(&profile).dropped_records, cupti(&profile).unfinished),

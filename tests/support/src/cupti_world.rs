@@ -1,7 +1,9 @@
 //! The simulated world with its libcupti, and what a profile reports of kernels, copies and calls.
 
 use std::ops::Deref;
+use std::sync::Arc;
 
+use cudarc::driver::{CudaSlice, CudaStream, DevicePtr, result};
 use gpuprof::profile::{CuptiCompleteness, GpuActivity};
 use gpuprof::{CuptiMode, Profile, Sampling, Session, SessionBuilder};
 use simcupti::Order;
@@ -135,4 +137,29 @@ pub fn all_kernels(profile: &Profile) -> (u64, u64) {
     kernels.fold((0, 0), |(calls, ns), kernel| {
         (calls + kernel.times.calls, ns + kernel.times.total_ns)
     })
+}
+
+/// Copies as many bytes to the device, on it and back, and sets them, first without waiting and
+/// then with the functions that wait: 8 calls.
+pub fn move_bytes(stream: &Arc<CudaStream>, device: &mut [CudaSlice<u8>; 2], bytes: usize) {
+    let [first, second] = device;
+    assert!(bytes <= first.len().min(second.len()));
+    let mut host = vec![1_u8; bytes];
+    let copied = stream.memcpy_htod(&host, &mut first.slice_mut(..bytes));
+    copied.expect("copy");
+    let copied = stream.memcpy_dtod(&first.slice(..bytes), &mut second.slice_mut(..bytes));
+    copied.expect("copy");
+    let set = stream.memset_zeros(&mut second.slice_mut(..bytes));
+    set.expect("memset");
+    let copied = stream.memcpy_dtoh(&first.slice(..bytes), &mut host);
+    copied.expect("copy");
+    let (first, second) = (first.device_ptr(stream).0, second.device_ptr(stream).0);
+    // SAFETY: both allocations have as many bytes.
+    unsafe { result::memcpy_htod_sync(first, &host) }.expect("copy");
+    // SAFETY: as above.
+    unsafe { result::memcpy_dtod_sync(second, first, bytes) }.expect("copy");
+    // SAFETY: as above.
+    unsafe { result::memset_d8_sync(second, 0, bytes) }.expect("memset");
+    // SAFETY: as above.
+    unsafe { result::memcpy_dtoh_sync(&mut host, first) }.expect("copy");
 }

@@ -61,6 +61,7 @@ impl CorrelatedCall {
                 CallPurpose::Launch | CallPurpose::Graph | CallPurpose::Copy | CallPurpose::Memset
             )
         );
+        let runs = is_work && !api.failed && !api.moves_nothing;
         let graph = GraphLaunch {
             node_updates,
             ..GraphLaunch::default()
@@ -71,7 +72,7 @@ impl CorrelatedCall {
             call,
             stack,
             // The capture may be that of another thread, which is common beside graph launches.
-            expects_activity: is_work && !api.failed && (is_graph || !is_capture_open),
+            expects_activity: runs && (is_graph || !is_capture_open),
             has_activity: false,
             is_counted_unfinished: false,
             graph: is_graph.then(|| Box::new(graph)),

@@ -14,7 +14,7 @@
 use std::cell::RefCell;
 use std::ffi::{c_int, c_void};
 
-use super::bindings::{API_ENTER, CallbackData, DOMAIN_RUNTIME};
+use super::bindings::{API_ENTER, CallbackData, DOMAIN_RUNTIME, LinearParameters};
 use super::bounded_queue::CALLBACK_EVENTS;
 use super::callback_clock::Stamp;
 use super::callback_events::{CallbackEvent, ReturnedCall};
@@ -151,12 +151,15 @@ fn leave(open: &mut ApiCallStack, function: ApiFunction, data: &CallbackData) {
     };
     // SAFETY: on exit this points to the call's CUresult or cudaError_t, or is null.
     let status = unsafe { data.return_value.cast::<c_int>().as_ref() };
+    // SAFETY: CUPTI passes the arguments of this function, which live until the callback returns.
+    let moves_nothing = unsafe { moves_nothing(function, data.parameters) };
     let call = ReturnedCall {
         function,
         start: call.start,
         end,
         correlation: call.correlation,
         failed: status.is_some_and(|status| *status != 0),
+        moves_nothing,
         call: profiled_call::innermost(),
         stack: call.stack,
     };
@@ -173,6 +176,20 @@ fn leave(open: &mut ApiCallStack, function: ApiFunction, data: &CallbackData) {
     } else {
         cuda_call_rings::send(call, &CALLBACK_EVENTS)
     }
+}
+
+/// Whether a call is a one-dimensional copy or memset of no bytes. The GPU does no work for it,
+/// and CUPTI makes no record (H100, driver 580, CUDA 13.0).
+///
+/// # Safety
+/// `parameters` must be the struct of the function's arguments, or null.
+unsafe fn moves_nothing(function: ApiFunction, parameters: *const c_void) -> bool {
+    if !function.is_linear() {
+        return false;
+    }
+    // SAFETY: the structs of these functions begin with this type.
+    let parameters = unsafe { parameters.cast::<LinearParameters>().as_ref() };
+    parameters.is_some_and(|parameters| parameters.count == 0)
 }
 
 /// The stack of the innermost recorded CUDA call that this thread is in.
@@ -229,6 +246,41 @@ mod tests {
         assert!(enter(&mut calls, outer) && enter(&mut calls, load));
         assert_eq!(leave(&mut calls, load), Some(load));
         assert_eq!(leave(&mut calls, outer), Some(outer));
+    }
+
+    #[test]
+    fn only_linear_copies_and_memsets_of_no_bytes_move_nothing() {
+        let moves_nothing = |is_runtime, cbid, parameters: &[u64; 6]| {
+            let function = ApiFunction { is_runtime, cbid };
+            // SAFETY: six words are more than are read of the struct.
+            unsafe { super::moves_nothing(function, std::ptr::from_ref(parameters).cast()) }
+        };
+        let (none, one) = ([0x10, 0x20, 0, 1, 1, 1], [0, 0, 1, 0, 0, 0]);
+        let linear = |is_runtime| {
+            let ids = (0..1_024).filter(|cbid| moves_nothing(is_runtime, *cbid, &none));
+            ids.collect::<Vec<u32>>()
+        };
+        let (driver, runtime) = (linear(false), linear(true));
+        assert_eq!((driver.len(), runtime.len()), (28, 8));
+        assert!(driver.iter().all(|cbid| !moves_nothing(false, *cbid, &one)));
+        assert!(runtime.iter().all(|cbid| !moves_nothing(true, *cbid, &one)));
+        // cuMemcpyHtoDAsync of 32-bit sizes, cuMemsetD2D8Async, cuMemcpyAtoH_v2, cuMemcpy2D_v2,
+        // cuMemcpyPeerAsync.
+        for cbid in [60, 222, 282, 287, 319] {
+            assert!(!driver.contains(&cbid), "{cbid}");
+        }
+        // cudaMemcpy2D, cudaMemcpyToArray, cudaMemset3D, cudaMemcpyPeer.
+        for cbid in [32, 33, 142, 160] {
+            assert!(!runtime.contains(&cbid), "{cbid}");
+        }
+    }
+
+    #[test]
+    fn a_copy_without_parameters_moves_something() {
+        // cuMemcpyHtoDAsync_v2.
+        let copy = open(false, 277, 1).function;
+        // SAFETY: null is accepted.
+        assert!(!unsafe { super::moves_nothing(copy, std::ptr::null()) });
     }
 
     #[test]

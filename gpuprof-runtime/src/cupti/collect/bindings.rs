@@ -1,6 +1,7 @@
 //! CUPTI's constants and types. The headers of CUDA 12.0 to 13.5 agree on each value.
 
 use std::ffi::{c_char, c_int, c_void};
+use std::mem::MaybeUninit;
 
 /// `CUptiResult`: 0 is success.
 pub(crate) type CuptiResult = c_int;
@@ -68,7 +69,8 @@ pub(crate) const API_ENTER: c_int = 0;
 pub(crate) struct CallbackData {
     pub(crate) callback_site: c_int,
     _function_name: *const c_void,
-    _parameters: *const c_void,
+    /// The struct of the function's arguments.
+    pub(crate) parameters: *const c_void,
     /// On exit, points to the call's return value.
     pub(crate) return_value: *const c_void,
     /// The kernel's symbol. Only a launch has one; of other calls the value is undefined.
@@ -78,6 +80,15 @@ pub(crate) struct CallbackData {
     _correlation_data: *mut u64,
     /// The activity records caused by this API call carry the same correlation id.
     pub(crate) correlation: u32,
+}
+
+/// The beginning of the arguments of a one-dimensional copy or memset.
+#[repr(C)]
+pub(crate) struct LinearParameters {
+    /// Two addresses, or an address and a value that is followed by padding.
+    _operands: [MaybeUninit<u64>; 2],
+    /// In bytes, or in values of a memset.
+    pub(crate) count: usize,
 }
 
 /// `CUpti_ResourceData`, the same in every version.

@@ -23,6 +23,8 @@ pub(crate) struct ReturnedCall {
     pub(crate) correlation: u32,
     /// The call returned an error.
     pub(crate) failed: bool,
+    /// The call copies or sets no bytes.
+    pub(crate) moves_nothing: bool,
     /// The innermost profiled call on the thread.
     pub(crate) call: CallPosition,
     /// Where it was made, if that was looked at.
@@ -39,6 +41,7 @@ impl ReturnedCall {
             end: clock.ns(self.end).max(start),
             correlation: self.correlation,
             failed: self.failed,
+            moves_nothing: self.moves_nothing,
         };
         ApiEvent {
             api,
@@ -65,6 +68,7 @@ mod tests {
                 end: Stamp::from_ns(end),
                 correlation: 1,
                 failed: false,
+                moves_nothing: false,
                 call: CallPosition::default(),
                 stack: None,
             };

@@ -183,6 +183,27 @@ const RUNTIME: IdsByPurpose = &[
     (CallPurpose::EndCapture, &[319, 320]),
 ];
 
+/// The one-dimensional copies and memsets whose arguments begin with [`LinearParameters`], by
+/// `generated_cuda_meta.h` of CUDA 12.0, 13.0 and 13.3. The old functions of 32-bit sizes do not.
+///
+/// [`LinearParameters`]: super::bindings::LinearParameters
+const LINEAR_DRIVER: &[u32] = &[
+    // cuMemcpyHtoD_v2, cuMemcpyHtoDAsync_v2, the same of DtoH and DtoD, cuMemcpy, cuMemcpyAsync.
+    276, 277, 278, 279, 280, 281, 305, 306,
+    // cuMemcpy{HtoD,DtoH,DtoD}_v2_ptds, cuMemcpy_ptds, cuMemcpyAsync_ptsz,
+    // cuMemcpy{HtoD,DtoH,DtoD}Async_v2_ptsz.
+    397, 398, 399, 408, 418, 421, 422, 423,
+    // cuMemsetD{8,16,32}Async, cuMemsetD{8,16,32}_v2, cuMemsetD{8,16,32}_v2_ptds,
+    // cuMemsetD{8,16,32}Async_ptsz.
+    216, 218, 220, 249, 250, 251, 411, 412, 413, 428, 429, 430,
+];
+
+/// The same by `generated_cuda_runtime_api_meta.h`.
+const LINEAR_RUNTIME: &[u32] = &[
+    // cudaMemcpy, cudaMemcpyAsync, cudaMemcpy_ptds, cudaMemcpyAsync_ptsz, the same of cudaMemset.
+    31, 41, 215, 225, 49, 51, 233, 235,
+];
+
 static DRIVER_PURPOSES: [Option<CallPurpose>; MAX_IDS] = purpose_by_id(DRIVER);
 static RUNTIME_PURPOSES: [Option<CallPurpose>; MAX_IDS] = purpose_by_id(RUNTIME);
 
@@ -213,6 +234,17 @@ impl ApiFunction {
             &DRIVER_PURPOSES
         };
         *purposes.get(self.cbid as usize)?
+    }
+
+    /// Whether its arguments begin with [`LinearParameters`](super::bindings::LinearParameters).
+    pub(crate) fn is_linear(self) -> bool {
+        let ids = if self.is_runtime {
+            LINEAR_RUNTIME
+        } else {
+            LINEAR_DRIVER
+        };
+        let purpose = self.purpose();
+        matches!(purpose, Some(CallPurpose::Copy | CallPurpose::Memset)) && ids.contains(&self.cbid)
     }
 }
 

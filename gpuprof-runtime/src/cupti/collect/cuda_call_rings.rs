@@ -117,6 +117,7 @@ mod tests {
             end: Stamp::START,
             correlation,
             failed: false,
+            moves_nothing: false,
             call: CallPosition::default(),
             stack: None,
         }

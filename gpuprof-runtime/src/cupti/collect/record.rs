@@ -152,6 +152,8 @@ pub(crate) struct ApiRecord {
     pub(crate) correlation: u32,
     /// The call returned an error.
     pub(crate) failed: bool,
+    /// The call copies or sets no bytes, which causes no activity.
+    pub(crate) moves_nothing: bool,
 }
 
 impl ApiRecord {

@@ -3,7 +3,7 @@
 //! changed. All types
 //! are C types, because they cross from one loaded library to another.
 
-use std::ffi::{CStr, c_char};
+use std::ffi::{CStr, c_char, c_void};
 use std::marker::PhantomData;
 
 /// The name of the driver's function that sets the observer: `extern "C" fn(Option<Observer>)`.
@@ -34,6 +34,8 @@ pub struct Call<'a> {
     /// The name of the kernel that it launches, which lives as long as the process; null if it
     /// launches none, and when it ends.
     pub kernel: *const c_char,
+    /// The struct of a copy's or memset's arguments; null for other calls.
+    pub parameters: *const c_void,
     activities: *const Activity,
     count: usize,
     resource_changes: *const ResourceChange,
@@ -69,11 +71,23 @@ impl<'a> Call<'a> {
             end,
             is_asynchronous,
             kernel: std::ptr::null(),
+            parameters: std::ptr::null(),
             activities: activities.as_ptr(),
             count: activities.len(),
             resource_changes: resource_changes.as_ptr(),
             resource_change_count: resource_changes.len(),
             lifetime: PhantomData,
+        }
+    }
+
+    /// The same call with its arguments, each in 8 bytes; empty for none.
+    pub fn with_parameters(self, parameters: &'a [u64]) -> Self {
+        Call {
+            parameters: match parameters {
+                [] => std::ptr::null(),
+                _ => parameters.as_ptr().cast(),
+            },
+            ..self
         }
     }
 

@@ -23,8 +23,8 @@ macro_rules! driver_functions {
         extern "C" fn $name($($arg: $type),*) -> i32 {
             const SYMBOL: $crate::function_names::Symbol =
                 $crate::function_names::Symbol::named(stringify!($name));
-            let kernel = $crate::observer::launched_kernel(SYMBOL, &[$(&$arg),*]);
-            let code = $crate::observer::call(SYMBOL, kernel, || {
+            let arguments = $crate::observer::observed_arguments(SYMBOL, &[$(&$arg),*]);
+            let code = $crate::observer::call(SYMBOL, arguments, || {
                 $crate::call_wrapper::call(SYMBOL, || {
                     if $crate::call_wrapper::declared_unsafe(SYMBOL) {
                         $crate::state::lock_initialized()?.check_unsafe_call()?;

@@ -13,7 +13,7 @@ use simbase::activity::{
     Observer, ResourceChange, WaitKind,
 };
 
-use crate::abi::Handle;
+use crate::abi::{Handle, HostPointer};
 use crate::clock;
 use crate::function_names::{NAMES, Symbol};
 use crate::objects::{Operation, Stream};
@@ -33,11 +33,19 @@ pub(crate) fn set(observer: Option<Observer>) {
     IS_OBSERVED.store(observer.is_some(), Ordering::Release);
 }
 
-/// Makes a call, which launches `kernel`, and reports it. The activities of a failed call are not
-/// reported.
+/// What is reported of a call's arguments.
+#[derive(Default)]
+pub(crate) struct ObservedArguments {
+    /// The name of the kernel that it launches.
+    kernel: Option<&'static CStr>,
+    /// All arguments of a copy or memset.
+    parameters: Vec<u64>,
+}
+
+/// Makes a call and reports it. The activities of a failed call are not reported.
 pub(crate) fn call(
     symbol: Symbol,
-    kernel: Option<&'static CStr>,
+    ObservedArguments { kernel, parameters }: ObservedArguments,
     body: impl FnOnce() -> i32,
 ) -> i32 {
     if !is_observed() {
@@ -47,7 +55,8 @@ pub(crate) fn call(
     drop(state::lock().take_reports());
     let start = clock::now();
     if let Some(observer) = observer() {
-        observer(&Call::beginning(symbol.cbid(), start, kernel));
+        let call = Call::beginning(symbol.cbid(), start, kernel);
+        observer(&call.with_parameters(&parameters));
     }
     let result = body();
     let (mut activities, mut resource_changes) = state::lock().take_reports();
@@ -67,7 +76,7 @@ pub(crate) fn call(
             &activities,
             &resource_changes,
         );
-        observer(&call);
+        observer(&call.with_parameters(&parameters));
     }
     result
 }
@@ -88,13 +97,36 @@ pub(crate) fn add_wait(kind: WaitKind, context: Handle, target: Option<Handle>, 
     state.add_activity(context, stream, (start, clock::now()), 0, kind);
 }
 
-/// The name of the kernel that a call with these arguments launches; `None` without an observer.
-/// Each name is allocated once and never freed.
-pub(crate) fn launched_kernel(symbol: Symbol, arguments: &[&dyn Any]) -> Option<&'static CStr> {
-    static KERNELS: Mutex<BTreeSet<&'static CStr>> = Mutex::new(BTreeSet::new());
-    if NAMES[symbol.0] != "cuLaunchKernel" || !is_observed() {
-        return None;
+/// Nothing without an observer.
+pub(crate) fn observed_arguments(symbol: Symbol, arguments: &[&dyn Any]) -> ObservedArguments {
+    let name = NAMES[symbol.0];
+    let mut observed = ObservedArguments::default();
+    if !is_observed() {
+        return observed;
     }
+    if name == "cuLaunchKernel" {
+        observed.kernel = launched_kernel(arguments);
+    } else if name.starts_with("cuMemcpy") || name.starts_with("cuMemset") {
+        let words = arguments.iter().map(|argument| word(*argument));
+        observed.parameters = words.collect();
+    }
+    observed
+}
+
+/// An argument of a copy or memset, of which none shares its 8 bytes of the C struct with another.
+fn word(argument: &dyn Any) -> u64 {
+    let address = || Some(argument.downcast_ref::<HostPointer>()?.address());
+    let count = || Some(*argument.downcast_ref::<usize>()? as u64);
+    let value = || Some(u64::from(*argument.downcast_ref::<u8>()?));
+    let device = argument.downcast_ref::<u64>().copied();
+    let known = device.or_else(address).or_else(count).or_else(value);
+    known.expect("a type of the arguments of copies and memsets")
+}
+
+/// The name of the kernel that a launch with these arguments launches. Each name is allocated once
+/// and never freed.
+fn launched_kernel(arguments: &[&dyn Any]) -> Option<&'static CStr> {
+    static KERNELS: Mutex<BTreeSet<&'static CStr>> = Mutex::new(BTreeSet::new());
     let function = *arguments.first()?.downcast_ref::<Handle>()?;
     let name = state::lock().functions.get(function).ok()?.name.clone();
     let name = CString::new(name).ok()?;
@@ -142,7 +174,7 @@ impl State {
     }
 
     /// How `operation`, which is to run on `stream`, is reported; `None` without an observer, and
-    /// for an operation that is not reported.
+    /// for an operation that is not reported, as are copies and memsets of no bytes.
     pub(crate) fn activity_kind(
         &self,
         operation: &Operation,
@@ -167,6 +199,10 @@ impl State {
         };
         use MemoryKind::{Device, Pageable};
         Some(match operation {
+            Operation::Upload { len: 0, .. }
+            | Operation::Download { len: 0, .. }
+            | Operation::Copy { len: 0, .. }
+            | Operation::Memset { len: 0, .. } => return None,
             Operation::Launch(launch) => {
                 let resources = self.resources(launch.kernel.name);
                 let work = launch.work();

@@ -3,6 +3,8 @@
 
 use std::ffi::{CStr, c_char, c_void};
 
+use simbase::activity::Call;
+
 use crate::result_codes::{Answer, Code};
 
 /// An output parameter (`T*`) of the C caller.
@@ -108,20 +110,16 @@ pub(crate) struct CallbackData {
 }
 
 impl CallbackData {
-    /// A call at its entry, where it may have the name of a kernel, or with a result at its exit.
+    /// A call at its entry, where it may have the name of a kernel, or with its result at its exit.
     /// The client may share data between the two through `shared`.
-    pub(crate) fn new(
-        correlation: u32,
-        result: Option<&i32>,
-        kernel: *const c_char,
-        shared: &mut u64,
-    ) -> CallbackData {
+    pub(crate) fn new(correlation: u32, call: &Call<'_>, shared: &mut u64) -> CallbackData {
+        let result = call.has_ended.then_some(&call.result);
         CallbackData {
-            callback_site: i32::from(result.is_some()),
+            callback_site: i32::from(call.has_ended),
             function_name: std::ptr::null(),
-            parameters: std::ptr::null(),
+            parameters: call.parameters,
             return_value: result.map_or(std::ptr::null(), std::ptr::from_ref),
-            symbol_name: kernel,
+            symbol_name: call.kernel,
             context: std::ptr::null(),
             context_uid: 0,
             correlation_data: shared,

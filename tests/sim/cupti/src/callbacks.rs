@@ -3,7 +3,7 @@
 //! work.
 
 use std::cell::Cell;
-use std::ffi::{c_char, c_void};
+use std::ffi::c_void;
 
 use simbase::activity::{Call, ResourceChange};
 
@@ -61,18 +61,18 @@ impl Notification {
     /// be called without the state lock.
     pub(crate) fn deliver(&self, call: &Call<'_>, shared: &mut u64) {
         if !call.has_ended {
-            self.deliver_api(None, call.kernel, shared);
+            self.deliver_api(call, shared);
             return;
         }
         for change in call.resource_changes() {
             self.deliver_change(*change);
         }
-        self.deliver_api(Some(&call.result), call.kernel, shared);
+        self.deliver_api(call, shared);
     }
 
-    fn deliver_api(&self, result: Option<&i32>, kernel: *const c_char, shared: &mut u64) {
+    fn deliver_api(&self, call: &Call<'_>, shared: &mut u64) {
         if let Some((domain, cbid, correlation)) = self.api {
-            let data = CallbackData::new(correlation, result, kernel, shared);
+            let data = CallbackData::new(correlation, call, shared);
             let data = std::ptr::from_ref(&data).cast();
             self.call_back(domain, cbid, data);
         }

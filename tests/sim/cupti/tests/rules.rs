@@ -237,6 +237,7 @@ fn the_subscriber_is_called_at_entry_and_exit() {
         correlation: enter.correlation,
         time,
         result,
+        third_parameter: None,
     };
     assert_eq!(enter, launch(0, began, None));
     assert_eq!(leave, launch(1, began + 300, Some(0)));
@@ -245,4 +246,48 @@ fn the_subscriber_is_called_at_entry_and_exit() {
     assert_eq!(enable(0, world.subscriber, 1, LAUNCH), 0);
     world.launch(1_000);
     assert_eq!(world.callbacks(), []);
+}
+
+/// The size is at the offset that the parameter structs of `generated_cuda_meta.h` have it at. No
+/// bytes are no record (H100, driver 580).
+#[test]
+fn the_subscriber_is_given_the_sizes_of_copies_and_memsets() {
+    let world = world();
+    world.enable(&[MEMCPY, MEMSET], &[]);
+    let ids = [277, 281, 216, 279, 276, 249];
+    for cbid in ids {
+        let enabled = (world.api.enable_callback)(1, world.subscriber, 1, cbid);
+        assert_eq!(enabled, 0);
+    }
+    let stream = &world.stream;
+    let mut first = stream.alloc_zeros::<u8>(LEN).unwrap();
+    let mut second = stream.alloc_zeros::<u8>(LEN).unwrap();
+    stream.synchronize().unwrap();
+    world.callbacks();
+    world.flush(0);
+    for (bytes, records) in [(0, ""), (LEN, "CCSCCS")] {
+        let mut host = vec![1_u8; bytes];
+        let address = world.address();
+        stream.memcpy_htod(&host, &mut first).unwrap();
+        stream
+            .memcpy_dtod(&first.slice(..bytes), &mut second)
+            .unwrap();
+        stream.memset_zeros(&mut second.slice_mut(..bytes)).unwrap();
+        stream
+            .memcpy_dtoh(&first.slice(..bytes), &mut host)
+            .unwrap();
+        // SAFETY: the allocation is larger.
+        unsafe { cudarc::driver::result::memcpy_htod_sync(address, &host) }.unwrap();
+        // SAFETY: as above.
+        unsafe { cudarc::driver::result::memset_d8_sync(address, 0, bytes) }.unwrap();
+        stream.synchronize().unwrap();
+        let calls = world.callbacks();
+        let sizes: Vec<_> = calls
+            .iter()
+            .map(|call| (call.cbid, call.third_parameter))
+            .collect();
+        let expected = ids.map(|cbid| [(cbid, Some(bytes)); 2]);
+        assert_eq!(sizes, expected.concat());
+        assert_eq!(letters(&world.flush(0).concat()), records);
+    }
 }

@@ -29,6 +29,7 @@ fn launch(correlation: u32) -> ApiEvent {
         end: 11,
         correlation,
         failed: false,
+        moves_nothing: false,
     };
     ApiEvent {
         api,

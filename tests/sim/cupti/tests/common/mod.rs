@@ -255,6 +255,8 @@ pub(crate) struct ReceivedCallback {
     /// By CUPTI's clock.
     pub(crate) time: u64,
     pub(crate) result: Option<i32>,
+    /// The third word of the parameters, which is the size of most copies and memsets.
+    pub(crate) third_parameter: Option<usize>,
 }
 
 extern "C" fn called(_: *const c_void, domain: u32, cbid: u32, data: *const u8) {
@@ -265,6 +267,8 @@ extern "C" fn called(_: *const c_void, domain: u32, cbid: u32, data: *const u8) 
     assert_eq!((Api::get().timestamp)(&mut time), 0);
     // SAFETY: the header declares a field of this type at this offset.
     let site = unsafe { data.cast::<i32>().read() };
+    // SAFETY: as above.
+    let parameters = unsafe { data.wrapping_add(16).cast::<*const usize>().read() };
     // SAFETY: as above.
     let result = unsafe { data.wrapping_add(24).cast::<*const i32>().read() };
     // SAFETY: as above.
@@ -277,6 +281,8 @@ extern "C" fn called(_: *const c_void, domain: u32, cbid: u32, data: *const u8) 
         time,
         // SAFETY: null, or a pointer to the driver's result.
         result: unsafe { result.as_ref() }.copied(),
+        // SAFETY: null, or a struct of at least three words.
+        third_parameter: unsafe { parameters.cast::<[usize; 3]>().as_ref() }.map(|words| words[2]),
     });
 }
 
