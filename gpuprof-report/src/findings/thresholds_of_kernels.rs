@@ -61,8 +61,9 @@ pub(super) const TENSOR_SPEEDUP: Threshold = Threshold(8.0);
 /// something other than the peaks limits the kernel (measured: docs/measurements/h200.md).
 pub(super) const MAX_PEAK_SHARE: Threshold = Threshold(0.1);
 
-/// Share of the nearest measured peak, less than. Below 60 % no unit is busy; half of that leaves ordinary kernels alone (Nsight Compute documentation, "Kernel Profiling
-/// Guide", GPU Speed Of Light Throughput).
+/// Share of the nearest measured peak, less than. Below 60 % no unit is busy; half of that leaves
+/// ordinary kernels alone (Nsight Compute documentation, "Kernel Profiling Guide", GPU Speed Of
+/// Light Throughput).
 pub(super) const MEASURED_PEAK_SHARE: Threshold = Threshold(0.3);
 
 /// Measured over stated bytes. Writing parts of sectors and reading borders twice adds some tens of
