@@ -62,8 +62,8 @@ impl Below {
         (nearest < MEASURED_PEAK_SHARE.0).then(|| Self {
             nearest,
             shares: format!("no unit near its peak, {}:", shares.join(", ")),
-            advice: "no sampled unit limits it: give the device more threads, or find with ncu what \
-                     they wait for",
+            advice: "no sampled unit limits it: give the device more threads, or find with ncu \
+                     what they wait for",
         })
     }
 

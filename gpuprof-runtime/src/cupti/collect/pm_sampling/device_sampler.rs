@@ -27,8 +27,8 @@ const MAX_INTERVAL_NS: u64 = 50 * INTERVAL_NS;
 /// What the device stores samples in, bytes: host memory of the driver's.
 const HARDWARE_BUFFER_BYTES: usize = 128 << 20;
 /// Time of the samples that are decoded at once at the first interval, ns, and the most memory for
-/// them. Decoding takes all that the device has stored, and loses what there is no room for; a wider
-/// interval makes room for a longer time.
+/// them. Decoding takes all that the device has stored, and loses what there is no room for; a
+/// wider interval makes room for a longer time.
 const DECODED_NS: u64 = 200_000_000;
 const MAX_DATA_BYTES: usize = 64 << 20;
 /// Cycles of the system clock in 2 ns: 50,000 cycles took 30 µs on an H200. Samples have time

@@ -57,9 +57,9 @@ const fn name(bytes: &'static str) -> &'static CStr {
 /// In the order in which they are added: what has no room beside those before it is omitted.
 /// `cargo xtask chips` says what chips have room for.
 ///
-/// That there is room does not make them cheap: of what GH100 counts in each multiprocessor outside of its `TPC` group (L1,
-/// shared memory, XU, warps, threads) two metrics are cheap. With a third, decoding takes 0.7 ms
-/// per ms in which the device works, whatever the interval (H100, CUDA 13.0).
+/// That there is room does not make them cheap: of what GH100 counts in each multiprocessor outside
+/// of its `TPC` group (L1, shared memory, XU, warps, threads) two metrics are. With a third,
+/// decoding takes 0.7 ms per ms in which the device works, whatever the interval (H100, CUDA 13.0).
 pub(crate) const SOURCES: [MetricNames; 14] = [
     bytes!(DramRead: "dram__bytes_read", "dram__bytes_op_read"),
     bytes!(DramWrite: "dram__bytes_write", "dram__bytes_op_write"),
