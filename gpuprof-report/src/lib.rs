@@ -44,6 +44,7 @@ pub mod merge;
 #[cfg(feature = "metrics")]
 pub mod metrics;
 pub mod occupancy;
+#[cfg(feature = "table")]
 mod peak_shares;
 pub mod profile;
 pub mod sanitize;
