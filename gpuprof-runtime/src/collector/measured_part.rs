@@ -91,6 +91,7 @@ impl MeasuredPart {
     }
 
     /// Nothing is measured from `now` on. Returns false if that was so before.
+    #[cfg(feature = "inject")]
     pub(super) fn end(&mut self, now: u64) -> bool {
         let has_changed = self.change(true, now);
         self.has_ended = true;
