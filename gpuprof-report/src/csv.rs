@@ -41,7 +41,7 @@ mod cells;
 use std::io::{self, Write};
 
 pub use cells::text_cell;
-use cells::{COUNTERS, amount, device_cell, measured};
+use cells::{amount, counter_columns, device_cell, measured};
 
 use crate::columns::{ColumnGroup, ColumnValue, HasColumns};
 use crate::profile::{Device, Function, GpuActivity, GpuSpanStats, MemoryKind, Profile, SpanStats};
@@ -120,7 +120,7 @@ fn header() -> Vec<String> {
         figure_names::<Function>(ColumnGroup::Untimed),
         figure_names::<Function>(ColumnGroup::Work),
         names(&["bytes_per_s", "flops_per_s", "items_per_s"]),
-        names(&COUNTERS),
+        counter_columns().to_vec(),
         MEMORY.map(str::to_owned).to_vec(),
         names(&["gpu_marks", "device"]),
     ]

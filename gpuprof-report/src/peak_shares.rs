@@ -55,16 +55,22 @@ pub(crate) fn peak_shares(
     dram_share: Option<f64>,
 ) -> Option<Vec<(Unit, f64)>> {
     counters.mean(Metric::IssueRate)?;
-    let mut shares = unit_shares(counters);
-    shares.push((Unit::Memory, dram_share?));
-    shares.sort_by(|(_, a), (_, b)| b.total_cmp(a));
-    Some(shares)
+    let memory = (Unit::Memory, dram_share?);
+    Some(nearest_first(units(counters).chain([memory])))
 }
 
 /// The same of the units of the multiprocessors and of the caches.
 pub(crate) fn unit_shares(counters: &CounterValues) -> Vec<(Unit, f64)> {
-    let share = |(unit, metric): &(Unit, Metric)| Some((*unit, counters.mean(*metric)?));
-    let mut shares: Vec<_> = UNITS.iter().filter_map(share).collect();
+    nearest_first(units(counters))
+}
+
+fn units(counters: &CounterValues) -> impl Iterator<Item = (Unit, f64)> {
+    let share = |(unit, metric)| Some((unit, counters.mean(metric)?));
+    UNITS.into_iter().filter_map(share)
+}
+
+fn nearest_first(shares: impl Iterator<Item = (Unit, f64)>) -> Vec<(Unit, f64)> {
+    let mut shares: Vec<_> = shares.collect();
     shares.sort_by(|(_, a), (_, b)| b.total_cmp(a));
     shares
 }

@@ -50,7 +50,8 @@ pub enum Setting {
 /// Whether measuring begins at the start, or at the program's call of `cudaProfilerStart`.
 pub const FROM_START: &str = "GPUPROF_FROM_START";
 
-/// How long after the program's start measuring begins. Has no effect if [`FROM_START`] is off.
+/// How long after CUDA is initialized measuring begins, or after the first profiled call. Has no
+/// effect if [`FROM_START`] is off.
 pub const DELAY: &str = "GPUPROF_DELAY";
 
 /// How long the program is measured. Has no effect if [`FROM_START`] is off.

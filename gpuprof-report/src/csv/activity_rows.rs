@@ -1,6 +1,6 @@
 //! The rows of a profile without functions: kernels, copies and CUDA calls.
 
-use super::cells::{COUNTERS, amount, device_cell, measured, text_cell};
+use super::cells::{amount, counter_columns, device_cell, measured, text_cell};
 use crate::profile::{ApiStats, CopyStats, Device, DurationStats, KernelStats, Profile};
 
 /// Cells with the columns that they belong to.
@@ -26,7 +26,7 @@ pub(super) fn write(profile: &Profile, header: &[String], text: &mut String) {
 fn kernel(kernel: &KernelStats, devices: &[Device]) -> Cells {
     let mut cells = gpu(&kernel.name, &kernel.times, kernel.device, devices);
     let means = measured(kernel.counters.as_deref());
-    cells.extend(COUNTERS.map(str::to_owned).into_iter().zip(means));
+    cells.extend(counter_columns().into_iter().zip(means));
     cells
 }
 

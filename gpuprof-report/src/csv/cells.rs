@@ -9,21 +9,7 @@ const MAX_TEXT: usize = 8_000;
 /// What stands in every row of a profile that was made on one.
 const SIMULATED: &str = "simulated device";
 
-/// The columns of hardware counters.
-pub(super) const COUNTERS: [&str; 10] = [
-    "measured_dram_read_bytes_per_s",
-    "measured_dram_write_bytes_per_s",
-    "measured_sm_active",
-    "measured_tensor_active",
-    "measured_issue_rate",
-    "measured_fp64_active",
-    "measured_l2_throughput",
-    "measured_l1_throughput",
-    "measured_alu_active",
-    "measured_xu_active",
-];
-
-/// Their metrics.
+/// The metrics that have columns.
 const METRICS: [Metric; 10] = [
     Metric::DramRead,
     Metric::DramWrite,
@@ -36,6 +22,18 @@ const METRICS: [Metric; 10] = [
     Metric::AluActive,
     Metric::XuActive,
 ];
+
+/// The columns of hardware counters.
+pub(super) fn counter_columns() -> [String; METRICS.len()] {
+    METRICS.map(|metric| {
+        let unit = if metric.is_bytes_per_s() {
+            "_bytes_per_s"
+        } else {
+            ""
+        };
+        format!("measured_{metric}{unit}")
+    })
+}
 
 /// A stated amount or a rate; one that is not finite has no value.
 pub(super) fn amount(value: Option<f64>) -> String {

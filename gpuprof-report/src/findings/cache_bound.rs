@@ -1,13 +1,14 @@
 //! The rule about kernels that are limited by a cache or by shared memory.
 
 use super::candidate::{About, FindingCandidate};
+use super::measured::MeasuredShares;
 use super::profile_facts::ProfileFacts;
 use super::profile_index::scaled;
 use super::rule::FindingCheck;
 use super::thresholds::{BUSY_BANDWIDTH, CACHE_SHARE, KERNEL_CALLS, KERNEL_SHARE};
 use super::wording;
-use crate::peak_shares::{Unit, peak_shares};
-use crate::profile::{FindingRule, KernelStats};
+use crate::peak_shares::Unit;
+use crate::profile::FindingRule;
 
 pub(super) static CACHE_BOUND: FindingCheck = FindingCheck {
     id: FindingRule::CacheBound,
@@ -17,9 +18,8 @@ pub(super) static CACHE_BOUND: FindingCheck = FindingCheck {
 fn check_cache_bound(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandidate> {
     let kernels = facts.profile.kernels.iter().enumerate();
     let found = kernels.filter_map(|(index, kernel)| {
-        let memory = memory_share(facts, kernel)?;
-        let counters = kernel.counters.as_ref()?;
-        let (unit, share) = *peak_shares(counters, Some(memory))?.first()?;
+        let MeasuredShares { memory, all } = MeasuredShares::of_kernel(facts, kernel)?;
+        let (unit, share) = *all.first()?;
         let advice = match unit {
             Unit::L2 => {
                 "have neighbouring threads use neighbouring addresses, or keep a tile in shared \
@@ -49,12 +49,4 @@ fn check_cache_bound(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<Findi
         })
     });
     found.collect()
-}
-
-/// Of the peak bandwidth, by samples in which no other kernel ran.
-fn memory_share(facts: &ProfileFacts<'_>, kernel: &KernelStats) -> Option<f64> {
-    let counters = kernel.counters.as_ref()?;
-    let peak = facts.device(kernel.device)?.peak_bytes_per_s? as f64;
-    let share = counters.dram_bytes_per_s()? / peak;
-    (!counters.is_divided && share.is_finite()).then_some(share)
 }

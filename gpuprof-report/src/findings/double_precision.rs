@@ -1,6 +1,7 @@
 //! The rule about kernels that compute in double precision without its being stated.
 
 use super::candidate::{About, FindingCandidate};
+use super::measured::own_samples;
 use super::profile_facts::ProfileFacts;
 use super::profile_index::scaled;
 use super::rule::FindingCheck;
@@ -17,7 +18,7 @@ pub(super) static DOUBLE_PRECISION: FindingCheck = FindingCheck {
 fn check_double_precision(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandidate> {
     let kernels = facts.profile.kernels.iter().enumerate();
     let found = kernels.filter_map(|(index, kernel)| {
-        let counters = own_counters(kernel)?;
+        let counters = own_samples(kernel.counters.as_deref())?;
         let fp64 = counters.mean(Metric::Fp64Active)?;
         let home = facts.main_function(kernel);
         let applies = MIN_FP64_ACTIVITY.reached(fp64)
@@ -44,12 +45,6 @@ fn check_double_precision(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<
     found.collect()
 }
 
-/// From samples in which no other kernel ran.
-fn own_counters(kernel: &KernelStats) -> Option<&CounterValues> {
-    let counters = kernel.counters.as_deref();
-    counters.filter(|counters| !counters.is_divided)
-}
-
 /// Whether the function of a kernel states flops in single precision, or nothing is stated and no
 /// other kernel uses double precision.
 fn is_meant_single(facts: &ProfileFacts<'_>, home: Option<usize>, kernel: &KernelStats) -> bool {
@@ -64,7 +59,8 @@ fn is_meant_single(facts: &ProfileFacts<'_>, home: Option<usize>, kernel: &Kerne
     }
     let others = facts.profile.kernels.iter();
     let others = others.filter(|other| other.symbol != kernel.symbol);
-    let mut shares = others.filter_map(|other| own_counters(other)?.mean(Metric::Fp64Active));
+    let counters = others.filter_map(|other| own_samples(other.counters.as_deref()));
+    let mut shares = counters.filter_map(|counters| counters.mean(Metric::Fp64Active));
     let uses = |share: f64| NO_FP64_ACTIVITY.reached(share);
     shares
         .next()

@@ -2,7 +2,7 @@
 
 use super::profile_facts::ProfileFacts;
 use crate::peak_shares::{Unit, peak_shares};
-use crate::profile::Function;
+use crate::profile::{CounterValues, Function, KernelStats};
 
 /// Shares of what the device can do while the function's kernels run; 1 is the peak.
 pub(super) struct MeasuredShares {
@@ -16,15 +16,21 @@ impl MeasuredShares {
     /// devices or on an unknown one.
     pub(super) fn of_function(facts: &ProfileFacts<'_>, function: &Function) -> Option<Self> {
         let work = &function.activity;
-        let counters = work
-            .counters
-            .as_ref()
-            .filter(|counters| !counters.is_divided)?;
         let ordinal = work.kernels.first()?.device;
-        let peak = facts.device(ordinal)?.peak_bytes_per_s? as f64;
         if work.kernels.iter().any(|kernel| kernel.device != ordinal) {
             return None;
         }
+        Self::new(facts, own_samples(work.counters.as_deref())?, ordinal)
+    }
+
+    /// The same of a kernel.
+    pub(super) fn of_kernel(facts: &ProfileFacts<'_>, kernel: &KernelStats) -> Option<Self> {
+        let counters = own_samples(kernel.counters.as_deref())?;
+        Self::new(facts, counters, kernel.device)
+    }
+
+    fn new(facts: &ProfileFacts<'_>, counters: &CounterValues, ordinal: u32) -> Option<Self> {
+        let peak = facts.device(ordinal)?.peak_bytes_per_s? as f64;
         let memory = counters.dram_bytes_per_s()? / peak;
         let all = peak_shares(counters, Some(memory))?;
         memory.is_finite().then_some(Self { memory, all })
@@ -39,4 +45,9 @@ impl MeasuredShares {
     pub(super) fn nearest(&self) -> f64 {
         self.all.first().map_or(0.0, |(_, share)| *share)
     }
+}
+
+/// Values from samples in which nothing else ran.
+pub(super) fn own_samples(counters: Option<&CounterValues>) -> Option<&CounterValues> {
+    counters.filter(|counters| !counters.is_divided)
 }

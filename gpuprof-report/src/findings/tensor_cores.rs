@@ -1,6 +1,7 @@
 //! The rule about matrix products that use no tensor cores.
 
 use super::candidate::{About, FindingCandidate};
+use super::measured::own_samples;
 use super::profile_facts::ProfileFacts;
 use super::profile_index::scaled;
 use super::rule::FindingCheck;
@@ -60,10 +61,7 @@ fn check_tensor_cores(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<Find
 fn is_product_without_tensor_cores(kernel: &KernelStats) -> bool {
     let name = format!("{} {}", kernel.symbol, kernel.full_name).to_lowercase();
     let has = |parts: &[&str]| parts.iter().any(|part| name.contains(part));
-    let counters = kernel
-        .counters
-        .as_ref()
-        .filter(|counters| !counters.is_divided);
+    let counters = own_samples(kernel.counters.as_deref());
     match counters.and_then(|counters| counters.mean(Metric::TensorActive)) {
         Some(active) => name.contains(PRODUCT) && !MIN_TENSOR_ACTIVITY.reached(active),
         None => has(&PRODUCTS) && (name.contains("ffma") || !has(&TENSOR_PRODUCTS)),

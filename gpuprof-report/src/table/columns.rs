@@ -164,34 +164,23 @@ const DRAM_INTERVAL: FunctionColumn = ("DRAM ±", 16, |row, _| {
 const DRAM_WRITE: FunctionColumn = ("DRAM write", 17, |row, _| {
     counters::dram_write(row.counters.as_ref()?)
 });
-const TENSOR: FunctionColumn = ("Tensor", 46, |row, _| {
-    counters::share(row.counters.as_ref()?, Metric::TensorActive)
-});
-const SMS: FunctionColumn = ("SMs", 34, |row, _| {
-    counters::share(row.counters.as_ref()?, Metric::SmActive)
-});
-const ISSUE: FunctionColumn = ("Issue", 69, |row, _| {
-    counters::share(row.counters.as_ref()?, Metric::IssueRate)
-});
-const FP64: FunctionColumn = ("FP64", 45, |row, _| {
-    counters::share(row.counters.as_ref()?, Metric::Fp64Active)
-});
-const L2: FunctionColumn = ("L2", 44, |row, _| {
-    counters::share(row.counters.as_ref()?, Metric::L2Throughput)
-});
-const L1: FunctionColumn = ("L1/shared", 43, |row, _| {
-    counters::share(row.counters.as_ref()?, Metric::L1Throughput)
-});
-const ALU: FunctionColumn = ("ALU", 33, |row, _| {
-    counters::share(row.counters.as_ref()?, Metric::AluActive)
-});
-const XU: FunctionColumn = ("XU", 32, |row, _| {
-    counters::share(row.counters.as_ref()?, Metric::XuActive)
-});
+const TENSOR: FunctionColumn = ("Tensor", 46, |row, _| unit(row, Metric::TensorActive));
+const SMS: FunctionColumn = ("SMs", 34, |row, _| unit(row, Metric::SmActive));
+const ISSUE: FunctionColumn = ("Issue", 69, |row, _| unit(row, Metric::IssueRate));
+const FP64: FunctionColumn = ("FP64", 45, |row, _| unit(row, Metric::Fp64Active));
+const L2: FunctionColumn = ("L2", 44, |row, _| unit(row, Metric::L2Throughput));
+const L1: FunctionColumn = ("L1/shared", 43, |row, _| unit(row, Metric::L1Throughput));
+const ALU: FunctionColumn = ("ALU", 33, |row, _| unit(row, Metric::AluActive));
+const XU: FunctionColumn = ("XU", 32, |row, _| unit(row, Metric::XuActive));
 const PCIE: FunctionColumn = ("PCIe", 19, |row, _| counters::pcie(row.counters.as_ref()?));
 const NVLINK: FunctionColumn = ("NVLink", 18, |row, _| {
     counters::nvlink(row.counters.as_ref()?)
 });
+
+/// The measured share of a unit's peak.
+fn unit(row: &Figures, metric: Metric) -> Option<MarkedQuantity> {
+    counters::share(row.counters.as_ref()?, metric)
+}
 
 pub(super) fn ns(ns: Option<u64>) -> Option<MarkedQuantity> {
     Some(Quantity::Ns(ns?).into())

@@ -1,6 +1,8 @@
 //! What limits the slowest kernels, one line for each: the units by their measured shares of their
 //! peaks.
 
+use std::cmp::Reverse;
+
 use super::activities::ActivityNames;
 use super::counters;
 use super::number;
@@ -30,32 +32,24 @@ pub(super) fn write(profile: &Profile, options: &TableOptions, out: &mut String)
 /// The lines, of the kernels with the most time first. The full report has every sampled kernel,
 /// and every unit.
 fn lines(profile: &Profile, options: &TableOptions) -> Vec<Paragraph> {
+    let (kernels, units, min_share) = if options.full {
+        (usize::MAX, usize::MAX, 0.0)
+    } else {
+        (MAX_KERNELS, MAX_UNITS, MIN_SHARE)
+    };
     let names = ActivityNames::new(profile, options);
     let all = number::total(profile.kernels.iter().map(|kernel| kernel.times.total_ns));
-    let is_slow = |kernel: &&KernelStats| {
-        options.full || kernel.times.total_ns as f64 >= MIN_SHARE * all as f64
-    };
-    let mut kernels: Vec<_> = profile.kernels.iter().filter(is_slow).collect();
-    sort_by_key(&mut kernels, |kernel| {
-        std::cmp::Reverse(kernel.times.total_ns)
-    });
-    let lines = kernels.into_iter().filter_map(|kernel| {
-        let counters = kernel.counters.as_ref()?;
-        if counters.is_divided {
-            return None;
-        }
+    let is_slow = |kernel: &&KernelStats| kernel.times.total_ns as f64 >= min_share * all as f64;
+    let mut slowest: Vec<_> = profile.kernels.iter().filter(is_slow).collect();
+    sort_by_key(&mut slowest, |kernel| Reverse(kernel.times.total_ns));
+    let lines = slowest.into_iter().filter_map(|kernel| {
+        let counters = kernel.counters.as_ref().filter(|all| !all.is_divided)?;
         let dram = counters::dram_share_of_kernel(kernel, profile);
         let mut shares = peak_shares(counters, dram)?;
-        shares.truncate(if options.full { usize::MAX } else { MAX_UNITS });
+        shares.truncate(units);
         line(names.kernel(kernel), &shares)
     });
-    lines
-        .take(if options.full {
-            usize::MAX
-        } else {
-            MAX_KERNELS
-        })
-        .collect()
+    lines.take(kernels).collect()
 }
 
 fn line(name: String, shares: &[(Unit, f64)]) -> Option<Paragraph> {
