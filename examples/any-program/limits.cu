@@ -18,9 +18,9 @@ __global__ void copy(const float4 *from, float4 *to, size_t n) {
         to[i] = from[i];
 }
 
-// FP64.
-__global__ void fp64_loop(double *out, int n) {
-    double a = threadIdx.x, b = 1.000001, c = 0.5, d = a + 1, e = a + 2, f = a + 3;
+// Multiplications and additions: in `double` FP64 is the limit, in `float` the issue rate.
+template <class T> __device__ void multiply_add(T *out, int n) {
+    T a = threadIdx.x, b = 1.000001, c = 0.5, d = a + 1, e = a + 2, f = a + 3;
     for (int i = 0; i < n; i++) {
         a = a * b + c;
         d = d * b + c;
@@ -30,17 +30,8 @@ __global__ void fp64_loop(double *out, int n) {
     out[thread()] = a + d + e + f;
 }
 
-// Issue, of multiplications and additions.
-__global__ void fma_loop(float *out, int n) {
-    float a = threadIdx.x, b = 1.000001f, c = 0.5f, d = a + 1, e = a + 2, f = a + 3;
-    for (int i = 0; i < n; i++) {
-        a = a * b + c;
-        d = d * b + c;
-        e = e * b + c;
-        f = f * b + c;
-    }
-    out[thread()] = a + d + e + f;
-}
+__global__ void fp64_loop(double *out, int n) { multiply_add(out, n); }
+__global__ void fma_loop(float *out, int n) { multiply_add(out, n); }
 
 // ALU: logic and comparisons.
 __global__ void alu_loop(unsigned *out, int n) {
