@@ -18,6 +18,8 @@
 //! ├─ kernels, copies, api      KernelStats, CopyStats, ApiStats of the whole program
 //! ├─ cupti, throttled          Cupti, Throttle: how complete the records are; GPU clocks
 //! ├─ counters                  DeviceCounters: how hardware counters were sampled
+//! ├─ stalls, double_lines      Stalls: for what the warps of kernels waited; DoubleLine: lines that
+//! │                            use double precision
 //! ├─ stacks                    LaunchStacks: where unattributed work was launched
 //! ├─ memory                    Memory: what the program allocated, its peak, and what is live
 //! ├─ findings, commands        Finding, Command: what to improve, and where to look next
@@ -91,6 +93,7 @@ mod memory;
 mod meta;
 mod ranks;
 mod span_stats;
+mod stalls;
 mod step_times;
 mod word_enums;
 
@@ -115,6 +118,10 @@ pub use memory::{FunctionMemory, Memory, MemoryTotals, MemoryUse};
 pub use meta::{MAX_META_BYTES, MAX_META_PAIRS, MetaPair, limit_meta, parse_meta, set_meta};
 pub use ranks::{CollectiveRanks, FunctionRanks, RankProcess, RankSpread, Ranks};
 pub use span_stats::{Bucket, Estimate, GpuSpanStats, SpanStats};
+pub use stalls::{
+    DoubleLine, KernelStalls, MAX_STALL_LINES, MIN_STALL_SAMPLES, StallInstruction, StallLine,
+    StallReasonSamples, Stalls, add_reasons,
+};
 pub use step_times::{MAX_SLOWEST_STEPS, MAX_STEP_SERIES, SlowStep, StepTimes};
 pub use word_enums::{
     ApiKind, CopyKind, FindingRule, MemoryKind, Metric, Precision, ThrottleReason,
@@ -187,6 +194,12 @@ figures! {
         /// How the hardware counters of the devices were sampled, by ordinal. JSON omits it if they
         /// were not.
         pub counters: Vec<DeviceCounters>, unless default;
+        /// For what the warps of kernels waited, and where; `None` without `GPUPROF_STALLS=on`. JSON
+        /// omits it then.
+        pub stalls: Option<Stalls>, unless default;
+        /// Lines with instructions of double precision, of kernels in which their unit has worked.
+        /// JSON omits it if there are none.
+        pub double_lines: Vec<DoubleLine>, unless default;
         /// From which lines the program launched GPU work; `None` without `GPUPROF_STACKS=on`. JSON
         /// omits it then.
         pub stacks: Option<LaunchStacks>, unless default;
