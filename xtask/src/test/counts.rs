@@ -16,6 +16,10 @@ pub(super) struct Counts {
     pub(super) failed: u64,
     /// One line for each binary with ignored tests.
     pub(super) ignored: Vec<String>,
+    /// What failed tests have printed, line by line, from the name of the test on.
+    pub(super) failures: Vec<String>,
+    /// Whether the next line is of a failed test.
+    in_failure: bool,
     /// By the executable's name without its hash: how many such binaries ran a test. Packages may
     /// have binaries of one name.
     ran: BTreeMap<String, usize>,
@@ -69,6 +73,7 @@ impl Counts {
     }
 
     fn add(&mut self, line: &str) {
+        self.add_failure(line.trim_end());
         let line = line.trim();
         if let Some(name) = announced(line) {
             self.current = Some(name);
@@ -83,6 +88,34 @@ impl Counts {
             if passed + failed > 0 && self.current.take().is_some() {
                 *self.ran.entry(name).or_default() += 1;
             }
+        }
+    }
+}
+
+impl Counts {
+    /// The names of the failed tests.
+    pub(super) fn failed_tests(&self) -> Vec<String> {
+        let headings = self
+            .failures
+            .iter()
+            .filter_map(|line| line.split_once(": ---- "));
+        let names = headings.filter_map(|(_, heading)| heading.strip_suffix(" ----"));
+        names
+            .map(|name| name.strip_suffix(" stdout").unwrap_or(name).to_owned())
+            .collect()
+    }
+
+    /// Keeps the line if it is between the name of a failed test, `---- NAME stdout ----`, and the
+    /// list of all of them.
+    fn add_failure(&mut self, line: &str) {
+        if line.starts_with("---- ") {
+            let binary = self.current.as_deref().unwrap_or_default();
+            self.failures.push(format!("{binary}: {line}"));
+            self.in_failure = true;
+        } else if line == "failures:" || line.starts_with("test result: ") {
+            self.in_failure = false;
+        } else if self.in_failure {
+            self.failures.push(line.to_owned());
         }
     }
 }
@@ -123,6 +156,18 @@ test result: ok. 0 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; fini
 
      Running tests/call-count.rs (/a folder (2)/debug/deps/call_count-12de92b486c7db31)
 test nested ... FAILED
+
+failures:
+
+---- nested stdout ----
+
+thread 'nested' panicked at tests/call-count.rs:7:9:
+three calls
+
+
+failures:
+    nested
+
 test result: FAILED. 7 passed; 1 failed; 2 ignored; 0 measured; 0 filtered out; finished in 0.05s
 
      Running tests/exit.rs (target/debug/deps/exit-00)
@@ -152,6 +197,21 @@ test result: ok. 1 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; fini
         let counts = counted();
         assert_eq!((counts.passed, counts.failed), (11, 1));
         assert_eq!(counts.ignored, ["call_count: 2 tests ignored"]);
+    }
+
+    #[test]
+    fn what_failed_tests_have_printed_is_kept() {
+        let counts = counted();
+        let printed = [
+            "call_count: ---- nested stdout ----",
+            "",
+            "thread 'nested' panicked at tests/call-count.rs:7:9:",
+            "three calls",
+            "",
+            "",
+        ];
+        assert_eq!(counts.failures, printed);
+        assert_eq!(counts.failed_tests(), ["nested"]);
     }
 
     #[test]
