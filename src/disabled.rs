@@ -207,6 +207,11 @@ impl SessionBuilder {
         self
     }
 
+    /// Whether it is sampled for what kernels wait.
+    pub fn stalls(self, _stalls: bool) -> Self {
+        self
+    }
+
     /// What is recorded through CUPTI.
     pub fn cupti(self, _mode: CuptiMode) -> Self {
         self

@@ -143,6 +143,8 @@
 //!   default: `off`.
 //! - `GPUPROF_STACKS`: report from which source lines kernels are launched, above all those outside
 //!   any profiled function; switches GPUPROF_CUPTI on. Takes off or on; default: `off`.
+//! - `GPUPROF_STALLS`: sample for what the threads of each kernel wait, and at which source lines;
+//!   switches GPUPROF_CUPTI on. Takes off or on; default: `off`.
 //! - `GPUPROF_MEMORY`: record which function allocates and frees device and pinned memory, the
 //!   peak, and what is live at exit; switches GPUPROF_CUPTI on. Takes off or on; default: `off`.
 //! - `GPUPROF_META`: facts about the run that its JSON holds and `gpuprof diff` compares; an empty

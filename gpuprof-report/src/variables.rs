@@ -40,6 +40,7 @@ pub enum Setting {
     CuptiLibrary,
     Counters,
     Stacks,
+    Stalls,
     Memory,
     Meta,
     Metrics,
@@ -75,6 +76,9 @@ pub const CHECKPOINT: &str = "GPUPROF_CHECKPOINT";
 /// Samples the stacks of launches. It has an effect only if CUPTI is on.
 pub const STACKS: &str = "GPUPROF_STACKS";
 
+/// Samples for what kernels wait. It has an effect only if CUPTI is on.
+pub const STALLS: &str = "GPUPROF_STALLS";
+
 /// Facts about the run. It is read when a profile is taken, for sessions of the program as well.
 pub const META: &str = "GPUPROF_META";
 
@@ -82,7 +86,7 @@ pub const META: &str = "GPUPROF_META";
 pub const TRACING: &str = "GPUPROF_TRACING";
 
 /// Every setting, in the order of the documentation.
-pub const VARIABLES: [Variable; 22] = [
+pub const VARIABLES: [Variable; 23] = [
     Variable {
         setting: Setting::Mode,
         name: "GPUPROF",
@@ -228,6 +232,15 @@ pub const VARIABLES: [Variable; 22] = [
         meaning: "report from which source lines kernels are launched, above all those outside any \
                   profiled function; switches GPUPROF_CUPTI on",
         builder: Some("stacks"),
+    },
+    Variable {
+        setting: Setting::Stalls,
+        name: STALLS,
+        default: "off",
+        accepts: "off or on",
+        meaning: "sample for what the threads of each kernel wait, and at which source lines; \
+                  switches GPUPROF_CUPTI on",
+        builder: Some("stalls"),
     },
     Variable {
         setting: Setting::Memory,

@@ -2,8 +2,8 @@
 
 use crate::collector::collector;
 use crate::cupti;
-use crate::os::{elf_note, user};
-use crate::session::start_once;
+use crate::os::user;
+use crate::session::{elf_note, start_once};
 use crate::settings::{self, CuptiMode, Mode};
 
 pub use crate::nvtx_ranges::{
@@ -21,6 +21,12 @@ pub fn is_alone() -> bool {
 /// the driver. Does nothing unless this gpuprof [`is_alone`].
 pub fn start() {
     if !is_alone() {
+        if !elf_note::is_noted_as_injected()
+            && !user::has_foreign_rights()
+            && let Some(prepare) = elf_note::other_copies().prepare
+        {
+            prepare();
+        }
         return;
     }
     let mut keeps_cupti = false;

@@ -11,7 +11,7 @@ use std::process::{Command, ExitStatus};
 use clap::{Args, ValueEnum};
 use gpuprof_report::profile::Profile;
 use gpuprof_report::setting_values::{Output, Sampling};
-use gpuprof_report::variables::{CHECKPOINT, COUNTERS, DELAY, FOR, FROM_START, STACKS};
+use gpuprof_report::variables::{CHECKPOINT, COUNTERS, DELAY, FOR, FROM_START, STACKS, STALLS};
 use gpuprof_report::{sanitize, table};
 use tempfile::TempDir;
 
@@ -48,6 +48,10 @@ pub(crate) struct RunArguments {
     /// Report from which source lines kernels are launched, with --cupti (GPUPROF_STACKS)
     #[arg(long)]
     stacks: bool,
+
+    /// Sample for what kernels wait and where, with --cupti (GPUPROF_STALLS)
+    #[arg(long)]
+    stalls: bool,
 
     /// Record which function allocates and frees memory (GPUPROF_MEMORY); with --cupti each
     /// allocation
@@ -92,6 +96,13 @@ pub(crate) struct RunArguments {
     program: Vec<OsString>,
 }
 
+impl RunArguments {
+    /// Whether it asks for what is of no use without CUPTI's records.
+    fn needs_records(&self) -> bool {
+        self.counters || self.stacks || self.stalls
+    }
+}
+
 const EXAMPLES: &str = "\
 Examples:
   gpuprof run -- ./a.out
@@ -100,6 +111,7 @@ Examples:
   gpuprof run --cupti --report table:full -- cargo run --release
   gpuprof run --counters -- target/release/train
   gpuprof run --stacks -- target/release/train
+  gpuprof run --stalls -- target/release/train
   gpuprof run --report json=run-{pid}.json --report csv=run.csv -- ./server";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -168,7 +180,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Exit {
             }
         }
         let expected = Expected {
-            records: arguments.cupti.is_some() || arguments.counters || arguments.stacks,
+            records: arguments.cupti.is_some() || arguments.needs_records(),
             table: tables(&outputs).next().is_some(),
             no_injection: injection.err(),
         };
@@ -266,9 +278,9 @@ fn variables(
     for (name, duration) in [(DELAY, &arguments.delay), (FOR, &arguments.length)] {
         variables.extend(duration.iter().map(|duration| (name, duration.into())));
     }
-    // Counters and stacks switch it on, in the program's own mode, unless it is switched off.
+    // They switch it on, in the program's own mode, unless it is switched off.
     let is_off = || env::var("GPUPROF_CUPTI").is_ok_and(|mode| ["off", "0"].contains(&mode.trim()));
-    let is_needed = (arguments.counters || arguments.stacks) && is_off();
+    let is_needed = arguments.needs_records() && is_off();
     if let Some(mode) = arguments.cupti.or(is_needed.then_some(CuptiFlag::On)) {
         let mode = match mode {
             CuptiFlag::On => "on",
@@ -281,6 +293,9 @@ fn variables(
     }
     if arguments.stacks {
         variables.push((STACKS, "on".into()));
+    }
+    if arguments.stalls {
+        variables.push((STALLS, "on".into()));
     }
     if arguments.memory {
         variables.push(("GPUPROF_MEMORY", "on".into()));

@@ -29,6 +29,10 @@ use gpuprof_report::profile::Profile;
 const COUNTERS_WITHOUT_CUPTI: &str = "hardware counters are not sampled (GPUPROF_COUNTERS): \
     GPUPROF_CUPTI is off, whose records say which kernels ran";
 
+/// The note of a run that asks for stalls, and not to start CUPTI.
+const STALLS_WITHOUT_CUPTI: &str = "stalls are not sampled (GPUPROF_STALLS): GPUPROF_CUPTI is off, \
+    by which they are";
+
 /// The note of a run that asks for the lines of launches, and not to start CUPTI.
 const STACKS_WITHOUT_CUPTI: &str = "the source lines of launches are not recorded \
     (GPUPROF_STACKS): GPUPROF_CUPTI is off, whose callbacks say when something is launched";
@@ -183,14 +187,15 @@ impl Collector {
         diagnostics.dropped += own_work::skipped();
         profile.diagnostics.notes.extend(part_note);
         self.add_gpu_diagnostics(&mut profile, &tables.devices(), limit);
-        if settings.is_some_and(|settings| settings.counters && !settings.asks_for_cupti()) {
-            profile
-                .diagnostics
-                .notes
-                .push(COUNTERS_WITHOUT_CUPTI.into());
-        }
-        if settings.is_some_and(|settings| settings.memory && !settings.asks_for_cupti()) {
-            profile.diagnostics.notes.push(MEMORY_WITHOUT_CUPTI.into());
+        if let Some(settings) = settings.filter(|settings| !settings.asks_for_cupti()) {
+            let needs = [
+                (settings.counters, COUNTERS_WITHOUT_CUPTI),
+                (settings.stalls, STALLS_WITHOUT_CUPTI),
+                (settings.memory, MEMORY_WITHOUT_CUPTI),
+            ];
+            let notes = needs.iter().filter(|(is_asked, _)| *is_asked);
+            let notes = notes.map(|(_, note)| (*note).to_owned());
+            profile.diagnostics.notes.extend(notes);
         }
         if settings.is_some_and(|settings| settings.stacks) {
             let is_built = cfg!(feature = "cupti");
@@ -213,12 +218,17 @@ impl Collector {
             if let Some(cupti) = &mut profile.cupti {
                 cupti.all_calls = settings.cupti == Some(CuptiMode::Full);
             }
+            profile
+                .diagnostics
+                .notes
+                .extend(self.cupti.pc_sampling.notes());
             profile.counters = self.cupti.pm_sampling.devices();
             cupti::write_to_profile(&mut profile, &tables, &names, &paths);
             if settings.stacks && profile.cupti.is_some() {
                 let stacks = &tables.unattributed_stacks;
                 cupti::write_launch_lines(&mut profile, stacks, &self.lines);
             }
+            self.add_code(&mut profile, limit);
         }
         if profile.cupti.is_some() {
             profile.throttled = self.clocks.throttled(limit);
@@ -226,6 +236,19 @@ impl Collector {
         }
         profile.findings = findings::findings(&profile);
         Some(profile)
+    }
+
+    /// Adds what follows from the code of kernels.
+    fn add_code(&self, profile: &mut Profile, limit: Duration) {
+        let Some(subscription) = cupti::subscription() else {
+            return;
+        };
+        let (modules, library) = (&self.cupti.modules, subscription.library);
+        if let Some(sampled) = self.cupti.pc_sampling.sampled() {
+            cupti::write_stalls(profile, sampled, modules, library, limit);
+        }
+        cupti::write_double_lines(profile, modules, library, limit);
+        profile.diagnostics.notes.extend(modules.note(limit));
     }
 
     /// `devices`: those that CUPTI has records of.

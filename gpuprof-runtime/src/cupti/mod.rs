@@ -6,6 +6,7 @@
 mod attribution;
 mod collect;
 mod launch_lines;
+mod module_code;
 
 use std::sync::Arc;
 
@@ -23,11 +24,13 @@ pub(crate) use {
     collect::callbacks::Hooks,
     collect::collection::{
         CollectionCounts, counts, drain, drain_last, notes, record_optional, records_memory,
+        watch_modules,
     },
     collect::launch_stacks::set_on as record_stacks,
-    collect::lifecycle::{clock_moments, is_running},
+    collect::lifecycle::{clock_moments, is_running, subscription},
     collect::pm_sampling::metrics::SampledMetric,
     launch_lines::{line_cache::LineCache, to_profile::write_to_profile as write_launch_lines},
+    module_code::{write_double_lines, write_stalls},
 };
 
 /// The direction of a recorded copy.
@@ -45,7 +48,10 @@ pub(crate) fn call_name(is_runtime: bool, cbid: u32) -> String {
 /// Starts CUPTI, at most once per process. Records go to `attribution`. If CUPTI is unavailable,
 /// [`notes`] says why. Returns whether this call has started it.
 pub(crate) fn start(attribution: &'static SharedAttribution, hooks: &'static Hooks) -> bool {
-    let pm_sampling = Arc::clone(&attribution.pm_sampling);
+    let samplings = (
+        Arc::clone(&attribution.pm_sampling),
+        Arc::clone(&attribution.pc_sampling),
+    );
     let sink = Box::new(attribution);
-    collect::collection::start(sink, pm_sampling, hooks)
+    collect::collection::start(sink, samplings, hooks)
 }

@@ -10,8 +10,9 @@ pub use self::names::{Domain, RangeSite};
 pub use self::pushed_ranges::{pop, push};
 pub use self::started_ranges::{end, start};
 
+use crate::os::fork;
 use crate::os::own_work::{self, OwnWork};
-use crate::os::{elf_note, fork};
+use crate::session::elf_note;
 
 /// Whether ranges are to be reported: the injected gpuprof measures, this is no forked child, where
 /// a thread that does not exist there may hold a lock, and no allocation of gpuprof's own work.

@@ -1,7 +1,6 @@
 //! What gpuprof needs of the operating system: threads, files, descriptors and the tick counter.
 
 pub(crate) mod atomic_file;
-pub(crate) mod elf_note;
 pub(crate) mod fd;
 pub(crate) mod fork;
 pub(crate) mod modules;

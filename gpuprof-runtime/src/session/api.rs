@@ -1,21 +1,19 @@
 //! Starts measuring, takes profiles, resets, and counts the program's steps.
 
-use std::sync::{Arc, Once};
-use std::time::Duration;
-
-use super::current_profile;
 #[cfg(feature = "metrics")]
 use super::metrics;
 use super::waits::{self, LOCK_LIMIT};
-use super::{checkpoint, exit, live, measured_time, signals};
+use super::{
+    checkpoint, cupti_start, current_profile, elf_note, exit, live, measured_time, signals,
+};
 use crate::collector::collector;
 use crate::cupti;
-use crate::driver::Driver;
 use crate::os::own_work::OwnWork;
-use crate::os::{elf_note, fd, fork, user};
-use crate::settings::{self, CuptiMode, Mode, Settings};
+use crate::os::{fd, fork, user};
+use crate::settings::{self, Mode, Settings};
 use crate::span::overhead;
 use gpuprof_report::profile::Profile;
+use std::sync::{Arc, Once};
 
 const FOREIGN_RIGHTS: &str = "off: this program has rights that its user lacks (set-user-id, \
                               set-group-id or file capabilities)";
@@ -78,18 +76,7 @@ pub(super) fn start(settings: Arc<Settings>) {
     if settings.mode == Mode::On {
         overhead::calibrate();
         if settings.asks_for_cupti() {
-            if cupti::start(&collector().cupti, &HOOKS) {
-                exit::register_handler();
-            }
-            cupti::record_optional(settings.cupti == Some(CuptiMode::Full), settings.memory);
-            if settings.counters {
-                let pm_sampling = &collector().cupti.pm_sampling;
-                pm_sampling.request(exit::register_handler);
-                exit::watch_main_thread();
-                for device in collector().gpu.devices(LOCK_LIMIT) {
-                    pm_sampling.start_device(device.ordinal);
-                }
-            }
+            cupti_start::start(&settings);
         }
     }
     let is_on = settings.mode == Mode::On && settings.asks_for_cupti();
@@ -145,31 +132,5 @@ pub fn step() {
     start_from_environment();
     if !fork::is_child() {
         collector().step();
-    }
-}
-
-const HOOKS: cupti::Hooks = cupti::Hooks {
-    context_created,
-    profiler_called: |starts| collector().measure(starts, |settings| !settings.from_start),
-    poll_clocks,
-};
-
-fn context_created() {
-    // Calls nothing of the driver's: the reader needs its functions.
-    Driver::get();
-    exit::watch_main_thread();
-    collector().first_context.meet();
-}
-
-/// Polls GPU clocks through NVML.
-fn poll_clocks() {
-    let collector = collector();
-    // Those that no span has used yet.
-    let devices = collector.cupti.devices(LOCK_LIMIT);
-    collector.gpu.describe(&devices, LOCK_LIMIT);
-    // Not in a pause of the window.
-    if collector.times_gpu() {
-        let devices = collector.gpu.devices(Duration::ZERO);
-        collector.clocks.poll(&devices);
     }
 }

@@ -38,7 +38,7 @@ const WRITE_LIMIT: Duration = Duration::from_secs(10);
 /// example, the reports are written all the same.
 const CHECKPOINT_LIMIT: Duration = Duration::from_secs(2);
 
-/// Timeout for a call of CUPTI's that starts the sampling of counters.
+/// Timeout for a call of CUPTI's that starts the sampling of counters or stalls.
 const SAMPLING_LIMIT: Duration = Duration::from_secs(2);
 
 /// Timeout for an answer to a viewer that is being made.
@@ -90,7 +90,9 @@ impl Drop for MainThreadEnd {
     fn drop(&mut self) {
         if !fork::is_child() {
             let _own = OwnWork::begin();
-            collector().cupti.pm_sampling.prepare_to_end(SAMPLING_LIMIT);
+            let cupti = &collector().cupti;
+            cupti.pm_sampling.prepare_to_end(SAMPLING_LIMIT);
+            cupti.pc_sampling.prepare_to_end(SAMPLING_LIMIT);
         }
     }
 }

@@ -119,10 +119,10 @@ impl SessionBuilder {
         self
     }
 
-    /// What is recorded through CUPTI; default [`CuptiMode::Off`], or [`CuptiMode::On`] if counters
-    /// or stacks are asked for. CUPTI starts with the first
-    /// session that asks for it and then runs for the rest of the process. If it is unavailable, a
-    /// note in the profile's diagnostics says why.
+    /// What is recorded through CUPTI; default [`CuptiMode::Off`], or [`CuptiMode::On`] if
+    /// counters, stacks or stalls are asked for. CUPTI starts with the first session that asks for it and
+    /// then runs for the rest of the process. If it is unavailable, a note in the profile's
+    /// diagnostics says why.
     pub fn cupti(mut self, mode: CuptiMode) -> Self {
         self.settings.cupti = Some(mode);
         self
@@ -142,6 +142,16 @@ impl SessionBuilder {
     /// program with debug information.
     pub fn stacks(mut self, stacks: bool) -> Self {
         self.settings.stacks = stacks;
+        self
+    }
+
+    /// Whether the profile says for what the threads of each kernel wait and where, which switches
+    /// [`cupti`](Self::cupti) on; default no. Sampling starts with the first session that asks for
+    /// it and then runs for the rest of the process. Source lines need gpuprof's feature `cupti`,
+    /// kernels with line information, and modules that are loaded after that. If it is unavailable,
+    /// a note in the profile's diagnostics says why.
+    pub fn stalls(mut self, stalls: bool) -> Self {
+        self.settings.stalls = stalls;
         self
     }
 

@@ -168,6 +168,7 @@ impl Settings {
             Setting::Cupti => self.cupti = Some(cupti(value).ok_or_else(wrong)?),
             Setting::Counters => self.counters = switch(value).ok_or_else(wrong)?,
             Setting::Stacks => self.stacks = switch(value).ok_or_else(wrong)?,
+            Setting::Stalls => self.stalls = switch(value).ok_or_else(wrong)?,
             Setting::Memory => self.memory = switch(value).ok_or_else(wrong)?,
             Setting::Live => self.live = switch(value).ok_or_else(wrong)?,
             Setting::Metrics => self.metrics = Metrics::parse(value).ok_or_else(wrong)?,

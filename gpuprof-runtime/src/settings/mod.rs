@@ -48,6 +48,8 @@ pub(crate) struct Settings {
     pub(crate) counters: bool,
     /// Whether the stacks of launches are sampled.
     pub(crate) stacks: bool,
+    /// Whether program counters are sampled.
+    pub(crate) stalls: bool,
     /// Whether allocations and frees are recorded.
     pub(crate) memory: bool,
     /// Events that the time line keeps.
@@ -80,6 +82,7 @@ impl Default for Settings {
             cupti: None,
             counters: false,
             stacks: false,
+            stalls: false,
             memory: false,
             trace_limit: TRACE_LIMIT,
             metrics: Metrics::default(),
@@ -103,7 +106,10 @@ impl Settings {
     pub(crate) fn asks_for_cupti(&self) -> bool {
         match self.cupti {
             Some(mode) => mode != CuptiMode::Off,
-            None => self.counters || self.stacks || self.memory || !self.from_start,
+            None => {
+                let records = self.counters || self.stacks || self.stalls || self.memory;
+                records || !self.from_start
+            }
         }
     }
 

@@ -31,6 +31,7 @@ const UNSAFE: [&str; 10] = [
     "nvml/library.rs",
     "nvtx.rs",
     "os/",
+    "session/elf_note.rs",
     "session/exit.rs",
     "session/signals.rs",
     "stats/concurrent_histogram.rs",

@@ -16,12 +16,14 @@ use super::recorded_activities::RecordedNames;
 use super::symbol_table::SymbolNumbers;
 use super::window_history::WindowHistory;
 use crate::cupti::collect::bounded_queue::BoundedQueue;
+use crate::cupti::collect::pc_sampling::PcSampling;
 use crate::cupti::collect::pm_sampling::{PmSampling, SamplingEvent};
 use crate::cupti::collect::reader::RecordSink;
 use crate::cupti::collect::record::{
     ActivityRecord, ApiEvent, CapturedCall, MemoryRecord, NodeEvent,
 };
 use crate::cupti::collect::{graph_nodes, lifecycle};
+use crate::cupti::module_code::ModuleCode;
 use crate::recorder::Recorder;
 use crate::stats::by_window::Since;
 use crate::stats::profiled_call::CallPosition;
@@ -37,6 +39,9 @@ const ENDED_CALLS_PER_LOCK: usize = 4_096;
 #[derive(Default)]
 pub(crate) struct SharedAttribution {
     pub(crate) pm_sampling: Arc<PmSampling>,
+    pub(crate) pc_sampling: Arc<PcSampling>,
+    /// The code of the modules that were loaded since somebody asked for it.
+    pub(crate) modules: ModuleCode,
     /// That of the correlator.
     windows: Arc<WindowHistory>,
     correlator: Mutex<Correlator>,
@@ -50,6 +55,7 @@ impl SharedAttribution {
         let pm_sampling = Arc::new(PmSampling::default());
         let correlator = Correlator::new(recorder, Arc::clone(&pm_sampling));
         Self {
+            pc_sampling: Arc::new(PcSampling::new(Arc::clone(&pm_sampling))),
             pm_sampling,
             windows: Arc::clone(&correlator.windows),
             correlator: Mutex::new(correlator),
@@ -91,6 +97,7 @@ impl SharedAttribution {
 
     /// Begins the window of this number.
     pub(crate) fn begin_window(&self, window: u32) {
+        self.pc_sampling.begin_window();
         let Some(mut correlator) = self.correlator.try_lock_for(LOCK_TIMEOUT) else {
             self.missed_changes.fetch_add(1, Relaxed);
             return;

@@ -22,7 +22,7 @@ use super::callback_ids::CallPurpose;
 use super::launch_stacks;
 use super::record::ApiFunction;
 use super::stack_table::StackId;
-use super::{cuda_call_rings, lifecycle};
+use super::{cuda_call_rings, lifecycle, used_contexts};
 use crate::os;
 use crate::stats::profiled_call;
 
@@ -109,6 +109,7 @@ pub(super) unsafe fn on_api_call(domain: u32, cbid: u32, data: *const c_void) {
     let Some(data) = (unsafe { data.cast::<CallbackData>().as_ref() }) else {
         return;
     };
+    used_contexts::meet(data.context);
     let function = ApiFunction {
         is_runtime: domain == DOMAIN_RUNTIME,
         cbid,

@@ -47,6 +47,10 @@ pub(crate) const DOMAIN_RUNTIME: u32 = 2;
 pub(crate) const DOMAIN_RESOURCE: u32 = 3;
 /// `CUPTI_CBID_RESOURCE_CONTEXT_CREATED`.
 pub(crate) const CONTEXT_CREATED: u32 = 1;
+/// `CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING`.
+pub(crate) const CONTEXT_DESTROYED: u32 = 2;
+/// `CUPTI_CBID_RESOURCE_MODULE_LOADED`.
+pub(crate) const MODULE_LOADED: u32 = 6;
 
 /// `CUpti_CallbackIdResource`, of the callbacks that have [`GraphData`]. Others have other data.
 pub(crate) mod node_callback {
@@ -75,7 +79,8 @@ pub(crate) struct CallbackData {
     pub(crate) return_value: *const c_void,
     /// The kernel's symbol. Only a launch has one; of other calls the value is undefined.
     pub(crate) symbol_name: *const c_void,
-    _context: *const c_void,
+    /// The current context of the thread; null for none.
+    pub(crate) context: *const c_void,
     _context_uid: u32,
     _correlation_data: *mut u64,
     /// The activity records caused by this API call carry the same correlation id.
@@ -94,9 +99,18 @@ pub(crate) struct LinearParameters {
 /// `CUpti_ResourceData`, the same in every version.
 #[repr(C)]
 pub(crate) struct ResourceData {
-    _context: *const c_void,
+    pub(crate) context: *const c_void,
     _resource: *const c_void,
-    pub(crate) descriptor: *const GraphData,
+    /// [`GraphData`] or [`ModuleData`]; null in callbacks about contexts.
+    pub(crate) descriptor: *const c_void,
+}
+
+/// `CUpti_ModuleResourceData`, the same in every version. The code is valid inside the callback.
+#[repr(C)]
+pub(crate) struct ModuleData {
+    _module: u32,
+    pub(crate) bytes: usize,
+    pub(crate) cubin: *const u8,
 }
 
 /// `CUpti_GraphData`, the same in every version. The handles are valid inside the callback.

@@ -1,8 +1,12 @@
-//! The function that CUPTI calls on the program's threads, for CUDA calls and for graph nodes.
+//! The function that CUPTI calls on the program's threads: in CUDA calls, and about graph nodes,
+//! contexts and modules.
 
 use std::ffi::c_void;
 
-use super::bindings::{API_ENTER, CONTEXT_CREATED, CallbackData, DOMAIN_RESOURCE};
+use super::bindings::{
+    API_ENTER, CONTEXT_CREATED, CONTEXT_DESTROYED, CallbackData, DOMAIN_RESOURCE, MODULE_LOADED,
+    ModuleData, ResourceData,
+};
 use super::callback_ids::{self, ProfilerCall};
 use super::{api_callbacks, graph_nodes};
 use crate::os::own_work::OwnWork;
@@ -12,6 +16,10 @@ use crate::os::own_work::OwnWork;
 pub(crate) struct Hooks {
     /// Inside the call of the program's that creates a context.
     pub(crate) context_created: fn(),
+    /// Inside the call of the program's that destroys the context of this address.
+    pub(crate) context_destroyed: fn(usize),
+    /// Inside the call of the program's that loads a module with this code.
+    pub(crate) module_loaded: fn(&[u8]),
     /// Inside the program's calls of `cudaProfilerStart` (true) and `cudaProfilerStop`, of the
     /// runtime or the driver.
     pub(crate) profiler_called: fn(bool),
@@ -36,9 +44,8 @@ pub(crate) unsafe extern "C" fn on_callback(
         return;
     };
     match domain {
-        DOMAIN_RESOURCE if cbid == CONTEXT_CREATED => (hooks.context_created)(),
-        // SAFETY: of this domain, otherwise only callbacks about graph nodes are enabled.
-        DOMAIN_RESOURCE => unsafe { graph_nodes::on_node_callback(cbid, data) },
+        // SAFETY: the data of this domain has the type that the function expects.
+        DOMAIN_RESOURCE => unsafe { on_resource(hooks, cbid, data) },
         _ => match callback_ids::profiler_call(domain, cbid) {
             // SAFETY: the other enabled domains are those of API calls.
             None => unsafe { api_callbacks::on_api_call(domain, cbid, data) },
@@ -46,6 +53,45 @@ pub(crate) unsafe extern "C" fn on_callback(
             Some(call) => unsafe { on_profiler_call(hooks, call, data) },
         },
     }
+}
+
+/// # Safety
+/// `data` must be CUPTI's data of an enabled callback about resources, or null.
+unsafe fn on_resource(hooks: &Hooks, cbid: u32, data: *const c_void) {
+    match cbid {
+        CONTEXT_CREATED => (hooks.context_created)(),
+        CONTEXT_DESTROYED => {
+            // SAFETY: the data of this domain has this type, and lives until this function returns.
+            if let Some(data) = unsafe { data.cast::<ResourceData>().as_ref() } {
+                (hooks.context_destroyed)(data.context as usize);
+            }
+        }
+        MODULE_LOADED => {
+            // SAFETY: as above.
+            if let Some(code) = unsafe { code(data) } {
+                (hooks.module_loaded)(code);
+            }
+        }
+        // SAFETY: otherwise only callbacks about graph nodes are enabled.
+        _ => unsafe { graph_nodes::on_node_callback(cbid, data) },
+    }
+}
+
+/// The code of the module that is loaded.
+///
+/// # Safety
+/// `data` must be CUPTI's data of the callback [`MODULE_LOADED`], or null; the code lives until the
+/// callback returns.
+unsafe fn code<'a>(data: *const c_void) -> Option<&'a [u8]> {
+    // SAFETY: as the caller promises.
+    let data = unsafe { data.cast::<ResourceData>().as_ref() }?;
+    // SAFETY: the data of this callback has this description, or none.
+    let module = unsafe { data.descriptor.cast::<ModuleData>().as_ref() }?;
+    if module.cubin.is_null() {
+        return None;
+    }
+    // SAFETY: CUPTI passes the address and the size of the code.
+    Some(unsafe { std::slice::from_raw_parts(module.cubin, module.bytes) })
 }
 
 /// Measuring ends when the outer of two nested calls begins, and begins when the inner one has

@@ -9,8 +9,8 @@ use std::time::Duration;
 use parking_lot::Mutex;
 
 use super::bindings::{
-    ATTR_ZEROED_BUFFERS, CONTEXT_CREATED, DOMAIN_DRIVER, DOMAIN_RESOURCE, DOMAIN_RUNTIME,
-    Subscriber, kind, node_callback,
+    ATTR_ZEROED_BUFFERS, CONTEXT_CREATED, CONTEXT_DESTROYED, DOMAIN_DRIVER, DOMAIN_RESOURCE,
+    DOMAIN_RUNTIME, MODULE_LOADED, Subscriber, kind, node_callback,
 };
 use super::buffers;
 use super::callback_clock::CallbackClock;
@@ -20,6 +20,7 @@ use super::kernel_symbol::STACK_BYTES;
 use super::library::{CallError, CuptiLibrary};
 use super::lifecycle::{self, Subscription};
 use super::opt_in_records::{MemoryRecords, OptInRecords};
+use super::pc_sampling::PcSampling;
 use super::pm_sampling::PmSampling;
 use super::reader::{Reader, RecordSink};
 use super::reader_progress::ReaderProgress;
@@ -70,10 +71,10 @@ impl CollectionCounts {
 /// Starts CUPTI. If that fails, [`notes`] says why. Returns whether this call has started it.
 pub(crate) fn start(
     sink: Box<dyn RecordSink>,
-    pm_sampling: Arc<PmSampling>,
+    samplings: (Arc<PmSampling>, Arc<PcSampling>),
     hooks: &'static Hooks,
 ) -> bool {
-    lifecycle::start(|| subscribe(sink, pm_sampling, hooks))
+    lifecycle::start(|| subscribe(sink, samplings, hooks))
 }
 
 /// Records the optional CUDA calls too, or no longer; with `memory`, also allocations and frees,
@@ -84,6 +85,22 @@ pub(crate) fn record_optional(all: bool, memory: bool) {
             .opt_in_records
             .lock()
             .record(all, memory, subscription.library);
+    }
+}
+
+/// From now on callbacks report the modules that are loaded, and with `contexts` also the contexts
+/// that are destroyed.
+pub(crate) fn watch_modules(contexts: bool) {
+    let Some(subscription) = lifecycle::subscription() else {
+        return;
+    };
+    let subscriber = subscription.opt_in_records.lock().subscriber();
+    let destroyed = contexts.then_some(CONTEXT_DESTROYED);
+    for cbid in [MODULE_LOADED].into_iter().chain(destroyed) {
+        // Without them nothing is known of the code of kernels.
+        let _ = subscription
+            .library
+            .enable_callback(1, subscriber, DOMAIN_RESOURCE, cbid);
     }
 }
 
@@ -186,7 +203,7 @@ pub(crate) fn function_name(function: ApiFunction) -> Option<String> {
 
 fn subscribe(
     sink: Box<dyn RecordSink>,
-    pm_sampling: Arc<PmSampling>,
+    samplings: (Arc<PmSampling>, Arc<PcSampling>),
     hooks: &'static Hooks,
 ) -> Result<Subscription, CuptiUnavailable> {
     let library: &'static CuptiLibrary = Box::leak(Box::new(CuptiLibrary::open()?));
@@ -220,14 +237,7 @@ fn subscribe(
         return Err(library.unavailable(error));
     }
     let progress: &'static ReaderProgress = Box::leak(Box::default());
-    let reader = Reader::new(
-        library,
-        clock,
-        progress,
-        sink,
-        pm_sampling,
-        hooks.poll_clocks,
-    );
+    let reader = Reader::new(library, clock, progress, sink, samplings, hooks.poll_clocks);
     let run = move || reader.run();
     let thread = match os::thread_signals::spawn_with_stack("gpuprof-cupti", STACK_BYTES, run) {
         Ok(thread) => thread,

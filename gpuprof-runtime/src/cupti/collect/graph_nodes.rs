@@ -17,7 +17,7 @@ use std::cell::Cell;
 use std::ffi::c_void;
 
 use super::api_callbacks;
-use super::bindings::{GraphNode, ResourceData, node_callback};
+use super::bindings::{GraphData, GraphNode, ResourceData, node_callback};
 use super::bounded_queue::{BoundedQueue, CALLBACK_EVENTS};
 use super::callback_events::CallbackEvent;
 use super::lifecycle;
@@ -43,7 +43,7 @@ pub(super) unsafe fn on_node_callback(cbid: u32, data: *const c_void) {
         return;
     };
     // SAFETY: as above, null or the description of a graph node.
-    let Some(graph) = (unsafe { data.descriptor.as_ref() }) else {
+    let Some(graph) = (unsafe { data.descriptor.cast::<GraphData>().as_ref() }) else {
         return;
     };
     let Some(node) = number(graph.node) else {

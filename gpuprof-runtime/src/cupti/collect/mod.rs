@@ -2,7 +2,7 @@
 //! callbacks and activities by buffers, and decodes them on a thread of its own.
 
 mod api_callbacks;
-mod bindings;
+pub(crate) mod bindings;
 pub(crate) mod bounded_queue;
 mod buffers;
 pub(crate) mod callback_clock;
@@ -17,14 +17,18 @@ pub(crate) mod handover;
 pub(crate) mod kernel_symbol;
 mod kernel_symbols;
 pub(crate) mod launch_stacks;
-mod library;
+pub(crate) mod library;
 pub(crate) mod lifecycle;
 mod opt_in_records;
+mod parameters;
 mod parse_record;
+pub(crate) mod pc_sampling;
 pub(crate) mod pm_sampling;
 pub(crate) mod reader;
 pub(crate) mod reader_progress;
 pub(crate) mod record;
+pub(crate) mod source_lines;
 mod stack_sampling;
 pub(crate) mod stack_table;
 mod unavailable_reason;
+mod used_contexts;

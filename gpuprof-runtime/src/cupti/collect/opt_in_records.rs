@@ -32,7 +32,6 @@ impl OptInRecords {
         }
     }
 
-    #[cfg(feature = "inject")]
     pub(super) fn subscriber(&self) -> Subscriber {
         self.subscriber as Subscriber
     }

@@ -17,6 +17,7 @@ use super::cuda_call_rings::CudaCallRings;
 use super::kernel_symbols::KernelSymbols;
 use super::library::CuptiLibrary;
 use super::parse_record::{Parsed, parse};
+use super::pc_sampling::PcSampling;
 use super::pm_sampling::{PmSampling, SamplingEvent};
 use super::reader_progress::{ReaderExitGuard, ReaderProgress};
 use super::record::{ActivityRecord, ApiEvent, CapturedCall, MemoryRecord, NodeEvent};
@@ -53,6 +54,7 @@ pub(crate) struct Reader {
     progress: &'static ReaderProgress,
     sink: Box<dyn RecordSink>,
     pm_sampling: Arc<PmSampling>,
+    pc_sampling: Arc<PcSampling>,
     symbols: KernelSymbols,
     rings: CudaCallRings,
     /// Takes a while, but here it delays only threads that wait for a report.
@@ -68,16 +70,18 @@ impl Reader {
         clock: &'static CallbackClock,
         progress: &'static ReaderProgress,
         sink: Box<dyn RecordSink>,
-        pm_sampling: Arc<PmSampling>,
+        samplings: (Arc<PmSampling>, Arc<PcSampling>),
         poll_clocks: fn(),
     ) -> Self {
         let now = Instant::now();
+        let (pm_sampling, pc_sampling) = samplings;
         Self {
             library,
             clock,
             progress,
             sink,
             pm_sampling,
+            pc_sampling,
             symbols: KernelSymbols::default(),
             rings: CudaCallRings::default(),
             poll_clocks,
@@ -128,6 +132,7 @@ impl Reader {
             // Also buffers with unfinished records, because their finished ones would be lost.
             self.flush_and_read(FLUSH_FORCED, true);
             self.pm_sampling.stop();
+            self.pc_sampling.stop();
         }
         self.last_read = Instant::now();
         self.progress.requests.serve(state.requested);
@@ -175,6 +180,9 @@ impl Reader {
         let sink = &mut self.sink;
         self.pm_sampling
             .poll(all, &mut |device, event| sink.on_sampling(device, event));
+        if all {
+            self.pc_sampling.poll();
+        }
         self.sink.on_buffers_read();
     }
 

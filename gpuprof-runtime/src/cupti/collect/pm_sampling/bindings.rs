@@ -5,6 +5,7 @@ use std::ffi::{c_char, c_int, c_void};
 use std::mem::offset_of;
 
 use crate::cupti::collect::bindings::CuptiResult;
+use crate::cupti::collect::parameters::parameters;
 
 /// `CUpti_Profiler_Host_Object` and `CUpti_PmSampling_Object`: opaque.
 pub(super) type OpaqueObject = *mut c_void;
@@ -32,41 +33,6 @@ pub(super) mod trigger {
     pub(in crate::cupti::collect::pm_sampling) const SYSCLK: c_int = 0;
     /// The interval is in ns. Not on Turing and GA100.
     pub(in crate::cupti::collect::pm_sampling) const TIME: c_int = 1;
-}
-
-/// Parameters of one function. They begin with the number of bytes that CUPTI is to read, without
-/// the padding at the end, and a pointer that must be null.
-macro_rules! parameters {
-    ($($(#[$doc:meta])* $name:ident { $($field:ident: $type:ty,)* })*) => {$(
-        $(#[$doc])*
-        #[repr(C)]
-        pub(super) struct $name {
-            pub(super) bytes: usize,
-            pub(super) private: *mut c_void,
-            $(pub(super) $field: $type,)*
-        }
-
-        impl $name {
-            const BYTES: usize = {
-                let ends = [
-                    offset_of!(Self, private) + size_of::<*mut c_void>(),
-                    $(offset_of!(Self, $field) + size_of::<$type>(),)*
-                ];
-                match ends.last() {
-                    Some(end) => *end,
-                    None => 0,
-                }
-            };
-        }
-
-        impl Default for $name {
-            fn default() -> Self {
-                // SAFETY: all fields are integers and raw pointers, for which zero is a value.
-                let zero: Self = unsafe { std::mem::zeroed() };
-                Self { bytes: Self::BYTES, ..zero }
-            }
-        }
-    )*};
 }
 
 parameters! {

@@ -11,43 +11,11 @@ use super::bindings::{
     Stop,
 };
 use super::unavailable::PmSamplingUnavailable;
-use crate::cupti::collect::bindings::{CuptiResult, SUCCESS};
-use crate::cupti::collect::library::{CallError, CuptiLibrary};
-
-macro_rules! functions {
-    ($($field:ident = $symbol:literal ($type:ty),)*) => {
-        pub(super) struct SamplingLibrary {
-            /// `cuptiGetVersion`.
-            pub(super) version: u32,
-            $($field: unsafe extern "C" fn(*mut $type) -> CuptiResult,)*
-        }
-
-        impl SamplingLibrary {
-            fn load(cupti: &CuptiLibrary) -> Option<Self> {
-                Some(Self {
-                    version: cupti.version,
-                    // SAFETY: each takes its parameters as the headers of CUPTI declare them.
-                    $($field: unsafe { cupti.symbol($symbol) }?,)*
-                })
-            }
-
-            $(
-                /// Calls the function of this name.
-                pub(super) fn $field(&self, parameters: &mut $type) -> Result<(), CallError> {
-                    // SAFETY: the parameters are initialized, and what they point to lives until
-                    // the function returns.
-                    let status = unsafe { (self.$field)(&raw mut *parameters) };
-                    match status {
-                        SUCCESS => Ok(()),
-                        status => Err(CallError { call: $symbol, status }),
-                    }
-                }
-            )*
-        }
-    };
-}
+use crate::cupti::collect::library::CuptiLibrary;
+use crate::cupti::collect::parameters::functions;
 
 functions! {
+    SamplingLibrary { version: u32 };
     profiler_initialize = "cuptiProfilerInitialize"(ProfilerInitialize),
     chip_name = "cuptiDeviceGetChipName"(ChipName),
     availability = "cuptiPmSamplingGetCounterAvailability"(Availability),

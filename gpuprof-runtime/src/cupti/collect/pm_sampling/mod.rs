@@ -15,7 +15,7 @@ mod results;
 mod samplers;
 mod unavailable;
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -50,6 +50,8 @@ pub(crate) struct PmSampling {
     requested: OnceLock<fn()>,
     /// The devices on which sampling was started, or was to be: one bit each.
     met: AtomicU64,
+    /// The devices sample something else now.
+    has_given_way: AtomicBool,
     library: OnceLock<Result<&'static SamplingLibrary, PmSamplingUnavailable>>,
     /// Held during calls of CUPTI, which take up to half a second.
     samplers: Mutex<Samplers>,
@@ -85,6 +87,7 @@ impl PmSampling {
     fn is_first(&self, ordinal: u32) -> bool {
         let met = &self.met;
         self.requested.get().is_some()
+            && !self.has_given_way.load(Relaxed)
             && bit(ordinal).is_some_and(|bit| {
                 met.load(Relaxed) & bit == 0 && met.fetch_or(bit, Relaxed) & bit == 0
             })
@@ -184,6 +187,29 @@ impl PmSampling {
         self.samplers.lock().stop(has_driver_ended());
     }
 
+    /// Whether devices sample counters, or are going to.
+    pub(super) fn needs_devices(&self) -> bool {
+        self.requested.get().is_some()
+            && !self.has_given_way.load(Relaxed)
+            && (self.met.load(Relaxed) == 0 || self.results.is_any_sampled())
+    }
+
+    /// Whether the devices can sample something else. Ends this sampling after `most`.
+    pub(super) fn gives_way(&self, most: Duration) -> bool {
+        if !self.needs_devices() {
+            return true;
+        }
+        let is_over = self.results.longest() >= most;
+        if is_over {
+            self.has_given_way.store(true, Relaxed);
+            let mut samplers = self.samplers.lock();
+            samplers.decode(&self.results);
+            samplers.stop(has_driver_ended());
+            self.results.give_way();
+        }
+        is_over
+    }
+
     /// Whether samples come of a device.
     pub(crate) fn is_sampled(&self, device: u32) -> bool {
         self.results.is_sampled(device)
@@ -213,13 +239,13 @@ impl PmSampling {
 
 /// Runs `f` so that no call of the driver in it can disturb a capture elsewhere, if that is
 /// possible.
-fn relaxed(f: impl Fn()) {
+pub(super) fn relaxed(f: impl Fn()) {
     let relaxed = Driver::loaded().map(|driver| driver.relaxed(&f));
     if !matches!(relaxed, Some(Ok(()))) {
         f();
     }
 }
 
-fn has_driver_ended() -> bool {
+pub(super) fn has_driver_ended() -> bool {
     Driver::loaded().is_some_and(Driver::has_ended)
 }

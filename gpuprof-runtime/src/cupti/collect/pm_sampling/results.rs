@@ -98,6 +98,29 @@ impl PmSamplingResults {
         });
     }
 
+    /// Whether samples come of any device.
+    pub(super) fn is_any_sampled(&self) -> bool {
+        self.sampled.load(Relaxed) != 0
+    }
+
+    /// For how long the device is sampled that was started first.
+    pub(super) fn longest(&self) -> Duration {
+        let devices = self.devices.lock();
+        let sampled = devices.iter().filter(|of| of.unavailable.is_none());
+        let times = sampled.map(|of| of.since.elapsed());
+        times.max().unwrap_or_default()
+    }
+
+    /// No device is sampled any more, because something else is.
+    pub(super) fn give_way(&self) {
+        self.sampled.store(0, Relaxed);
+        for of in &mut *self.devices.lock() {
+            let gave_way = PmSamplingUnavailable::GaveWay;
+            of.unavailable
+                .get_or_insert((gave_way, Some(of.since.elapsed())));
+        }
+    }
+
     /// Removes what was not read yet, with the devices.
     pub(super) fn take(&self) -> Vec<(u32, Vec<SamplingEvent>)> {
         let mut devices = self.devices.lock();

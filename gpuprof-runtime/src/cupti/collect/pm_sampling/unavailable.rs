@@ -24,6 +24,8 @@ pub(crate) enum PmSamplingUnavailable {
     TooSlow {
         interval_ns: u64,
     },
+    /// The device samples stalls now.
+    GaveWay,
 }
 
 impl From<CallError> for PmSamplingUnavailable {
@@ -72,6 +74,10 @@ impl<F: Fn(CuptiResult) -> String> fmt::Display for Reason<'_, F> {
                     "the chip {chip} has none of the metrics in a single pass"
                 )
             }
+            PmSamplingUnavailable::GaveWay => f.write_str(
+                "the rest of the run is for stalls (GPUPROF_STALLS); a device samples one or the \
+                 other",
+            ),
             PmSamplingUnavailable::TooSlow { interval_ns } => write!(
                 f,
                 "samples come faster than they can be decoded even at {} ms; leave a processor to \

@@ -1,9 +1,8 @@
 //! The ELF note by which copies of gpuprof in one process find each other. `strip` leaves it.
 //!
 //! A copy is in the program, in a library that the program loads, or in the library that `gpuprof
-//! run` injects. Each has a note of the name `gpuprof` and of type 1. Its description begins with
-//! the distance from there to a number that is not 0 while the copy is the injected one and
-//! measures; the version follows as a text.
+//! run` injects. Each has a note of the name `gpuprof` and of type 2. Its description begins with
+//! the distance from there to a [`Copy`]; the version follows as a text.
 
 use std::arch::global_asm;
 use std::ffi::{CStr, c_int, c_void};
@@ -11,34 +10,54 @@ use std::ffi::{CStr, c_int, c_void};
 use std::sync::atomic::Ordering::{Acquire, Release};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-/// Not 0: this copy was injected and measures.
-static MEASURES_INJECTED: AtomicU32 = AtomicU32::new(0);
+/// What a copy tells others.
+#[repr(C)]
+struct Copy {
+    /// Not 0 while the copy was injected and measures.
+    measures_injected: AtomicU32,
+    /// For the injected copy, which does not measure if there is another one: starts what has to be
+    /// there before the program loads its modules. Called inside `cuInit`.
+    prepare: extern "C" fn(),
+}
+
+static OWN_COPY: Copy = Copy {
+    measures_injected: AtomicU32::new(0),
+    prepare,
+};
+
+extern "C" fn prepare() {
+    // No panic leaves a C function.
+    let _ = std::panic::catch_unwind(super::cupti_start::prepare_in_cu_init);
+}
 
 global_asm!(
     ".pushsection .note.gpuprof, \"a\", %note",
     ".balign 4",
     ".long 8",
     ".long 4f - 3f",
-    ".long 1",
+    ".long 2",
     ".asciz \"gpuprof\"",
     "3:",
-    ".long {measures} - .",
+    ".long {copy} - .",
     concat!(".asciz \"", env!("CARGO_PKG_VERSION"), "\""),
     "4:",
     ".balign 4",
     ".popsection",
-    measures = sym MEASURES_INJECTED,
+    copy = sym OWN_COPY,
 );
 
 /// `n_type` of the note.
-const TYPE: u32 = 1;
+const TYPE: u32 = 2;
 /// With the zero that ends it, as in the note.
 const NAME: &CStr = c"gpuprof";
 
 /// The other copies of gpuprof that this process has loaded.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct OtherCopies {
     pub(crate) any: bool,
+    /// See [`Copy::prepare`]; of the first one.
+    #[cfg(feature = "inject")]
+    pub(crate) prepare: Option<extern "C" fn()>,
     /// One of them was injected and measures.
     pub(crate) injected: bool,
 }
@@ -46,25 +65,27 @@ pub(crate) struct OtherCopies {
 /// From now on copies that are loaded later find that this one was injected and measures.
 #[cfg(feature = "inject")]
 pub(crate) fn note_injected() {
-    MEASURES_INJECTED.store(INJECTED, Relaxed);
+    OWN_COPY.measures_injected.store(INJECTED, Relaxed);
 }
 
 /// Its window is open, if it was noted as injected.
 #[cfg(feature = "inject")]
 pub(crate) fn note_started() {
-    let _ = MEASURES_INJECTED.compare_exchange(INJECTED, STARTED, Release, Relaxed);
+    let _ = OWN_COPY
+        .measures_injected
+        .compare_exchange(INJECTED, STARTED, Release, Relaxed);
 }
 
 /// Whether this copy was injected, and its window is open.
 #[cfg(feature = "inject")]
 pub(crate) fn is_started() -> bool {
-    MEASURES_INJECTED.load(Acquire) == STARTED
+    OWN_COPY.measures_injected.load(Acquire) == STARTED
 }
 
 /// Whether this copy was injected and measures, or is about to.
 #[cfg(feature = "inject")]
 pub(crate) fn is_noted_as_injected() -> bool {
-    MEASURES_INJECTED.load(Relaxed) != 0
+    OWN_COPY.measures_injected.load(Relaxed) != 0
 }
 
 /// Values of the number.
@@ -108,8 +129,8 @@ unsafe extern "C" fn visit(
         // SAFETY: the notes are inside a readable segment that the loader has loaded, and nothing
         // is unloaded during the visit.
         let notes = unsafe { std::slice::from_raw_parts(start, header.p_memsz as usize) };
-        if let Some(measures) = copy(notes, header.p_align as usize) {
-            found.add(measures);
+        if let Some(other) = copy(notes, header.p_align as usize) {
+            found.add(other);
         }
     }
     0
@@ -128,21 +149,25 @@ fn is_loaded(notes: &libc::Elf64_Phdr, headers: &[libc::Elf64_Phdr]) -> bool {
 }
 
 impl OtherCopies {
-    /// A copy with its number at this address.
-    fn add(&mut self, measures: *const AtomicU32) {
-        if measures == &raw const MEASURES_INJECTED {
+    /// A copy that is described at this address.
+    fn add(&mut self, copy: *const Copy) {
+        if copy == &raw const OWN_COPY {
             return;
         }
         self.any = true;
-        // SAFETY: the note states where the number is in the same loaded object, and the loader
-        // unloads nothing while it is visited.
-        let measures = unsafe { measures.as_ref() };
-        self.injected |= measures.is_some_and(|measures| measures.load(Relaxed) != 0);
+        // SAFETY: the note states where it is in the same loaded object, and the loader unloads
+        // nothing while it is visited.
+        let Some(copy) = (unsafe { copy.as_ref() }) else {
+            return;
+        };
+        self.injected |= copy.measures_injected.load(Relaxed) != 0;
+        #[cfg(feature = "inject")]
+        self.prepare.get_or_insert(copy.prepare);
     }
 }
 
-/// The address of a copy's number, if one of the `notes` is gpuprof's.
-fn copy(mut notes: &[u8], align: usize) -> Option<*const AtomicU32> {
+/// The address of a [`Copy`], if one of the `notes` is gpuprof's.
+fn copy(mut notes: &[u8], align: usize) -> Option<*const Copy> {
     // 8 for the notes of x86 properties, and 4, or 0 or 1 for it, otherwise.
     let align = align.max(4);
     loop {
@@ -222,14 +247,17 @@ mod tests {
 
     #[test]
     fn this_copy_is_no_other() {
-        assert_eq!(other_copies(), OtherCopies::default());
+        assert!(!other_copies().any);
         let mut found = OtherCopies::default();
-        found.add(&raw const MEASURES_INJECTED);
-        assert_eq!(found, OtherCopies::default());
-        let other = AtomicU32::new(0);
+        found.add(&raw const OWN_COPY);
+        assert!(!found.any);
+        let other = Copy {
+            measures_injected: AtomicU32::new(0),
+            prepare,
+        };
         found.add(&raw const other);
         assert_eq!((found.any, found.injected), (true, false));
-        other.store(1, Relaxed);
+        other.measures_injected.store(1, Relaxed);
         found.add(&raw const other);
         assert!(found.injected);
     }

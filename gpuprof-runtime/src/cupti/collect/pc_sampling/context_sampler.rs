@@ -1,0 +1,242 @@
+//! Sampling in one context: starts it, and reads what the device has stored.
+
+use std::ffi::{CStr, c_char, c_void};
+use std::ptr;
+
+use super::bindings::{
+    Attribute, CONTINUOUS, Configure, Disable, Enable, GetData, OUT_OF_MEMORY, PcData, PcRecord,
+    REASON_BYTES, ReasonCount, ReasonSamples, Reasons, attribute,
+};
+use super::library::PcSamplingLibrary;
+use super::samples::{PcSamples, SampledPc};
+use crate::cupti::collect::library::CallError;
+
+/// The logarithm of the cycles of a multiprocessor between two samples. An H100 takes 15 samples
+/// per µs with it; with 2^11 its buffer was full after 7 s.
+const PERIOD: u64 = 14;
+/// Program counters that are read at once.
+const ROOM: usize = 4096;
+/// Memory of CUPTI's for what it has read from the device, bytes: 16 for each reason of a program
+/// counter.
+const SCRATCH_BYTES: u64 = 16 << 20;
+/// The reasons of warps that could not be issued are these, and again, with this ending, those of
+/// cycles in which no other warp could be either.
+const NOT_ISSUED: &str = "_not_issued";
+/// What all names begin with.
+const PREFIX: &str = "smsp__pcsamp_warps_issue_stalled_";
+
+/// What CUPTI writes its records into.
+struct Room {
+    data: Box<PcData>,
+    records: Vec<PcRecord>,
+    _reasons: Vec<ReasonSamples>,
+}
+
+impl Room {
+    fn new(reasons: usize) -> Self {
+        let mut all = vec![ReasonSamples::default(); ROOM * reasons];
+        let each = all.chunks_exact_mut(reasons.max(1));
+        let mut records: Vec<PcRecord> = each
+            .map(|reasons| PcRecord {
+                bytes: size_of::<PcRecord>(),
+                cubin_crc: 0,
+                offset: 0,
+                function_index: 0,
+                padding: 0,
+                function: ptr::null(),
+                reason_count: 0,
+                reasons: reasons.as_mut_ptr(),
+                correlation: 0,
+            })
+            .collect();
+        let data = Box::new(PcData {
+            bytes: size_of::<PcData>(),
+            room: records.len(),
+            total_samples: 0,
+            dropped_samples: 0,
+            records: 0,
+            remaining: 0,
+            range: 0,
+            first: records.as_mut_ptr(),
+            other_samples: 0,
+            is_hardware_buffer_full: 0,
+        });
+        Self {
+            data,
+            records,
+            _reasons: all,
+        }
+    }
+
+    /// Moves what was written into `samples`.
+    fn take(&mut self, most_reasons: usize, samples: &mut PcSamples) {
+        let written = std::mem::take(&mut self.data.records);
+        for record in self.records.iter().take(written) {
+            if record.function.is_null() {
+                continue;
+            }
+            // SAFETY: CUPTI has written the address of a string, which it does not free.
+            let function = unsafe { CStr::from_ptr(record.function) };
+            let count = record.reason_count.min(most_reasons);
+            // SAFETY: there is room for so many, of which CUPTI has written these.
+            let reasons = unsafe { std::slice::from_raw_parts(record.reasons, count) };
+            samples.add(
+                SampledPc {
+                    cubin_crc: record.cubin_crc,
+                    function,
+                    offset: record.offset,
+                },
+                reasons.iter().map(|of| (of.reason, of.samples)),
+            );
+        }
+        samples.dropped += std::mem::take(&mut self.data.dropped_samples);
+        samples.other += std::mem::take(&mut self.data.other_samples);
+    }
+}
+
+pub(super) struct ContextSampler {
+    library: &'static PcSamplingLibrary,
+    context: *mut c_void,
+    is_enabled: bool,
+    /// Reasons that are asked for.
+    reasons: usize,
+    room: Room,
+    /// What CUPTI writes to when it is disabled, or a module is unloaded.
+    rest: Room,
+}
+
+// SAFETY: the context is only passed to CUPTI, by one thread at a time, which CUPTI permits; what
+// the rooms point to is theirs.
+unsafe impl Send for ContextSampler {}
+
+impl ContextSampler {
+    /// The cycles between two samples.
+    pub(super) const PERIOD_CYCLES: u64 = 1 << PERIOD;
+
+    /// Starts sampling. `samples` gets the names of the reasons.
+    pub(super) fn start(
+        library: &'static PcSamplingLibrary,
+        context: usize,
+        samples: &mut PcSamples,
+    ) -> Result<Self, CallError> {
+        let context = context as *mut c_void;
+        library.enable(&mut Enable {
+            context,
+            ..Enable::default()
+        })?;
+        // From here on, dropping it disables sampling.
+        let mut sampler = Self {
+            library,
+            context,
+            is_enabled: true,
+            reasons: 0,
+            room: Room::new(0),
+            rest: Room::new(0),
+        };
+        let mut wanted = sampler.name_reasons(samples)?;
+        sampler.reasons = wanted.len();
+        sampler.room = Room::new(wanted.len());
+        sampler.rest = Room::new(wanted.len());
+        sampler.configure(&mut wanted)?;
+        Ok(sampler)
+    }
+
+    /// The indices of the reasons to sample.
+    fn name_reasons(&self, samples: &mut PcSamples) -> Result<Vec<u32>, CallError> {
+        let mut count = 0;
+        self.library.reason_count(&mut ReasonCount {
+            context: self.context,
+            count: &raw mut count,
+            ..ReasonCount::default()
+        })?;
+        let mut indices = vec![0_u32; count];
+        let mut texts = vec![[0 as c_char; REASON_BYTES]; count];
+        let mut names: Vec<*mut c_char> = texts.iter_mut().map(|text| text.as_mut_ptr()).collect();
+        self.library.reasons(&mut Reasons {
+            context: self.context,
+            count,
+            indices: indices.as_mut_ptr(),
+            names: names.as_mut_ptr(),
+            ..Reasons::default()
+        })?;
+        let mut wanted = Vec::new();
+        for (index, text) in indices.into_iter().zip(&texts) {
+            let text = text.map(|byte| byte.cast_unsigned());
+            let name = CStr::from_bytes_until_nul(&text).unwrap_or_default();
+            let name = name.to_string_lossy();
+            if !name.ends_with(NOT_ISSUED) {
+                wanted.push(index);
+                samples.name_reason(index, name.strip_prefix(PREFIX).unwrap_or(&name));
+            }
+        }
+        Ok(wanted)
+    }
+
+    fn configure(&mut self, wanted: &mut [u32]) -> Result<(), CallError> {
+        let reasons = wanted.as_mut_ptr() as u64;
+        let rest = (&raw mut *self.rest.data) as u64;
+        let attribute = |kind, value| Attribute {
+            kind,
+            status: 0,
+            value,
+        };
+        let mut attributes = [
+            attribute(attribute::PERIOD, [PERIOD, 0, 0]),
+            attribute(attribute::STALL_REASONS, [wanted.len() as u64, reasons, 0]),
+            attribute(attribute::SCRATCH_BYTES, [SCRATCH_BYTES, 0, 0]),
+            attribute(attribute::MODE, [CONTINUOUS, 0, 0]),
+            attribute(attribute::DATA_BUFFER, [rest, 0, 0]),
+        ];
+        self.library.configure(&mut Configure {
+            context: self.context,
+            count: attributes.len(),
+            attributes: attributes.as_mut_ptr(),
+            ..Configure::default()
+        })
+    }
+
+    /// Moves what the device has stored into `samples`.
+    pub(super) fn read(&mut self, samples: &mut PcSamples) -> Result<(), CallError> {
+        loop {
+            let result = self.library.get_data(&mut GetData {
+                context: self.context,
+                data: &raw mut *self.room.data,
+                ..GetData::default()
+            });
+            self.room.take(self.reasons, samples);
+            self.rest.take(self.reasons, samples);
+            match result {
+                Ok(()) if self.room.data.remaining > 0 => {}
+                Ok(()) => return Ok(()),
+                Err(error) if error.status == OUT_OF_MEMORY => {
+                    samples.full += 1;
+                    return Ok(());
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Ends sampling and moves the rest into `samples`.
+    pub(super) fn stop(mut self, samples: &mut PcSamples) {
+        // A context that the program has destroyed is an error.
+        let _ = self.read(samples);
+        self.disable();
+        self.rest.take(self.reasons, samples);
+    }
+
+    fn disable(&mut self) {
+        if std::mem::take(&mut self.is_enabled) {
+            let _ = self.library.disable(&mut Disable {
+                context: self.context,
+                ..Disable::default()
+            });
+        }
+    }
+}
+
+impl Drop for ContextSampler {
+    fn drop(&mut self) {
+        self.disable();
+    }
+}

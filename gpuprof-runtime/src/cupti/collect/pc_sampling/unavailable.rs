@@ -1,0 +1,84 @@
+//! Why program counters are not sampled, as one line that also says what to do.
+
+use crate::cupti::collect::bindings::{
+    CuptiResult, INSUFFICIENT_PRIVILEGES, VIRTUALIZED_PRIVILEGES,
+};
+use crate::cupti::collect::library::CallError;
+
+/// `CUPTI_ERROR_HARDWARE_BUSY`: the device samples counters (H100, CUDA 13.0).
+const HARDWARE_BUSY: CuptiResult = 26;
+/// `CUPTI_ERROR_NOT_SUPPORTED`.
+const NOT_SUPPORTED: CuptiResult = 27;
+
+/// The note of a run that asks for counters too, and was too short for both.
+pub(super) const ONLY_COUNTERS: &str = "stalls are not sampled (GPUPROF_STALLS): a device samples \
+    either counters or stalls, and the first 5 s are for counters; leave out GPUPROF_COUNTERS for \
+    stalls from the start on";
+
+/// The note about a full buffer.
+pub(super) fn full(times: u64) -> String {
+    format!(
+        "a device had no room for more samples of stalls {times}x, and lost those since they were \
+         last read; leave a processor to gpuprof's threads"
+    )
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum PcSamplingUnavailable {
+    /// libcupti lacks the functions.
+    NoFunctions,
+    CallFailed(CallError),
+}
+
+impl PcSamplingUnavailable {
+    /// One line for the report. `status_name` names a status of CUPTI.
+    pub(super) fn line(&self, status_name: impl Fn(CuptiResult) -> String) -> String {
+        let reason = match self {
+            Self::NoFunctions => "this libcupti has no PC sampling; set \
+                                  GPUPROF_CUPTI_LIBRARY=PATH to that of a newer CUDA toolkit"
+                .to_owned(),
+            Self::CallFailed(CallError { call, status }) => {
+                format!(
+                    "{} ({call} returned {status}, {})",
+                    advice(*status),
+                    status_name(*status)
+                )
+            }
+        };
+        format!("stalls are not sampled (GPUPROF_STALLS): {reason}")
+    }
+}
+
+/// The likely cause of a status, and what to do.
+fn advice(status: CuptiResult) -> &'static str {
+    match status {
+        INSUFFICIENT_PRIVILEGES | VIRTUALIZED_PRIVILEGES => {
+            "this user may not sample; run as root, or let the administrator set the driver's \
+             option NVreg_RestrictProfilingToAdminUsers=0: \
+             https://developer.nvidia.com/ERR_NVGPUCTRPERM"
+        }
+        HARDWARE_BUSY => "another tool samples the device (Nsight, DCGM); stop it and run again",
+        NOT_SUPPORTED => "the device or its driver has no PC sampling",
+        _ => "the context cannot be sampled",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{CallError, PcSamplingUnavailable};
+
+    #[test]
+    fn each_reason_says_what_to_do() {
+        let failed = |status| {
+            let call = "cuptiPCSamplingEnable";
+            PcSamplingUnavailable::CallFailed(CallError { call, status })
+                .line(|_| "NAME".to_owned())
+        };
+        assert!(failed(35).contains("https://developer.nvidia.com/ERR_NVGPUCTRPERM"));
+        assert!(failed(26).contains("another tool"));
+        assert!(failed(27).contains("has no PC sampling"));
+        assert!(failed(999).ends_with("(cuptiPCSamplingEnable returned 999, NAME)"));
+        let line = PcSamplingUnavailable::NoFunctions.line(|_| String::new());
+        assert!(line.contains("GPUPROF_CUPTI_LIBRARY=PATH"));
+    }
+}

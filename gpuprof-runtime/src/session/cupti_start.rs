@@ -1,0 +1,87 @@
+//! Starts CUPTI and what samples by it, and answers its callbacks.
+
+use std::time::Duration;
+
+use super::exit;
+use super::waits::LOCK_LIMIT;
+use crate::collector::collector;
+use crate::cupti;
+use crate::driver::Driver;
+use crate::os::own_work::OwnWork;
+use crate::os::{fork, user};
+use crate::settings::{self, CuptiMode, Mode, Settings};
+
+/// Starts CUPTI, inside the program's `cuInit`, if the environment asks for what needs the code of
+/// modules: the program may load them before its first annotated call, which opens the window.
+pub(crate) fn prepare_in_cu_init() {
+    if fork::is_child() || user::has_foreign_rights() || !collector().is_untouched() {
+        return;
+    }
+    let _own = OwnWork::begin();
+    // Messages about the settings are for when the window is opened.
+    let (settings, _) = settings::from_env(std::env::vars_os());
+    let needs_code = settings.counters || settings.stalls;
+    if settings.mode == Mode::On && settings.asks_for_cupti() && needs_code {
+        exit::register_fork_handler();
+        start_cupti(&settings);
+    }
+}
+
+pub(super) fn start_cupti(settings: &Settings) {
+    if cupti::start(&collector().cupti, &HOOKS) {
+        exit::register_handler();
+    }
+    if settings.counters || settings.stalls {
+        cupti::watch_modules(settings.stalls);
+    }
+}
+
+/// Starts what the settings ask for.
+pub(super) fn start(settings: &Settings) {
+    start_cupti(settings);
+    cupti::record_optional(settings.cupti == Some(CuptiMode::Full), settings.memory);
+    if settings.counters || settings.stalls {
+        exit::watch_main_thread();
+    }
+    if settings.counters {
+        let pm_sampling = &collector().cupti.pm_sampling;
+        pm_sampling.request(exit::register_handler);
+        for device in collector().gpu.devices(LOCK_LIMIT) {
+            pm_sampling.start_device(device.ordinal);
+        }
+    }
+    if settings.stalls {
+        collector()
+            .cupti
+            .pc_sampling
+            .request(exit::register_handler);
+    }
+}
+
+const HOOKS: cupti::Hooks = cupti::Hooks {
+    context_created,
+    profiler_called: |starts| collector().measure(starts, |settings| !settings.from_start),
+    context_destroyed: |context| collector().cupti.pc_sampling.end_context(context),
+    module_loaded: |code| collector().cupti.modules.keep(code),
+    poll_clocks,
+};
+
+fn context_created() {
+    // Calls nothing of the driver's: the reader needs its functions.
+    Driver::get();
+    exit::watch_main_thread();
+    collector().first_context.meet();
+}
+
+/// Polls GPU clocks through NVML.
+fn poll_clocks() {
+    let collector = collector();
+    // Those that no span has used yet.
+    let devices = collector.cupti.devices(LOCK_LIMIT);
+    collector.gpu.describe(&devices, LOCK_LIMIT);
+    // Not in a pause of the window.
+    if collector.times_gpu() {
+        let devices = collector.gpu.devices(Duration::ZERO);
+        collector.clocks.poll(&devices);
+    }
+}
