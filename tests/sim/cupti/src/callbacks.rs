@@ -80,7 +80,10 @@ impl Notification {
 
     fn deliver_change(&self, change: ResourceChange) {
         let (cbid, node, original) = match change {
-            ResourceChange::ContextCreated => return self.deliver_context(),
+            ResourceChange::ContextCreated { .. } => return self.deliver_context(),
+            ResourceChange::ContextDestroyed { .. }
+            | ResourceChange::ModuleLoaded { .. }
+            | ResourceChange::ModuleUnloaded { .. } => return,
             ResourceChange::Created { node } => (NODE_CREATED, node, None),
             ResourceChange::Cloned { node, original } => (NODE_CLONED, node, Some(original)),
             ResourceChange::Updated { source } => (NODE_UPDATED, source, None),
