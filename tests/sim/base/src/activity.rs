@@ -1,7 +1,7 @@
 //! What the simulated driver reports to its observer: every API call when it begins, and when it
-//! ends with the activities that it caused on the device and the graph nodes that it made or
-//! changed. All types
-//! are C types, because they cross from one loaded library to another.
+//! ends with the activities that it caused on the device and the contexts, modules and graph nodes
+//! that it made, changed or destroyed. All types are C types, because they cross from one loaded
+//! library to another.
 
 use std::ffi::{CStr, c_char, c_void};
 use std::marker::PhantomData;
@@ -10,9 +10,13 @@ use std::marker::PhantomData;
 pub const SET_OBSERVER: &[u8] = b"simcuda_set_observer";
 /// The name of the driver's clock: `extern "C" fn() -> u64`, in ns.
 pub const CLOCK: &[u8] = b"simcuda_now";
+/// The name of the driver's function that finds the context of a handle: `extern "C" fn(u64) ->
+/// FoundContext`.
+pub const FIND_CONTEXT: &[u8] = b"simcuda_find_context";
 
 /// Receives each call twice. It runs on the calling thread, before the call's work and after it,
-/// and may run on several threads at once. It must not call the driver, except for the clock.
+/// and may run on several threads at once. It must not call the driver, except for the clock and to
+/// find contexts.
 pub type Observer = extern "C" fn(&Call<'_>);
 
 /// An API call that begins or has ended.
@@ -97,20 +101,39 @@ impl<'a> Call<'a> {
         unsafe { std::slice::from_raw_parts(self.activities, self.count) }
     }
 
-    /// The context and the graph nodes that this call made or changed, in the order given to `new`.
+    /// The contexts, modules and graph nodes that this call made, changed or destroyed, in the order
+    /// given to `new`.
     pub fn resource_changes(&self) -> &'a [ResourceChange] {
         // SAFETY: `new` took these from a slice that lives as long as 'a.
         unsafe { std::slice::from_raw_parts(self.resource_changes, self.resource_change_count) }
     }
 }
 
-/// A new context, or a change of one graph node, that CUPTI reports. Nodes are numbered as in
+/// What CUPTI reports of contexts, modules and graph nodes. Nodes are numbered as in
 /// [`Activity::node`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub enum ResourceChange {
     /// The context that the call returns, or makes the primary one, is new.
-    ContextCreated,
+    ContextCreated {
+        /// Its handle.
+        context: u64,
+    },
+    /// The context was destroyed, after its modules were unloaded.
+    ContextDestroyed {
+        /// Its number, as in [`Activity::context`].
+        number: u32,
+    },
+    /// The module was loaded.
+    ModuleLoaded {
+        /// The module.
+        module: &'static Module,
+    },
+    /// The module was unloaded.
+    ModuleUnloaded {
+        /// The module.
+        module: &'static Module,
+    },
     /// A capture, a clone or an instantiation has made the node.
     Created {
         /// The new node.
@@ -133,6 +156,51 @@ pub enum ResourceChange {
         /// The node of the executable graph.
         node: u64,
     },
+}
+
+/// A context that a handle refers to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub struct FoundContext {
+    /// Its number, as in [`Activity::context`]; 0 if the handle refers to no context.
+    pub number: u32,
+    /// The device's ordinal.
+    pub device: u32,
+}
+
+/// A module that was loaded, which the driver never frees.
+#[derive(Debug, PartialEq, Eq)]
+#[repr(C)]
+pub struct Module {
+    /// Its number, from 1, which no other module gets.
+    pub id: u32,
+    /// The handle of its context.
+    pub context: u64,
+    kernels: *const KernelName,
+    count: usize,
+}
+
+// SAFETY: its pointer stands for a `&'static [KernelName]`, which is Send.
+unsafe impl Send for Module {}
+// SAFETY: as above, and nothing changes it.
+unsafe impl Sync for Module {}
+
+impl Module {
+    /// A module with these kernels.
+    pub fn new(id: u32, context: u64, kernels: &'static [KernelName]) -> Module {
+        Module {
+            id,
+            context,
+            kernels: kernels.as_ptr(),
+            count: kernels.len(),
+        }
+    }
+
+    /// Its kernels, in the order given to `new`.
+    pub fn kernels(&self) -> &'static [KernelName] {
+        // SAFETY: `new` took these from a static slice.
+        unsafe { std::slice::from_raw_parts(self.kernels, self.count) }
+    }
 }
 
 /// Work on the device, or the wait of a call.
@@ -169,6 +237,8 @@ pub enum ActivityKind {
     Kernel {
         /// Its symbol.
         name: KernelName,
+        /// The module that it is from.
+        module: &'static Module,
         /// Blocks along x, y and z.
         grid: [u32; 3],
         /// Threads of a block along x, y and z.
@@ -272,6 +342,8 @@ pub struct KernelName {
 
 // SAFETY: it stands for a `&'static str`, which is Send.
 unsafe impl Send for KernelName {}
+// SAFETY: as above, and nothing changes it.
+unsafe impl Sync for KernelName {}
 
 impl KernelName {
     /// The C form of `text`.

@@ -120,7 +120,7 @@ impl State {
             cache: 0,
         };
         self.contexts.insert(handle, context);
-        self.add_resource_change(ResourceChange::ContextCreated);
+        self.add_resource_change(ResourceChange::ContextCreated { context: handle });
     }
 
     /// When all work queued in `context` ends, in ns of the simulator's clock.
@@ -146,10 +146,20 @@ impl State {
         let orphaned = self.events.retain(|event| event.context != handle);
         self.orphaned_events.extend(destroyed.id, orphaned);
         self.functions.retain(|function| function.context != handle);
+        let modules = self.modules.values();
+        let unloaded: Vec<_> = modules
+            .filter(|module| module.context == handle)
+            .map(|module| module.reported)
+            .collect();
+        for module in unloaded {
+            self.add_resource_change(ResourceChange::ModuleUnloaded { module });
+        }
         self.modules.retain(|module| module.context != handle);
         self.graphs.retain(|graph| graph.context != handle);
         self.executables.retain(|graph| graph.context != handle);
         self.captures.retain(|_, capture| capture.context != handle);
         self.memory.remove_context(handle);
+        let number = destroyed.id as u32;
+        self.add_resource_change(ResourceChange::ContextDestroyed { number });
     }
 }

@@ -33,6 +33,11 @@ static KERNELS: &[Kernel] = &[
     spin::SPIN,
 ];
 
+/// The names of all kernels.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    KERNELS.iter().map(|kernel| kernel.name)
+}
+
 /// The kernel called `name`.
 pub(crate) fn find(name: &str) -> Option<&'static Kernel> {
     KERNELS.iter().find(|kernel| kernel.name == name)

@@ -3,6 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use simbase::activity::{self, KernelName, ResourceChange};
+
 use crate::abi::Handle;
 use crate::device;
 use crate::kernels;
@@ -38,8 +40,14 @@ impl State {
     /// A new module in the current context.
     pub(crate) fn load_module(&mut self, names: EntryNames) -> Answer<Handle> {
         let context = self.current_context()?;
+        self.last_module += 1;
+        let kernels = reported_kernels(&names);
+        let reported = activity::Module::new(self.last_module, context, kernels);
+        let reported = &*Box::leak(Box::new(reported));
+        self.add_resource_change(ResourceChange::ModuleLoaded { module: reported });
         Ok(self.modules.insert(Module {
             context,
+            reported,
             names,
             functions: BTreeMap::new(),
         }))
@@ -79,10 +87,24 @@ impl State {
 
     /// Unloads `module` with its functions. The deferred operations must have been computed.
     pub(crate) fn unload_module(&mut self, module: Handle) -> Answer {
-        self.modules.remove(module)?;
+        let unloaded = self.modules.remove(module)?.reported;
         self.functions.retain(|function| function.module != module);
+        self.add_resource_change(ResourceChange::ModuleUnloaded { module: unloaded });
         Ok(())
     }
+}
+
+/// The kernels that the observer is told of, which live as long as the process: those that a text
+/// declares; of a binary image all that the simulator knows.
+fn reported_kernels(names: &EntryNames) -> &'static [KernelName] {
+    let kernels: Vec<KernelName> = match names {
+        EntryNames::Declared(names) => names
+            .iter()
+            .map(|name| KernelName::new(name.clone().leak()))
+            .collect(),
+        EntryNames::Any => kernels::names().map(KernelName::new).collect(),
+    };
+    kernels.leak()
 }
 
 /// The value of `CU_FUNC_ATTRIBUTE_*` number `attribute`. What would come from compiling is

@@ -3,6 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use simbase::activity;
+
 use crate::abi::{Destructor, Handle, HostPointer};
 use crate::kernels::{Kernel, Launch};
 use crate::result_codes::Code;
@@ -146,6 +148,8 @@ pub(crate) enum EntryNames {
 /// A loaded module.
 pub(crate) struct Module {
     pub(crate) context: Handle,
+    /// What the observer is told of it.
+    pub(crate) reported: &'static activity::Module,
     pub(crate) names: EntryNames,
     pub(crate) functions: BTreeMap<String, Handle>,
 }

@@ -1,6 +1,7 @@
-//! Reports each API call, with the activities that it caused on the device and the graph nodes that
-//! it made or changed, to an observer: the simulated libcupti. Without an observer a call only
-//! loads one atomic more. An observer changes neither what a call does nor how long it takes.
+//! Reports each API call, with the activities that it caused on the device and the contexts, modules
+//! and graph nodes that it made, changed or destroyed, to an observer: the simulated libcupti.
+//! Without an observer a call only loads one atomic more. An observer changes neither what a call
+//! does nor how long it takes.
 
 use std::any::Any;
 use std::collections::BTreeSet;
@@ -166,7 +167,7 @@ impl State {
         (activities, own.map(|(_, change)| change).collect())
     }
 
-    /// Adds a change of a graph node by the call in progress.
+    /// Adds a change of a context, module or graph node by the call in progress.
     pub(crate) fn add_resource_change(&mut self, change: ResourceChange) {
         if is_observed() {
             self.resource_changes.push((thread::number(), change));
@@ -208,6 +209,7 @@ impl State {
                 let work = launch.work();
                 ActivityKind::Kernel {
                     name: KernelName::new(launch.kernel.name),
+                    module: launch.module,
                     grid: launch.grid,
                     block: launch.block,
                     registers: resources.registers,

@@ -45,8 +45,8 @@ pub(crate) struct State {
     pub(crate) resources: BTreeMap<String, KernelResources>,
     /// For the observer: the activities of calls in progress, with the calling thread.
     pub(crate) activities: Vec<(u64, Activity)>,
-    /// For the observer: the graph nodes that calls in progress made or changed, with the calling
-    /// thread.
+    /// For the observer: the contexts, modules and graph nodes that calls in progress made, changed
+    /// or destroyed, with the calling thread.
     pub(crate) resource_changes: Vec<(u64, ResourceChange)>,
     /// Whether an event record needs a current context also for a stream of its own handle.
     pub(crate) records_need_context: bool,
@@ -57,6 +57,8 @@ pub(crate) struct State {
     /// When the last gate opened, in ns of the simulator's clock.
     pub(crate) gate_opened: u64,
     last_id: u64,
+    /// The number of the last module.
+    pub(crate) last_module: u32,
 }
 
 static STATE: Mutex<State> = Mutex::new(State::new());
@@ -107,6 +109,7 @@ impl State {
             gate: None,
             gate_opened: 0,
             last_id: 0,
+            last_module: 0,
         }
     }
 

@@ -128,28 +128,41 @@ impl CallbackData {
     }
 }
 
-/// `CUpti_ResourceData` of a callback about a graph node. Fields that no test needs are null.
+/// `CUpti_ResourceData`, whose descriptor depends on the callback. Fields that no test needs are
+/// null.
 #[repr(C)]
-pub(crate) struct ResourceData<'a> {
-    context: *const c_void,
+pub(crate) struct ResourceData<'a, T> {
+    context: u64,
     resource: *const c_void,
-    descriptor: Option<&'a GraphData>,
+    descriptor: Option<&'a T>,
 }
 
-impl<'a> ResourceData<'a> {
-    pub(crate) fn new(descriptor: &'a GraphData) -> ResourceData<'a> {
+impl<'a, T> ResourceData<'a, T> {
+    /// Of a context, or 0.
+    pub(crate) fn new(context: u64, descriptor: Option<&'a T>) -> ResourceData<'a, T> {
         ResourceData {
-            context: std::ptr::null(),
+            context,
             resource: std::ptr::null(),
-            descriptor: Some(descriptor),
+            descriptor,
         }
     }
+}
 
-    pub(crate) fn without_descriptor() -> ResourceData<'a> {
-        ResourceData {
-            context: std::ptr::null(),
-            resource: std::ptr::null(),
-            descriptor: None,
+/// `CUpti_ModuleResourceData`.
+#[repr(C)]
+pub(crate) struct ModuleData {
+    id: u32,
+    bytes: usize,
+    cubin: *const u8,
+}
+
+impl ModuleData {
+    /// The client may read the image until its callback returns.
+    pub(crate) fn new(id: u32, image: &[u8]) -> ModuleData {
+        ModuleData {
+            id,
+            bytes: image.len(),
+            cubin: image.as_ptr(),
         }
     }
 }
@@ -234,6 +247,11 @@ impl BufferPtr {
 pub(crate) struct Text(*const c_char);
 
 impl Text {
+    /// `text` for the library, or null. It must live until the function returns.
+    pub(crate) fn new(text: Option<&CStr>) -> Text {
+        Text(text.map_or(std::ptr::null(), CStr::as_ptr))
+    }
+
     /// The text; `None` for null and for bytes that are not UTF-8.
     pub(crate) fn get(&self) -> Option<&str> {
         if self.0.is_null() {
@@ -241,5 +259,20 @@ impl Text {
         }
         // SAFETY: the caller passes a NUL-terminated string.
         unsafe { CStr::from_ptr(self.0) }.to_str().ok()
+    }
+}
+
+/// An array of the caller, which lives until the function returns.
+#[repr(C)]
+pub(crate) struct Array<T>(*const T, usize);
+
+impl<T> Array<T> {
+    pub(crate) fn new(items: &[T]) -> Array<T> {
+        Array(items.as_ptr(), items.len())
+    }
+
+    pub(crate) fn get(&self) -> &[T] {
+        // SAFETY: `new` took these from a slice that lives until the function returns.
+        unsafe { std::slice::from_raw_parts(self.0, self.1) }
     }
 }

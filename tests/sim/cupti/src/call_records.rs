@@ -4,7 +4,7 @@
 
 use std::cell::{Cell, RefCell};
 
-use simbase::activity::{Activity, ActivityKind, Call};
+use simbase::activity::{Activity, ActivityKind, Call, ResourceChange};
 use simbase::cbid;
 
 use crate::callbacks::{DRIVER_API, Notification, RESOURCE, RESOURCE_CALLBACKS, RUNTIME_API};
@@ -40,6 +40,7 @@ pub(crate) extern "C" fn on_driver_call(call: &Call<'_>) {
     // A panic must not unwind into the driver. It loses the call's records, so the tests that
     // expect them fail.
     let _ = std::panic::catch_unwind(|| {
+        state::lock().begin_changes(call);
         let opened = if call.has_ended { pop() } else { None };
         let (visible, mut shared) = opened.unwrap_or_else(|| (state::lock().new_call(call), 0));
         let notification = state::lock().notification(&visible);
@@ -52,6 +53,7 @@ pub(crate) extern "C" fn on_driver_call(call: &Call<'_>) {
         }
         let records = state::lock().make_records(call, &visible);
         buffers::store(records);
+        state::lock().end_changes(call);
         if let Ok(now) = driver::now() {
             buffers::flush_if_due(now);
         }
@@ -117,6 +119,26 @@ impl State {
         })
     }
 
+    /// Builds the images of modules that `call` has loaded.
+    fn begin_changes(&mut self, call: &Call<'_>) {
+        for change in call.resource_changes() {
+            if let ResourceChange::ModuleLoaded { module } = change {
+                self.modules.image(module);
+            }
+        }
+    }
+
+    /// Forgets what `call` has unloaded and destroyed.
+    fn end_changes(&mut self, call: &Call<'_>) {
+        for change in call.resource_changes() {
+            match change {
+                ResourceChange::ModuleUnloaded { module } => self.modules.unload(module),
+                ResourceChange::ContextDestroyed { number } => self.pc_sampling.forget(*number),
+                _ => {}
+            }
+        }
+    }
+
     /// The records of `call`, without those that a test drops.
     fn make_records(&mut self, call: &Call<'_>, visible: &VisibleCall) -> Vec<Record> {
         let VisibleCall {
@@ -130,6 +152,9 @@ impl State {
             self.push_external_ids(correlation, &mut records);
         }
         self.sampling.add_activities(call.activities());
+        let (modules, now) = (&mut self.modules, call.end);
+        self.pc_sampling
+            .add_activities(call.activities(), modules, now);
         let cause = Cause {
             correlation,
             asynchronous: call.is_asynchronous,

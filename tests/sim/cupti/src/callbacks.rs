@@ -1,14 +1,15 @@
-//! The subscriber's callbacks for API calls, contexts and graph nodes. A real library calls back at
-//! entry, when a context or a node changes and at exit; here a change is reported after the call's
-//! work.
+//! The subscriber's callbacks for API calls, contexts, modules and graph nodes. A real library calls
+//! back at entry, when a context, module or node changes and at exit; here a change is reported
+//! after the call's work.
 
 use std::cell::Cell;
 use std::ffi::c_void;
 
-use simbase::activity::{Call, ResourceChange};
+use simbase::activity::{Call, Module, ResourceChange};
 
-use crate::abi::{Callback, CallbackData, GraphData, ResourceData, User};
+use crate::abi::{Callback, CallbackData, GraphData, ModuleData, ResourceData, User};
 use crate::result_codes::{Answer, Code};
+use crate::state;
 
 /// `CUPTI_CB_DOMAIN_DRIVER_API`.
 pub(crate) const DRIVER_API: u32 = 1;
@@ -19,6 +20,10 @@ pub(crate) const RESOURCE: u32 = 3;
 
 /// `CUPTI_CBID_RESOURCE_CONTEXT_CREATED`.
 const CONTEXT_CREATED: u32 = 1;
+/// `CUPTI_CBID_RESOURCE_MODULE_LOADED`.
+const MODULE_LOADED: u32 = 6;
+/// `CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING`.
+const MODULE_UNLOADED: u32 = 7;
 /// `CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED`.
 const NODE_CREATED: u32 = 13;
 /// `CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED`.
@@ -29,8 +34,10 @@ const NODE_UPDATED: u32 = 22;
 const NODE_SET_PARAMS: u32 = 23;
 
 /// The simulated callbacks of the domain [`RESOURCE`].
-pub(crate) const RESOURCE_CALLBACKS: [u32; 5] = [
+pub(crate) const RESOURCE_CALLBACKS: [u32; 7] = [
     CONTEXT_CREATED,
+    MODULE_LOADED,
+    MODULE_UNLOADED,
     NODE_CREATED,
     NODE_CLONED,
     NODE_UPDATED,
@@ -52,7 +59,7 @@ pub(crate) struct Notification {
     pub(crate) user: User,
     /// The domain, callback id and correlation id of the call, if it has an enabled callback.
     pub(crate) api: Option<(u32, u32, u32)>,
-    /// The callbacks for contexts and graph nodes that are enabled.
+    /// The callbacks for contexts, modules and graph nodes that are enabled.
     pub(crate) resource_callbacks: Vec<u32>,
 }
 
@@ -80,7 +87,14 @@ impl Notification {
 
     fn deliver_change(&self, change: ResourceChange) {
         let (cbid, node, original) = match change {
-            ResourceChange::ContextCreated => return self.deliver_context(),
+            ResourceChange::ContextCreated { context } => return self.deliver_context(context),
+            ResourceChange::ContextDestroyed { .. } => return,
+            ResourceChange::ModuleLoaded { module } => {
+                return self.deliver_module(MODULE_LOADED, module);
+            }
+            ResourceChange::ModuleUnloaded { module } => {
+                return self.deliver_module(MODULE_UNLOADED, module);
+            }
             ResourceChange::Created { node } => (NODE_CREATED, node, None),
             ResourceChange::Cloned { node, original } => (NODE_CLONED, node, Some(original)),
             ResourceChange::Updated { source } => (NODE_UPDATED, source, None),
@@ -90,18 +104,31 @@ impl Notification {
             return;
         }
         let graph = GraphData::new(NODE, original.map_or(0, |_| ORIGINAL_NODE));
-        let data = ResourceData::new(&graph);
+        let data = ResourceData::new(0, Some(&graph));
         CALLBACK_NODES.set([Some(node), original]);
         self.call_back(RESOURCE, cbid, std::ptr::from_ref(&data).cast());
         CALLBACK_NODES.set([None; 2]);
     }
 
-    /// Fields of the data that no test needs are null.
-    fn deliver_context(&self) {
+    fn deliver_context(&self, context: u64) {
         if self.resource_callbacks.contains(&CONTEXT_CREATED) {
-            let data = ResourceData::without_descriptor();
+            let data = ResourceData::<GraphData>::new(context, None);
             self.call_back(RESOURCE, CONTEXT_CREATED, std::ptr::from_ref(&data).cast());
         }
+    }
+
+    /// The image is valid inside the callback, and overwritten afterwards.
+    fn deliver_module(&self, cbid: u32, module: &Module) {
+        if !self.resource_callbacks.contains(&cbid) {
+            return;
+        }
+        let image = state::lock().modules.image(module);
+        let mut bytes = image.bytes.clone();
+        let descriptor = ModuleData::new(module.id, &bytes);
+        let data = ResourceData::new(module.context, Some(&descriptor));
+        self.call_back(RESOURCE, cbid, std::ptr::from_ref(&data).cast());
+        bytes.fill(0xdd);
+        std::hint::black_box(&bytes);
     }
 
     fn call_back(&self, domain: u32, cbid: u32, data: *const c_void) {

@@ -5,9 +5,12 @@ use std::ffi::{CString, c_char};
 
 use libloading::os::unix::Library;
 
+use crate::abi::{Array, Text};
 use crate::counter_model::KernelCounters;
+use crate::cubin_image::{GivenInstruction, Instruction};
 use crate::function_names::NAMES;
 use crate::record_sizes::Version;
+use crate::stall_model::{Stall, StallModel};
 
 /// The loaded simulated libcupti.
 #[derive(Clone, Copy, Debug)]
@@ -78,6 +81,12 @@ functions! {
     split_copies = b"simcupti_split_copies": extern "C" fn(bool),
     set_correlation = b"simcupti_set_correlation": extern "C" fn(u32),
     set_counters = b"simcupti_set_counters": extern "C" fn(*const c_char, &KernelCounters) -> bool,
+    set_stalls = b"simcupti_set_stalls": extern "C" fn(*const c_char, Array<Stall>) -> bool,
+    set_dropped_samples = b"simcupti_set_dropped_samples": extern "C" fn(u64),
+    set_other_samples = b"simcupti_set_other_samples": extern "C" fn(u64),
+    fill_hardware_buffer = b"simcupti_fill_hardware_buffer": extern "C" fn(),
+    set_code = b"simcupti_set_code":
+        extern "C" fn(*const c_char, Array<GivenInstruction>) -> bool,
     set_metrics_per_pass = b"simcupti_set_metrics_per_pass": extern "C" fn(usize),
     set_other_process = b"simcupti_set_other_process": extern "C" fn(f64),
     reset = b"simcupti_reset": extern "C" fn(),
@@ -198,6 +207,60 @@ impl Cupti {
     /// If `kernel` holds a NUL.
     pub fn set_counters(self, kernel: &str, counters: KernelCounters) {
         (self.0.set_counters)(text(kernel).as_ptr(), &counters);
+    }
+
+    /// Sets the samples that each launch of a kernel from now on adds while PC sampling is enabled;
+    /// without, none.
+    ///
+    /// # Panics
+    /// If `kernel` holds a NUL, or the device has no such stall reason.
+    pub fn set_stalls(self, kernel: &str, stalls: &[StallModel<'_>]) {
+        let stalls: Vec<Stall> = stalls
+            .iter()
+            .map(|model| match Stall::new(model) {
+                Some(stall) => stall,
+                None => panic!("the device has no stall reason {:?}", model.reason),
+            })
+            .collect();
+        (self.0.set_stalls)(text(kernel).as_ptr(), Array::new(&stalls));
+    }
+
+    /// Adds samples that the hardware has dropped to the next read of PC samples.
+    pub fn set_dropped_samples(self, samples: u64) {
+        (self.0.set_dropped_samples)(samples);
+    }
+
+    /// Adds samples of kernels that are not the user's to the next read of PC samples.
+    pub fn set_other_samples(self, samples: u64) {
+        (self.0.set_other_samples)(samples);
+    }
+
+    /// Makes the next read of PC samples find a full hardware buffer. All samples that were not
+    /// read before are lost.
+    pub fn fill_hardware_buffer(self) {
+        (self.0.fill_hardware_buffer)();
+    }
+
+    /// Sets the instructions of a kernel in the modules that are loaded from now on; without, four
+    /// that do nothing and have no line.
+    ///
+    /// # Panics
+    /// If `kernel` or a path holds a NUL.
+    pub fn set_code(self, kernel: &str, code: &[Instruction<'_>]) {
+        let paths: Vec<Option<CString>> = code
+            .iter()
+            .map(|instruction| instruction.line.map(|(path, _)| text(path)))
+            .collect();
+        let code: Vec<GivenInstruction> = code
+            .iter()
+            .zip(&paths)
+            .map(|(instruction, path)| GivenInstruction {
+                word: instruction.word,
+                path: Text::new(path.as_deref()),
+                line: instruction.line.map_or(0, |(_, line)| line),
+            })
+            .collect();
+        (self.0.set_code)(text(kernel).as_ptr(), Array::new(&code));
     }
 
     /// Sets how many metrics fit into one pass; without, all do.

@@ -1,9 +1,9 @@
-//! The loaded simulated driver: its clock, and the function that it calls after each driver call.
+//! The loaded simulated driver: its clock, its contexts, and the function that it calls after each driver call.
 //! This library never loads a driver itself.
 
 use std::sync::OnceLock;
 
-use simbase::activity::{CLOCK, Observer, SET_OBSERVER};
+use simbase::activity::{CLOCK, FIND_CONTEXT, FoundContext, Observer, SET_OBSERVER};
 use simbase::library::loaded;
 
 use crate::result_codes::{Answer, Code};
@@ -15,11 +15,18 @@ const NAMES: [&str; 2] = ["libcuda.so.1", "libcuda.so"];
 struct Driver {
     now: extern "C" fn() -> u64,
     set_observer: extern "C" fn(Option<Observer>),
+    find_context: extern "C" fn(u64) -> FoundContext,
 }
 
 /// The present time in ns of the driver's clock; NOT_INITIALIZED if no simulated driver is loaded.
 pub(crate) fn now() -> Answer<u64> {
     Ok((driver()?.now)())
+}
+
+/// The context of a handle; NOT_INITIALIZED if no simulated driver is loaded. Must be called without
+/// the state lock.
+pub(crate) fn find_context(context: u64) -> Answer<FoundContext> {
+    Ok((driver()?.find_context)(context))
 }
 
 /// Sets or removes the observer of driver calls; NOT_INITIALIZED if no simulated driver is loaded.
@@ -46,7 +53,13 @@ fn find(name: &str) -> Option<Driver> {
     let now = *unsafe { library.get(CLOCK) }.ok()?;
     // SAFETY: as above.
     let set_observer = *unsafe { library.get(SET_OBSERVER) }.ok()?;
+    // SAFETY: as above.
+    let find_context = *unsafe { library.get(FIND_CONTEXT) }.ok()?;
     // The driver is never unloaded.
     std::mem::forget(library);
-    Some(Driver { now, set_observer })
+    Some(Driver {
+        now,
+        set_observer,
+        find_context,
+    })
 }

@@ -4,6 +4,8 @@
 mod activity;
 mod control;
 mod external;
+mod modules;
+mod pc_sampling;
 mod pm_sampling;
 mod profiler_host;
 mod queries;

@@ -43,6 +43,16 @@ pub(crate) const NAMES: &[&str] = &[
     "cuptiPmSamplingDecodeData",
     "cuptiPmSamplingGetCounterDataInfo",
     "cuptiPmSamplingCounterDataGetSampleInfo",
+    "cuptiPCSamplingEnable",
+    "cuptiPCSamplingDisable",
+    "cuptiPCSamplingStart",
+    "cuptiPCSamplingStop",
+    "cuptiPCSamplingSetConfigurationAttribute",
+    "cuptiPCSamplingGetNumStallReasons",
+    "cuptiPCSamplingGetStallReasons",
+    "cuptiPCSamplingGetData",
+    "cuptiGetCubinCrc",
+    "cuptiGetSassToSourceCorrelation",
 ];
 
 /// Which function: an index into [`NAMES`].

@@ -176,7 +176,8 @@ parameters! {
 pub(crate) struct Name(*const c_char);
 
 impl Name {
-    fn text<'a>(self) -> Option<&'a str> {
+    /// `None` for null and for bytes that are not UTF-8.
+    pub(crate) fn text<'a>(self) -> Option<&'a str> {
         if self.0.is_null() {
             return None;
         }

@@ -71,21 +71,21 @@ impl Sampling {
                 ActivityKind::Memory { .. } | ActivityKind::Wait { .. }
             )
         };
-        let is_sampled = |activity: &&Activity| {
-            let mut samplers = self.samplers.values();
-            samplers.any(|sampler| sampler.device == activity.device)
-        };
+        let is_sampled = |activity: &&Activity| self.uses(activity.device);
         let added = activities.iter().filter(is_work).filter(is_sampled);
+        let added: Vec<Activity> = added.copied().collect();
         self.activities.extend(added);
+    }
+
+    /// Whether the device has an object.
+    pub(crate) fn uses(&self, device: u32) -> bool {
+        let mut samplers = self.samplers.values();
+        samplers.any(|sampler| sampler.device == device)
     }
 
     /// A new object for a device, which can have one at a time.
     pub(crate) fn enable(&mut self, device: u32) -> Answer<usize> {
-        if self
-            .samplers
-            .values()
-            .any(|sampler| sampler.device == device)
-        {
+        if self.uses(device) {
             return Err(Code::INVALID_OPERATION);
         }
         self.last += 1;

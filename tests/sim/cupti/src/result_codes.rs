@@ -20,6 +20,9 @@ impl Code {
     pub(crate) const INVALID_METRIC_NAME: Code = Code(17);
     pub(crate) const QUEUE_EMPTY: Code = Code(18);
     pub(crate) const INVALID_KIND: Code = Code(21);
+    pub(crate) const INVALID_MODULE: Code = Code(24);
+    pub(crate) const HARDWARE_BUSY: Code = Code(26);
+    pub(crate) const NOT_SUPPORTED: Code = Code(27);
     pub(crate) const MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED: Code = Code(39);
     pub(crate) const INVALID_CHIP_NAME: Code = Code(46);
     pub(crate) const UNKNOWN: Code = Code(999);

@@ -10,6 +10,8 @@ use crate::abi::{Callback, Complete, Request, User};
 use crate::control::{InvalidStamps, Order};
 use crate::held_buffers::Buffers;
 use crate::kinds::Enabled;
+use crate::modules::Modules;
+use crate::pc_sampling::PcSampling;
 use crate::pm_sampling::Sampling;
 use crate::profiler_host::Hosts;
 use crate::record_sizes::Version;
@@ -38,6 +40,8 @@ pub(crate) struct State {
     pub(crate) last_flush: u64,
     pub(crate) hosts: Hosts,
     pub(crate) sampling: Sampling,
+    pub(crate) pc_sampling: PcSampling,
+    pub(crate) modules: Modules,
 }
 
 /// Deviations from the normal behaviour that a test has asked for.
@@ -107,6 +111,8 @@ impl State {
             last_flush: 0,
             hosts: Hosts::new(),
             sampling: Sampling::new(),
+            pc_sampling: PcSampling::new(),
+            modules: Modules::new(),
         }
     }
 }

@@ -6,7 +6,6 @@ mod common;
 use std::ffi::CStr;
 
 use common::*;
-use simbase::library::loaded;
 use simcupti::KernelCounters;
 
 const OK: u32 = 0;
@@ -16,18 +15,13 @@ const SMS: &CStr = c"sm__cycles_active.avg.pct_of_peak_sustained_elapsed";
 
 /// Calls a function with its parameters after the size.
 fn call<const N: usize>(symbol: &str, bytes: u64, fields: [u64; N]) -> (u32, [u64; N]) {
-    let library = loaded("libcupti.so.13").expect("it is installed");
-    let mut words = vec![bytes, 0];
-    words.extend(fields);
-    // SAFETY: every function takes the address of its parameters, which begin with their size.
-    let function = unsafe { library.get::<extern "C" fn(*mut u64) -> u32>(symbol) };
-    let code = function.expect("it is exported")(words.as_mut_ptr());
-    let fields = words[2..].try_into().expect("as many");
+    // The longest parameters are of nine words.
+    let mut words = [0; 9];
+    words[0] = bytes;
+    words[2..2 + N].copy_from_slice(&fields);
+    let (code, words) = call_words(symbol, words);
+    let fields = words[2..2 + N].try_into().expect("as many");
     (code, fields)
-}
-
-fn address<T: ?Sized>(of: &T) -> u64 {
-    std::ptr::from_ref(of).cast::<u8>() as u64
 }
 
 /// A host object; the chip's name is right unless `chip` replaces it.

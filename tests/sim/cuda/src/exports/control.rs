@@ -1,7 +1,7 @@
 //! The control functions that [`crate::Sim`] finds in the loaded library. If a symbol or stream is
 //! unknown, they return [`UNKNOWN`] or false.
 
-use simbase::activity::Observer;
+use simbase::activity::{FoundContext, Observer};
 
 use crate::abi::{CText, Handle};
 use crate::function_names::Symbol;
@@ -118,6 +118,16 @@ control_functions! {
     /// Reports every call that begins from now on to `observer`.
     fn simcuda_set_observer(observer: Option<Observer>) {
         observer::set(observer);
+    }
+
+    /// The context of a handle, whose number is 0 if it does not exist.
+    fn simcuda_find_context(context: Handle) -> FoundContext {
+        let state = state::lock();
+        let found = state.context(context).ok();
+        FoundContext {
+            number: found.map_or(0, |context| context.id as u32),
+            device: found.map_or(0, |context| context.device),
+        }
     }
 
     fn simcuda_set_kernel_resources(

@@ -1,5 +1,7 @@
 //! Module Management, Execution Control and Occupancy of the driver API reference.
 
+use simbase::activity::Module;
+
 use super::driver_functions;
 use crate::abi::{CText, Handle, HostPointer, Out, Params};
 use crate::kernels::{self, Kernel, Launch};
@@ -107,7 +109,9 @@ driver_functions! {
             None if state.unknown_kernels_fail => return Err(report_unknown(&function.name)),
             None => kernels::no_op(&function.name),
         };
-        let launch = launch(function, kernel, grid, block, shared_bytes, params, extra)?;
+        let module = state.modules.get(function.module)?.reported;
+        let code = (kernel, module);
+        let launch = launch(function, code, grid, block, shared_bytes, params, extra)?;
         state.submit(stream, Operation::Launch(launch))
     }
 
@@ -174,7 +178,7 @@ fn max_potential_block_size(
 /// arguments in `extra`.
 fn launch(
     function: &Function,
-    kernel: &'static Kernel,
+    (kernel, module): (&'static Kernel, &'static Module),
     grid: [u32; 3],
     block: [u32; 3],
     shared_bytes: u32,
@@ -205,6 +209,7 @@ fn launch(
     }
     Ok(Launch {
         kernel,
+        module,
         args,
         grid,
         block,

@@ -1,5 +1,7 @@
 //! A kernel launch: the kernel's signature, its arguments, and how a kernel reaches memory.
 
+use simbase::activity::Module;
+
 use crate::device;
 use crate::result_codes::{Answer, Code};
 
@@ -26,6 +28,8 @@ impl PartialEq for Kernel {
 #[derive(Clone, PartialEq)]
 pub(crate) struct Launch {
     pub(crate) kernel: &'static Kernel,
+    /// The module that it is from.
+    pub(crate) module: &'static Module,
     /// The bytes of the parameters, without padding.
     pub(crate) args: Vec<u8>,
     pub(crate) grid: [u32; 3],

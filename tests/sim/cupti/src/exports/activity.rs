@@ -40,9 +40,9 @@ cupti_functions! {
 
     fn cuptiActivityDisable(kind: u32) {
         let nothing = {
-            let enabled = &mut state::lock().enabled;
-            enabled.disable(kind)?;
-            enabled.is_empty()
+            let mut state = state::lock();
+            state.enabled.disable(kind)?;
+            state.enabled.is_empty() && state.pc_sampling.is_empty()
         };
         if nothing { driver::set_observer(None) } else { Ok(()) }
     }

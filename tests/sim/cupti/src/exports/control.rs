@@ -2,11 +2,13 @@
 //! `dlsym`. Texts are NUL-terminated. A function returns [`UNKNOWN`] or false if its symbol is
 //! unknown.
 
-use crate::abi::Text;
+use crate::abi::{Array, Text};
 use crate::control::{InvalidStamps, Order};
 use crate::counter_model::KernelCounters;
+use crate::cubin_image::{GivenInstruction, StoredInstruction};
 use crate::function_names::Symbol;
 use crate::record_sizes::Version;
+use crate::stall_model::Stall;
 use crate::state::State;
 use crate::{call_wrapper, driver, state};
 
@@ -87,6 +89,37 @@ control_functions! {
             return false;
         };
         state::lock().sampling.model.set(kernel, *counters);
+        true
+    }
+
+    /// False for a name that is not UTF-8.
+    fn simcupti_set_stalls(kernel: Text, stalls: Array<Stall>) -> bool {
+        let Some(kernel) = kernel.get() else {
+            return false;
+        };
+        state::lock().pc_sampling.models.set(kernel, stalls.get());
+        true
+    }
+
+    fn simcupti_set_dropped_samples(samples: u64) {
+        state::lock().pc_sampling.dropped += samples;
+    }
+
+    fn simcupti_set_other_samples(samples: u64) {
+        state::lock().pc_sampling.other += samples;
+    }
+
+    fn simcupti_fill_hardware_buffer() {
+        state::lock().pc_sampling.is_full = true;
+    }
+
+    /// False for a name that is not UTF-8.
+    fn simcupti_set_code(kernel: Text, code: Array<GivenInstruction>) -> bool {
+        let Some(kernel) = kernel.get() else {
+            return false;
+        };
+        let code = code.get().iter().map(StoredInstruction::from).collect();
+        state::lock().modules.set_code(kernel, code);
         true
     }
 

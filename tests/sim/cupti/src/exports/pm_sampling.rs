@@ -1,8 +1,5 @@
 //! PM sampling: the counters of a device at an interval.
 
-use std::sync::Once;
-use std::sync::atomic::{AtomicBool, Ordering};
-
 use super::cupti_functions;
 use crate::call_records::on_driver_call;
 use crate::counter_data;
@@ -12,7 +9,7 @@ use crate::parameters::{
 };
 use crate::pm_sampling::Trigger;
 use crate::result_codes::Code;
-use crate::{driver, state};
+use crate::{driver, library_statics, state};
 
 /// The size of the image that says which counters can be used, which has no content.
 const AVAILABILITY_BYTES: usize = 16;
@@ -22,33 +19,16 @@ const COUNTER_DATA_FULL: i32 = 1;
 /// `CUPTI_PM_SAMPLING_DECODE_STOP_REASON_END_OF_RECORDS`.
 const END_OF_RECORDS: i32 = 2;
 
-/// The static objects that NVIDIA's libraries make when sampling begins are destroyed.
-static ARE_STATICS_DESTROYED: AtomicBool = AtomicBool::new(false);
-
-/// As NVIDIA's libraries do, in a call that begins sampling.
-fn make_statics() {
-    extern "C" fn destroy() {
-        ARE_STATICS_DESTROYED.store(true, Ordering::Relaxed);
-    }
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
-        // SAFETY: the handler is a function that stays loaded.
-        unsafe { libc::atexit(destroy) };
-    });
-}
-
-/// A call that uses destroyed objects corrupts the heap (H100, CUDA 13.0).
-fn use_statics() {
-    if ARE_STATICS_DESTROYED.load(Ordering::Relaxed) {
-        std::process::abort();
-    }
-}
-
 cupti_functions! {
-    /// Without an image it gives the size.
+    /// Without an image it gives the size. HARDWARE_BUSY while PC sampling is enabled for a context
+    /// of the device (H100, CUDA 13.0).
     fn cuptiPmSamplingGetCounterAvailability(parameters: Parameters<Availability>) {
         let mut parameters = parameters;
         let parameters = parameters.get()?;
+        let device = u32::try_from(parameters.device).map_err(|_| Code::INVALID_DEVICE)?;
+        if state::lock().pc_sampling.uses(device) {
+            return Err(Code::HARDWARE_BUSY);
+        }
         if parameters.image.is_null() {
             parameters.bytes = AVAILABILITY_BYTES;
             return Ok(());
@@ -70,7 +50,7 @@ cupti_functions! {
     }
 
     fn cuptiPmSamplingDisable(parameters: Parameters<SamplingObject>) {
-        use_statics();
+        library_statics::assert_alive();
         let mut parameters = parameters;
         state::lock().sampling.disable(parameters.get()?.object)
     }
@@ -97,7 +77,7 @@ cupti_functions! {
     }
 
     fn cuptiPmSamplingStart(parameters: Parameters<SamplingObject>) {
-        make_statics();
+        library_statics::make();
         let mut parameters = parameters;
         let now = driver::now()?;
         state::lock().sampling.start(parameters.get()?.object, now)

@@ -4,7 +4,10 @@
 #![allow(dead_code, reason = "each test file uses a part")]
 
 mod api;
+mod module_callbacks;
 mod parsed;
+pub(crate) mod pc_client;
+mod words;
 
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -19,7 +22,9 @@ use simcuda::Sim;
 use simcupti::{Cupti, Version};
 
 pub(crate) use api::Api;
+pub(crate) use module_callbacks::*;
 pub(crate) use parsed::*;
+pub(crate) use words::*;
 
 pub(crate) const MEMCPY: u32 = 1;
 pub(crate) const MEMSET: u32 = 2;
@@ -87,6 +92,7 @@ pub(crate) fn world() -> World {
     returned().clear();
     callbacks().clear();
     node_callbacks().clear();
+    module_callbacks().clear();
     SIZE.store(1 << 20, Ordering::Release);
     MAX_RECORDS.store(0, Ordering::Release);
     let mut subscriber = 0;
@@ -147,6 +153,11 @@ impl World {
         let code = unsafe { sys::cuStreamGetId(stream.cu_stream(), &mut id) };
         assert_eq!(code, sys::CUresult::CUDA_SUCCESS);
         id as u32 + 10
+    }
+
+    /// The handle of the world's context.
+    pub(crate) fn context(&self) -> u64 {
+        self.stream.context().cu_ctx() as u64
     }
 
     /// The device address of the world's `y`.
@@ -260,6 +271,9 @@ pub(crate) struct ReceivedCallback {
 }
 
 extern "C" fn called(_: *const c_void, domain: u32, cbid: u32, data: *const u8) {
+    if domain == RESOURCE && [CONTEXT_CREATED, MODULE_LOADED, MODULE_UNLOADED].contains(&cbid) {
+        return module_callbacks::called(cbid, data);
+    }
     if domain == RESOURCE {
         return called_for_node(cbid, data);
     }
