@@ -101,8 +101,8 @@ impl<'a> Call<'a> {
         unsafe { std::slice::from_raw_parts(self.activities, self.count) }
     }
 
-    /// The contexts, modules and graph nodes that this call made, changed or destroyed, in the order
-    /// given to `new`.
+    /// The contexts, modules and graph nodes that this call made, changed or destroyed, in the
+    /// order given to `new`.
     pub fn resource_changes(&self) -> &'a [ResourceChange] {
         // SAFETY: `new` took these from a slice that lives as long as 'a.
         unsafe { std::slice::from_raw_parts(self.resource_changes, self.resource_change_count) }

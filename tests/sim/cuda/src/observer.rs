@@ -1,7 +1,7 @@
-//! Reports each API call, with the activities that it caused on the device and the contexts, modules
-//! and graph nodes that it made, changed or destroyed, to an observer: the simulated libcupti.
-//! Without an observer a call only loads one atomic more. An observer changes neither what a call
-//! does nor how long it takes.
+//! Reports each API call, with the activities that it caused on the device and the contexts,
+//! modules and graph nodes that it made, changed or destroyed, to an observer: the simulated
+//! libcupti. Without an observer a call only loads one atomic more. An observer changes neither
+//! what a call does nor how long it takes.
 
 use std::any::Any;
 use std::collections::BTreeSet;

@@ -1,6 +1,6 @@
-//! The subscriber's callbacks for API calls, contexts, modules and graph nodes. A real library calls
-//! back at entry, when a context, module or node changes and at exit; here a change is reported
-//! after the call's work.
+//! The subscriber's callbacks for API calls, contexts, modules and graph nodes. A real library
+//! calls back at entry, when a context, module or node changes and at exit; here a change is
+//! reported after the call's work.
 
 use std::cell::Cell;
 use std::ffi::c_void;

@@ -1,5 +1,5 @@
-//! The loaded simulated driver: its clock, its contexts, and the function that it calls after each driver call.
-//! This library never loads a driver itself.
+//! The loaded simulated driver: its clock, its contexts, and the function that it calls after each
+//! driver call. This library never loads a driver itself.
 
 use std::sync::OnceLock;
 
@@ -23,8 +23,8 @@ pub(crate) fn now() -> Answer<u64> {
     Ok((driver()?.now)())
 }
 
-/// The context of a handle; NOT_INITIALIZED if no simulated driver is loaded. Must be called without
-/// the state lock.
+/// The context of a handle; NOT_INITIALIZED if no simulated driver is loaded. Must be called
+/// without the state lock.
 pub(crate) fn find_context(context: u64) -> Answer<FoundContext> {
     Ok((driver()?.find_context)(context))
 }

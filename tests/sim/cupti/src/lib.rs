@@ -39,6 +39,7 @@ mod library_statics;
 mod load;
 mod modules;
 mod parameters;
+mod pc_samples;
 mod pc_sampling;
 mod pc_sampling_parameters;
 mod pm_sampling;

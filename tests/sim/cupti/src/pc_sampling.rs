@@ -7,7 +7,8 @@ use std::sync::Arc;
 use simbase::activity::{Activity, ActivityKind, FoundContext};
 
 use crate::modules::{Image, Modules};
-use crate::pc_sampling_parameters::DataBuffer;
+use crate::pc_samples::{Collected, PcSamples};
+use crate::pc_sampling_parameters::{Attribute, DataBuffer};
 use crate::result_codes::{Answer, Code};
 use crate::stall_model::{COUNT, Stall, StallModels};
 
@@ -22,38 +23,6 @@ struct Launch {
 
 /// An instruction: checksum of the image, function and offset.
 type Pc = (u64, &'static str, u64);
-
-/// What was collected for one instruction.
-#[derive(Clone)]
-pub(crate) struct PcSamples {
-    pub(crate) checksum: u64,
-    pub(crate) function: &'static str,
-    pub(crate) symbol: u32,
-    pub(crate) offset: u64,
-    /// Index and samples of each stall reason, ascending.
-    pub(crate) reasons: Vec<(u32, u32)>,
-}
-
-/// What one read gives.
-#[derive(Default)]
-pub(crate) struct Collected {
-    pub(crate) pcs: Vec<PcSamples>,
-    pub(crate) remaining: usize,
-    /// Samples since the last read, of all stall reasons, dropped ones and other kernels' included.
-    pub(crate) total: u64,
-    pub(crate) dropped: u64,
-    pub(crate) other: u64,
-    pub(crate) range: u64,
-    pub(crate) is_full: bool,
-}
-
-/// One attribute of the configuration. Those that change nothing here are only checked.
-pub(crate) enum Attribute {
-    StallReasons(Vec<u32>),
-    StartStopControl(bool),
-    DataBuffer(DataBuffer),
-    WithoutEffect,
-}
 
 /// The sampling of a context.
 struct Session {

@@ -6,7 +6,7 @@ use std::ffi::{CString, c_char, c_void};
 use std::sync::{Mutex, PoisonError};
 
 use crate::parameters::{Name, Sizes};
-use crate::pc_sampling::{Attribute, Collected, PcSamples};
+use crate::pc_samples::{Collected, PcSamples};
 use crate::result_codes::{Answer, Code};
 use crate::stall_model;
 
@@ -106,6 +106,14 @@ structs! {
         reasons: *mut [u32; 2],
         correlation: u32,
     }
+}
+
+/// One attribute of the configuration. Those that change nothing here are only checked.
+pub(crate) enum Attribute {
+    StallReasons(Vec<u32>),
+    StartStopControl(bool),
+    DataBuffer(DataBuffer),
+    WithoutEffect,
 }
 
 /// `CUpti_PCSamplingConfigurationInfo`.
@@ -252,12 +260,19 @@ fn new_text(text: &str) -> *mut c_char {
     unsafe { libc::strdup(text.as_ptr()) }
 }
 
-/// The name of a function, shared by all records of it.
+/// The address of the name of each function, by its name.
+static NAMES: Mutex<BTreeMap<&'static str, usize>> = Mutex::new(BTreeMap::new());
+
+/// The name of a function, shared by all records of it until [`renew_names`].
 fn shared_name(function: &'static str) -> *mut c_char {
-    static NAMES: Mutex<BTreeMap<&'static str, usize>> = Mutex::new(BTreeMap::new());
     let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
     let name = names.entry(function);
     *name.or_insert_with(|| new_text(function) as usize) as *mut c_char
+}
+
+/// The client may have freed the names of earlier records.
+pub(crate) fn renew_names() {
+    NAMES.lock().unwrap_or_else(PoisonError::into_inner).clear();
 }
 
 /// The caller's `CUpti_PCSamplingData`.

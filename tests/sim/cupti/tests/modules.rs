@@ -124,10 +124,11 @@ fn callbacks_are_those_that_were_enabled() {
 
 #[test]
 fn a_failed_load_does_not_call_back() {
-    let world = observed();
-    world.sim.fail("cuModuleLoadData", 1, 1, 200);
-    let context = world.stream.context();
-    assert!(context.load_module(Ptx::from_src(PTX)).is_err());
+    let _world = observed();
+    let text = CString::new(PTX).unwrap();
+    // SAFETY: the text ends, and null is refused.
+    let code = unsafe { sys::cuModuleLoadData(std::ptr::null_mut(), text.as_ptr().cast()) };
+    assert_eq!(code, sys::CUresult::CUDA_ERROR_INVALID_VALUE);
     assert_eq!(*module_callbacks(), []);
 }
 
@@ -322,6 +323,20 @@ fn samples_name_the_image_of_the_kernels_module() {
         assert_eq!((OK, pc.crc), crc(&image));
         assert_eq!((pc.function.as_str(), pc.symbol), ("spin", 2));
     }
+}
+
+#[test]
+fn the_code_of_a_module_is_known_when_it_is_loaded() {
+    let world = observed();
+    let _same = load(&world);
+    let image = told().image;
+    let enable_callback = world.api.enable_callback;
+    let code = enable_callback(0, world.subscriber, RESOURCE, MODULE_LOADED);
+    assert_eq!((code, enable(world.context())), (OK, OK));
+    let module = load(&world);
+    set_lines(&world, 12);
+    drop(module);
+    assert_eq!(told().image, image);
 }
 
 /// A module that was loaded before anything was enabled.

@@ -272,3 +272,24 @@ fn the_end_writes_what_is_left_into_the_configured_buffer() {
     assert_eq!(enable(context), OK);
     assert_eq!(read(context, 9), Read::default(), "the rest is lost");
 }
+
+/// The header: the name might be shared by all records, and the client frees it.
+#[test]
+fn records_share_the_name_of_their_function() {
+    let (mut world, context) = sampled();
+    let mut name = || {
+        launch(&mut world);
+        let mut buffer = Buffer::new(1);
+        assert_eq!((buffer.fill(context), buffer.content().pcs.len()), (OK, 1));
+        buffer.pcs[0][4]
+    };
+    assert_eq!(enable(context), OK);
+    let first = name();
+    assert_eq!(name(), first);
+    assert_eq!(disable(context), OK);
+    // The name is not freed yet, so a new one has another address.
+    assert_eq!(enable(context), OK);
+    assert_ne!(name(), first);
+    // SAFETY: the library has allocated it for the client, and uses it no more.
+    unsafe { libc::free(first as *mut _) };
+}

@@ -131,7 +131,11 @@ fn there_are_twenty_stall_reasons_and_the_same_without_an_issue() {
         let name = format!("smsp__pcsamp_warps_issue_stalled_{reason}_not_issued");
         assert!(names.contains(&name), "{name}");
     }
-    let fields = [48, 0, context, 39, address(&[0_u32; 39]), address(&[0; 39])];
+    let mut texts = [[0_u8; 128]; 40];
+    let places = texts.each_mut().map(|text| text.as_mut_ptr());
+    let mut indices = [0_u32; 40];
+    let arrays = [indices.as_mut_ptr() as u64, address(&places)];
+    let fields = [48, 0, context, 39, arrays[0], arrays[1]];
     let (code, _) = call_words("cuptiPCSamplingGetStallReasons", fields);
     assert_eq!(code, INVALID_PARAMETER);
 }

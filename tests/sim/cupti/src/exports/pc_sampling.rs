@@ -5,7 +5,9 @@ use simbase::activity::FoundContext;
 use super::cupti_functions;
 use crate::call_records::on_driver_call;
 use crate::parameters::Parameters;
-use crate::pc_sampling_parameters::{Configuration, GetData, OfContext, ReasonCount, Reasons};
+use crate::pc_sampling_parameters::{
+    Configuration, GetData, OfContext, ReasonCount, Reasons, renew_names,
+};
 use crate::result_codes::{Answer, Code};
 use crate::{driver, library_statics, stall_model, state};
 
@@ -53,6 +55,9 @@ cupti_functions! {
         let mut state = state::lock();
         if state.sampling.uses(context.device) {
             return Err(Code::HARDWARE_BUSY);
+        }
+        if state.pc_sampling.is_empty() {
+            renew_names();
         }
         state.pc_sampling.enable(context, now)
     }
