@@ -8,7 +8,7 @@ mod cupti_start;
 mod current_profile;
 mod current_trace;
 pub(crate) mod elf_note;
-mod exit;
+pub(crate) mod exit;
 mod live;
 mod measured_time;
 mod measuring_session;

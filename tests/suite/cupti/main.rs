@@ -24,6 +24,7 @@ mod record_collection;
 mod record_order;
 mod stacks;
 mod stacks_at_exit;
+mod stalls;
 mod unavailable;
 mod windows;
 
@@ -55,6 +56,7 @@ fn main() -> ExitCode {
         record_order::MODULE,
         stacks::MODULE,
         stacks_at_exit::MODULE,
+        stalls::MODULE,
         unavailable::MODULE,
         windows::MODULE,
     ])

@@ -35,6 +35,8 @@ pub struct Call<'a> {
     pub end: u64,
     /// True if the call returns before its activities end; they run in stream order.
     pub is_asynchronous: bool,
+    /// The current context of the calling thread when it begins; 0 for none, and when it ends.
+    pub context: u64,
     /// The name of the kernel that it launches, which lives as long as the process; null if it
     /// launches none, and when it ends.
     pub kernel: *const c_char,
@@ -48,10 +50,11 @@ pub struct Call<'a> {
 }
 
 impl<'a> Call<'a> {
-    /// A call that begins at `start`, and launches `kernel`.
-    pub fn beginning(cbid: u32, start: u64, kernel: Option<&'static CStr>) -> Self {
+    /// A call that begins at `start` in `context`, and launches `kernel`.
+    pub fn beginning(cbid: u32, start: u64, context: u64, kernel: Option<&'static CStr>) -> Self {
         Call {
             has_ended: false,
+            context,
             kernel: kernel.map_or(std::ptr::null(), CStr::as_ptr),
             ..Call::new(cbid, 0, (start, start), false, &[], &[])
         }
@@ -74,6 +77,7 @@ impl<'a> Call<'a> {
             start,
             end,
             is_asynchronous,
+            context: 0,
             kernel: std::ptr::null(),
             parameters: std::ptr::null(),
             activities: activities.as_ptr(),
@@ -121,6 +125,8 @@ pub enum ResourceChange {
     },
     /// The context was destroyed, after its modules were unloaded.
     ContextDestroyed {
+        /// Its handle.
+        context: u64,
         /// Its number, as in [`Activity::context`].
         number: u32,
     },

@@ -160,6 +160,9 @@ impl State {
         self.captures.retain(|_, capture| capture.context != handle);
         self.memory.remove_context(handle);
         let number = destroyed.id as u32;
-        self.add_resource_change(ResourceChange::ContextDestroyed { number });
+        self.add_resource_change(ResourceChange::ContextDestroyed {
+            context: handle,
+            number,
+        });
     }
 }

@@ -56,7 +56,7 @@ pub(crate) fn call(
     drop(state::lock().take_reports());
     let start = clock::now();
     if let Some(observer) = observer() {
-        let call = Call::beginning(symbol.cbid(), start, kernel);
+        let call = Call::beginning(symbol.cbid(), start, thread::current_context(), kernel);
         observer(&call.with_parameters(&parameters));
     }
     let result = body();

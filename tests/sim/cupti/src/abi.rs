@@ -120,7 +120,7 @@ impl CallbackData {
             parameters: call.parameters,
             return_value: result.map_or(std::ptr::null(), std::ptr::from_ref),
             symbol_name: call.kernel,
-            context: std::ptr::null(),
+            context: call.context as *const c_void,
             context_uid: 0,
             correlation_data: shared,
             correlation,

@@ -133,7 +133,7 @@ impl State {
         for change in call.resource_changes() {
             match change {
                 ResourceChange::ModuleUnloaded { module } => self.modules.unload(module),
-                ResourceChange::ContextDestroyed { number } => self.pc_sampling.forget(*number),
+                ResourceChange::ContextDestroyed { number, .. } => self.pc_sampling.forget(*number),
                 _ => {}
             }
         }

@@ -20,6 +20,8 @@ pub(crate) const RESOURCE: u32 = 3;
 
 /// `CUPTI_CBID_RESOURCE_CONTEXT_CREATED`.
 const CONTEXT_CREATED: u32 = 1;
+/// `CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING`.
+const CONTEXT_DESTROYED: u32 = 2;
 /// `CUPTI_CBID_RESOURCE_MODULE_LOADED`.
 const MODULE_LOADED: u32 = 6;
 /// `CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING`.
@@ -34,8 +36,9 @@ const NODE_UPDATED: u32 = 22;
 const NODE_SET_PARAMS: u32 = 23;
 
 /// The simulated callbacks of the domain [`RESOURCE`].
-pub(crate) const RESOURCE_CALLBACKS: [u32; 7] = [
+pub(crate) const RESOURCE_CALLBACKS: [u32; 8] = [
     CONTEXT_CREATED,
+    CONTEXT_DESTROYED,
     MODULE_LOADED,
     MODULE_UNLOADED,
     NODE_CREATED,
@@ -87,8 +90,12 @@ impl Notification {
 
     fn deliver_change(&self, change: ResourceChange) {
         let (cbid, node, original) = match change {
-            ResourceChange::ContextCreated { context } => return self.deliver_context(context),
-            ResourceChange::ContextDestroyed { .. } => return,
+            ResourceChange::ContextCreated { context } => {
+                return self.deliver_context(CONTEXT_CREATED, context);
+            }
+            ResourceChange::ContextDestroyed { context, .. } => {
+                return self.deliver_context(CONTEXT_DESTROYED, context);
+            }
             ResourceChange::ModuleLoaded { module } => {
                 return self.deliver_module(MODULE_LOADED, module);
             }
@@ -110,10 +117,10 @@ impl Notification {
         CALLBACK_NODES.set([None; 2]);
     }
 
-    fn deliver_context(&self, context: u64) {
-        if self.resource_callbacks.contains(&CONTEXT_CREATED) {
+    fn deliver_context(&self, cbid: u32, context: u64) {
+        if self.resource_callbacks.contains(&cbid) {
             let data = ResourceData::<GraphData>::new(context, None);
-            self.call_back(RESOURCE, CONTEXT_CREATED, std::ptr::from_ref(&data).cast());
+            self.call_back(RESOURCE, cbid, std::ptr::from_ref(&data).cast());
         }
     }
 

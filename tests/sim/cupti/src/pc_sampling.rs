@@ -26,6 +26,8 @@ type Pc = (u64, &'static str, u64);
 
 /// The sampling of a context.
 struct Session {
+    /// Of the context.
+    handle: u64,
     context: FoundContext,
     reasons: Vec<u32>,
     /// The client starts and stops it.
@@ -128,14 +130,22 @@ impl PcSampling {
             .retain(|launch| launch.end > now || sessions.contains_key(&launch.context));
     }
 
+    /// The sampled context with this handle.
+    pub(crate) fn of_handle(&self, handle: u64) -> Option<FoundContext> {
+        let mut sessions = self.sessions.values();
+        let session = sessions.find(|session| session.handle == handle)?;
+        Some(session.context)
+    }
+
     /// INVALID_OPERATION for a context for which it is enabled.
-    pub(crate) fn enable(&mut self, context: FoundContext, now: u64) -> Answer {
+    pub(crate) fn enable(&mut self, handle: u64, context: FoundContext, now: u64) -> Answer {
         if self.sessions.contains_key(&context.number) {
             return Err(Code::INVALID_OPERATION);
         }
         self.launches
             .retain(|launch| launch.end > now || launch.context != context.number);
         let session = Session {
+            handle,
             context,
             reasons: (0..COUNT as u32).collect(),
             is_controlled: false,

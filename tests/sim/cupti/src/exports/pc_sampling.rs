@@ -14,10 +14,12 @@ use crate::{driver, library_statics, stall_model, state};
 /// INVALID_PARAMETER for a context that does not exist.
 fn find(context: u64) -> Answer<FoundContext> {
     let found = driver::find_context(context)?;
-    if found.number == 0 {
-        return Err(Code::INVALID_PARAMETER);
+    if found.number != 0 {
+        return Ok(found);
     }
-    Ok(found)
+    // The driver reports a context that it has destroyed, which a real one is about to.
+    let sampled = state::lock().pc_sampling.of_handle(context);
+    sampled.ok_or(Code::INVALID_PARAMETER)
 }
 
 /// INVALID_OPERATION if sampling is not enabled for the context.
@@ -48,7 +50,8 @@ cupti_functions! {
     /// HARDWARE_BUSY while the device has an object of PM sampling.
     fn cuptiPCSamplingEnable(parameters: Parameters<OfContext>) {
         let mut parameters = parameters;
-        let context = find(parameters.get()?.context)?;
+        let handle = parameters.get()?.context;
+        let context = find(handle)?;
         library_statics::make();
         driver::set_observer(Some(on_driver_call))?;
         let now = driver::now()?;
@@ -59,7 +62,7 @@ cupti_functions! {
         if state.pc_sampling.is_empty() {
             renew_names();
         }
-        state.pc_sampling.enable(context, now)
+        state.pc_sampling.enable(handle, context, now)
     }
 
     /// Writes what is left into the configured buffer.
