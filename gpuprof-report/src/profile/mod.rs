@@ -18,8 +18,8 @@
 //! ├─ kernels, copies, api      KernelStats, CopyStats, ApiStats of the whole program
 //! ├─ cupti, throttled          Cupti, Throttle: how complete the records are; GPU clocks
 //! ├─ counters                  DeviceCounters: how hardware counters were sampled
-//! ├─ stalls, double_lines      Stalls: for what the warps of kernels waited; DoubleLine: lines that
-//! │                            use double precision
+//! ├─ stalls                    Stalls: for what the warps of kernels waited, and where
+//! ├─ double_lines              DoubleLine: source lines that use double precision
 //! ├─ stacks                    LaunchStacks: where unattributed work was launched
 //! ├─ memory                    Memory: what the program allocated, its peak, and what is live
 //! ├─ findings, commands        Finding, Command: what to improve, and where to look next
@@ -194,8 +194,8 @@ figures! {
         /// How the hardware counters of the devices were sampled, by ordinal. JSON omits it if they
         /// were not.
         pub counters: Vec<DeviceCounters>, unless default;
-        /// For what the warps of kernels waited, and where; `None` without `GPUPROF_STALLS=on`. JSON
-        /// omits it then.
+        /// For what the warps of kernels waited, and where; `None` without `GPUPROF_STALLS=on`.
+        /// JSON omits it then.
         pub stalls: Option<Stalls>, unless default;
         /// Lines with instructions of double precision, of kernels in which their unit has worked.
         /// JSON omits it if there are none.
