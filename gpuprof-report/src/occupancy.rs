@@ -111,6 +111,16 @@ fn occupancy(device: &Device, kernel: &KernelStats) -> Option<f64> {
     Some(f64::from(warps) / f64::from(all))
 }
 
+/// The most warps that a multiprocessor has at once, over those that it can hold: less than the
+/// occupancy if the grid is too small for it. `None` where the occupancy is unknown.
+#[cfg(feature = "table")]
+pub(crate) fn most_resident_warps(device: &Device, kernel: &KernelStats) -> Option<f64> {
+    let sides = kernel.grid.iter().chain(&kernel.block);
+    let launched: f64 = sides.map(|side| f64::from(*side)).product();
+    let room = f64::from(device.sm_count?) * f64::from(device.threads_per_sm?);
+    Some(kernel.occupancy?.min(launched / room.max(1.0)))
+}
+
 /// Threads of a block.
 fn threads(kernel: &KernelStats) -> Option<u32> {
     let sides = kernel.block.iter();

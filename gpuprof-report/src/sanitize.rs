@@ -9,6 +9,9 @@ use std::borrow::Cow;
 /// Characters of a name that are shown.
 const MAX_NAME_CHARS: usize = 300;
 
+/// Characters of the name of a source file that are shown.
+const MAX_FILE_CHARS: usize = 60;
+
 /// Replaces the characters that are cut out.
 pub const ELLIPSIS: char = '…';
 
@@ -26,6 +29,13 @@ pub fn short(text: &str, max_chars: usize) -> Cow<'_, str> {
         Cow::Borrowed(short) => escape(short),
         Cow::Owned(short) => Cow::Owned(escape(&short).into_owned()),
     }
+}
+
+/// `file:line` without the folders of the file, as outputs show a place in the source.
+#[must_use]
+pub fn place(file: &str, line: u32) -> String {
+    let file = file.rsplit(['/', '\\']).next().unwrap_or_default();
+    format!("{}:{line}", short(file, MAX_FILE_CHARS))
 }
 
 /// The longest beginning of `text` of at most `max_bytes` bytes.
@@ -136,6 +146,16 @@ mod tests {
         }
         assert_eq!(cut("größer", 6), "größer");
         assert_eq!(cut("größer", 4), "g…er");
+    }
+
+    #[test]
+    fn a_place_has_no_folders_and_is_safe() {
+        assert_eq!(place("/home/me/app/kernels/sum.cu", 12), "sum.cu:12");
+        assert_eq!(place("C:\\app\\sum.cu", 12), "sum.cu:12");
+        assert_eq!(place("default_program", 7), "default_program:7");
+        assert_eq!(place("a/\u{1b}.cu", 1), "\\u{1b}.cu:1");
+        let long = place(&"x".repeat(1 << 20), u32::MAX);
+        assert_eq!(long.chars().count(), MAX_FILE_CHARS + 11);
     }
 
     #[test]

@@ -7,7 +7,9 @@ use std::time::{Duration, Instant};
 
 use gpuprof_report::json;
 use gpuprof_report::profile::Profile;
-use profiles::{digits, full, options, quickstart, report, trouble, with_launch_lines};
+use profiles::{
+    digits, full, options, quickstart, report, trouble, with_launch_lines, with_stalls,
+};
 use serde_json::{Value, json};
 
 /// The same profile with `text` in the place of every string: names, modules, files, devices,
@@ -59,8 +61,12 @@ fn is_harmful(c: char) -> bool {
 fn no_text_does_harm_in_a_report() {
     let began = Instant::now();
     for text in hostile_texts() {
-        let profiles = [trouble(), with_launch_lines(digits())]
-            .map(|profile| with_text_everywhere(&profile, &text));
+        let profiles = [
+            trouble(),
+            with_launch_lines(digits()),
+            with_stalls(digits()),
+        ]
+        .map(|profile| with_text_everywhere(&profile, &text));
         let widths = [None, Some(40), Some(120)];
         for (hostile, width) in profiles
             .iter()

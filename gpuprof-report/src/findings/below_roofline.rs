@@ -98,9 +98,9 @@ impl PeakShares {
         let device = device(facts, function)?;
         let precision = function.precision.unwrap_or(Precision::F32);
         Some(Self {
-            memory: share(function, function.bytes, device.peak_bytes_per_s)?,
+            memory: share_of_peak(function, function.bytes, device.peak_bytes_per_s)?,
             precision,
-            arithmetic: share(function, function.flops, device.peak_flops(precision))?,
+            arithmetic: share_of_peak(function, function.flops, device.peak_flops(precision))?,
         })
     }
 }
@@ -114,7 +114,11 @@ fn device<'a>(facts: &'a ProfileFacts<'_>, function: &Function) -> Option<&'a De
 }
 
 /// What a call states, over what the device can do at its peak in the time of its kernels.
-fn share(function: &Function, stated: Option<f64>, peak: Option<u64>) -> Option<f64> {
+pub(super) fn share_of_peak(
+    function: &Function,
+    stated: Option<f64>,
+    peak: Option<u64>,
+) -> Option<f64> {
     let work = &function.activity;
     let calls = work.busy_calls as f64 / function.calls.max(1) as f64;
     let share = stated? * calls / (kernel_ns(&work.kernels) as f64 / 1e9) / peak? as f64;
@@ -126,6 +130,6 @@ fn share(function: &Function, stated: Option<f64>, peak: Option<u64>) -> Option<
 fn may_be_double(facts: &ProfileFacts<'_>, function: &Function) -> bool {
     let peak = device(facts, function).and_then(|device| device.peak_flops_f64);
     function.precision.is_none()
-        && share(function, function.flops, peak)
+        && share_of_peak(function, function.flops, peak)
             .is_some_and(|share| DOUBLE_PEAK_SHARE.reached(share) && share <= 1.05)
 }

@@ -1,5 +1,7 @@
 //! The rule about kernels that compute in double precision without its being stated.
 
+use std::cmp::Reverse;
+
 use super::candidate::{About, FindingCandidate};
 use super::measured::own_samples;
 use super::profile_facts::ProfileFacts;
@@ -9,6 +11,8 @@ use super::thresholds::{KERNEL_SHARE, MIN_FP64_ACTIVITY, NO_FP64_ACTIVITY};
 use super::wording;
 use crate::peak_shares::{Unit, unit_shares};
 use crate::profile::{CounterValues, FindingRule, KernelStats, Metric, Precision};
+use crate::sanitize;
+use crate::sorting::sort_by_key;
 
 pub(super) static DOUBLE_PRECISION: FindingCheck = FindingCheck {
     id: FindingRule::DoublePrecision,
@@ -26,9 +30,10 @@ fn check_double_precision(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<
             && is_meant_single(facts, home, kernel);
         applies.then(|| {
             let (unit, share) = busiest_other(counters);
+            let places = places(facts, kernel);
             let evidence = format!(
-                "{} of GPU time: {} uses double precision: FP64 {}, {unit} {}",
-                wording::percent(kernel.times.total_ns, facts.activity_ns),
+                "{}{} uses double precision{places}: FP64 {}, {unit} {}",
+                wording::of_gpu_time(kernel, facts.activity_ns, &places),
                 wording::kernel_name(kernel),
                 wording::share(fp64),
                 wording::share(share),
@@ -43,6 +48,31 @@ fn check_double_precision(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<
         })
     });
     found.collect()
+}
+
+/// Source lines that a text names, and instructions at each.
+const MAX_PLACES: usize = 2;
+const MAX_NAMES: usize = 3;
+
+/// The lines of a kernel with the most instructions of double precision; nothing if none is known.
+fn places(facts: &ProfileFacts<'_>, kernel: &KernelStats) -> String {
+    let lines = facts.profile.double_lines.iter();
+    let mut lines: Vec<_> = lines.filter(|line| line.kernel == kernel.name).collect();
+    sort_by_key(&mut lines, |line| Reverse(line.instructions));
+    lines.truncate(MAX_PLACES);
+    let places = lines.into_iter().map(|line| {
+        let names = line.names.iter().take(MAX_NAMES);
+        let names: Vec<_> = names.map(|name| wording::name(name)).collect();
+        let place = sanitize::place(&line.file, line.line);
+        match &names[..] {
+            [] => place,
+            names => format!("{place} ({})", names.join(", ")),
+        }
+    });
+    match &places.collect::<Vec<_>>()[..] {
+        [] => String::new(),
+        places => format!(" at {}", places.join(" and ")),
+    }
 }
 
 /// Whether the function of a kernel states flops in single precision, or nothing is stated and no

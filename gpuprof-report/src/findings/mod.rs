@@ -37,6 +37,7 @@ mod tensor_cores;
 mod tests;
 mod thresholds;
 mod thresholds_of_kernels;
+mod waits;
 mod whole_run;
 mod wording;
 

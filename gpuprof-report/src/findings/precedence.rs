@@ -6,6 +6,7 @@ use super::candidate::{About, FindingCandidate};
 use super::profile_facts::ProfileFacts;
 use super::profile_index::sum;
 use super::thresholds::{MIN_GAIN, NEAR_SHARE, NESTED_SHARE, UNCOVERED_IDLE};
+use super::waits::is_about_waits;
 use crate::profile::{Finding, FindingRule};
 use crate::sorting::sort_by_key;
 
@@ -21,9 +22,9 @@ use crate::sorting::sort_by_key;
 /// - Copies that are slow by themselves come before copies that could overlap, and those before
 ///   other copies.
 /// - Of the causes of a kernel's time, the one with the largest gain; but small kernels that run
-///   one after another are reported as such, and not that each leaves the device underused. That a
-///   function's kernels are below the roofline is only reported if no such cause explains at least
-///   half of it.
+///   one after another are reported as such, and not that each leaves the device underused. What a
+///   kernel waits for, and that a function's kernels are below the roofline, is only reported if no
+///   such cause explains at least half of it.
 pub(super) fn choose(facts: &ProfileFacts<'_>, candidates: Vec<FindingCandidate>) -> Vec<Finding> {
     let wall_ns = facts.profile.wall_ns;
     let (idle, others) = split(candidates, |about| *about == About::Idle);
@@ -157,6 +158,19 @@ fn keep_one_per_kernel(candidates: Vec<FindingCandidate>) -> Vec<FindingCandidat
     causes.retain(|cause| {
         cause.finding.rule != FindingRule::UnderusedGpu || !is_serial(&cause.about)
     });
+    let (waits, mut causes): (Vec<_>, Vec<_>) = causes
+        .into_iter()
+        .partition(|cause| is_about_waits(cause.finding.rule));
+    let is_explained = |wait: &FindingCandidate| {
+        let of_kernel = |cause: &&FindingCandidate| cause.about.has_kernels_of(&wait.about);
+        let mut explaining = causes.iter().filter(of_kernel);
+        explaining.any(|cause| cause.finding.gain_ns >= wait.finding.gain_ns / 2)
+    };
+    let unexplained: Vec<_> = waits
+        .into_iter()
+        .filter(|wait| !is_explained(wait))
+        .collect();
+    causes.extend(unexplained);
     sort_by_key(&mut causes, |cause| {
         std::cmp::Reverse(cause.finding.gain_ns)
     });

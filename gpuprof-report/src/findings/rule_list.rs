@@ -3,11 +3,11 @@
 use super::rule::FindingCheck;
 use super::{
     below_roofline, cache_bound, collectives, copies, double_precision, gpu_idle, host, late_rank,
-    launches, loading, measured_bytes, memory, overlap, shapes, tensor_cores, whole_run,
+    launches, loading, measured_bytes, memory, overlap, shapes, tensor_cores, waits, whole_run,
 };
 
 /// Every rule. Of two findings with the same gain the rule that comes first here is preferred.
-pub(super) const RULES: [&FindingCheck; 26] = [
+pub(super) const RULES: [&FindingCheck; 30] = [
     &host::SYNCHRONIZATION,
     &memory::ALLOCATION_CHURN,
     &loading::MODULE_LOADS,
@@ -24,6 +24,10 @@ pub(super) const RULES: [&FindingCheck; 26] = [
     &tensor_cores::NO_TENSOR_CORES,
     &double_precision::DOUBLE_PRECISION,
     &cache_bound::CACHE_BOUND,
+    &waits::MEMORY_LATENCY,
+    &waits::MATH_THROTTLE,
+    &waits::BARRIER_WAIT,
+    &waits::INSTRUCTION_FETCH,
     &overlap::SERIAL_KERNELS,
     &shapes::UNDERUSED,
     &shapes::TAIL_WAVE,

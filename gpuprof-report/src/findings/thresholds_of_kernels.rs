@@ -92,6 +92,18 @@ pub(super) const NO_FP64_ACTIVITY: Threshold = Threshold(0.001);
 /// Guide", GPU Speed Of Light Throughput).
 pub(super) const CACHE_SHARE: Threshold = Threshold(0.6);
 
+/// Share of the kernel's samples that wait for memory. With less than half, it is not what they
+/// mostly wait for (definition of most).
+pub(super) const MEMORY_WAIT_SHARE: Threshold = Threshold(0.5);
+
+/// Share of the kernel's samples that wait for this. Without a shorter wait
+/// the kernel still takes most of its time (chosen).
+pub(super) const WAIT_SHARE: Threshold = Threshold(0.3);
+
+/// Warps that fit at once in those that a multiprocessor can hold, at most. With more, it is rarely
+/// their number that fails to hide the memory's latency (chosen).
+pub(super) const FEW_WARPS: Threshold = Threshold(0.5);
+
 /// Rate of the stated flops over the double-precision peak, less than (or over 1.05). Otherwise the
 /// kernel may well compute in double precision, and near that peak (measured: 02_convolution on the
 /// simulated device, 99 %).

@@ -73,6 +73,18 @@ pub(super) fn bytes_per_s(bytes: u64, ns: u64) -> String {
     })
 }
 
+/// `47 % of GPU time: ` at the beginning of a text; nothing if it names a place in the source, with
+/// which it is long enough.
+pub(super) fn of_gpu_time(kernel: &KernelStats, activity_ns: u64, place: &str) -> String {
+    match place {
+        "" => format!(
+            "{} of GPU time: ",
+            percent(kernel.times.total_ns, activity_ns)
+        ),
+        _ => String::new(),
+    }
+}
+
 /// A kernel's shown name, sanitized and short.
 pub(super) fn kernel_name(kernel: &KernelStats) -> String {
     name(&kernel.name)

@@ -20,7 +20,9 @@
 //! ordinal of the first of them. The wall time is the time in which at least one process was
 //! measured.
 //!
-//! Allocations and live memory are summed; a peak is that of the process with the most.
+//! Allocations and live memory are summed; a peak is that of the process with the most. Samples of
+//! program counters are added by kernel, source line and instruction; a line has the samples of
+//! those profiles that list it, and lines with double precision are those of any profile.
 //!
 //! Findings and suggested commands are about one process and are left out, except the finding about
 //! a late rank, which only a merged profile shows.
@@ -42,6 +44,7 @@ mod missing_ranks;
 mod repeats;
 mod rows;
 mod spread;
+mod stalls;
 mod steps;
 #[cfg(test)]
 pub(crate) mod tests;
@@ -63,6 +66,7 @@ use functions::FunctionTotals;
 pub use missing_ranks::JobRanks;
 use repeats::Repeats;
 use rows::{MAX_ROWS, RowsByName};
+use stalls::MergedStalls;
 use tree::MergedTree;
 use windows::WallClockRange;
 
@@ -101,6 +105,7 @@ pub struct Merger {
     tree: MergedTree,
     activities: Activities,
     collectives: CollectiveTotals,
+    stalls: MergedStalls,
     /// The key of the function that is looked up.
     key: String,
 }
@@ -121,6 +126,7 @@ impl Merger {
         self.add_facts(profile);
         let ordinals = self.devices.add(profile);
         launch_stacks::add_stacks(&mut self.sums.stacks, &profile.stacks);
+        self.stalls.add(profile);
         memory::add_memory(&mut self.sums.memory, &profile.memory, |device| {
             ordinals.own(device)
         });
@@ -164,6 +170,7 @@ impl Merger {
         let (kernels, copies) = (&tables.kernel_places, &tables.copy_places);
         merged.tree = self.tree.finish(&places, kernels, copies);
         (merged.kernels, merged.copies, merged.api) = (tables.kernels, tables.copies, tables.api);
+        (merged.stalls, merged.double_lines) = self.stalls.finish();
         merged.findings = findings(&merged);
         merged
     }
@@ -280,9 +287,12 @@ impl Merger {
         }
         let functions = self.functions.iter().map(|of| of.activities.dropped());
         let dropped = functions.fold(self.functions.dropped, u64::saturating_add);
-        let dropped = [self.devices.dropped(), self.activities.dropped()]
-            .into_iter()
-            .fold(dropped, u64::saturating_add);
+        let tables = [
+            self.devices.dropped(),
+            self.activities.dropped(),
+            self.stalls.dropped(),
+        ];
+        let dropped = tables.into_iter().fold(dropped, u64::saturating_add);
         if dropped > 0 {
             add_note(
                 notes,

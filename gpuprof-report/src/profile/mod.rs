@@ -18,7 +18,8 @@
 //! ├─ kernels, copies, api      KernelStats, CopyStats, ApiStats of the whole program
 //! ├─ cupti, throttled          Cupti, Throttle: how complete the records are; GPU clocks
 //! ├─ counters                  DeviceCounters: how hardware counters were sampled
-//! ├─ stalls, double_lines      Stalls: for what warps waited; DoubleLine: lines with doubles
+//! ├─ stalls                    Stalls: for what the warps of kernels waited, and where
+//! ├─ double_lines              DoubleLine: source lines that use double precision
 //! ├─ stacks                    LaunchStacks: where unattributed work was launched
 //! ├─ memory                    Memory: what the program allocated, its peak, and what is live
 //! ├─ findings, commands        Finding, Command: what to improve, and where to look next

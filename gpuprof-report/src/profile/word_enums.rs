@@ -259,6 +259,14 @@ words! {
         DoublePrecision = "double-precision",
         /// Kernels that a cache or shared memory limits.
         CacheBound = "cache-bound",
+        /// Kernels whose warps mostly wait for memory, with too few of them to hide it.
+        MemoryLatency = "memory-latency",
+        /// Kernels whose warps mostly wait for an arithmetic unit.
+        MathThrottle = "math-throttle",
+        /// Kernels whose warps mostly wait at barriers.
+        BarrierWait = "barrier-wait",
+        /// Kernels whose warps mostly wait for instructions.
+        InstructionFetch = "instruction-fetch",
         /// Kernels that use local memory.
         LocalMemory = "local-memory",
         /// A last wave of blocks that leaves most of the device idle.

@@ -13,6 +13,7 @@ use super::legend::Marks;
 use super::number;
 use super::options::TableOptions;
 use super::records;
+use super::stalls;
 use super::words::{BOLD, DIM, NAMES, PLAIN, Paragraph, WARN, labelled};
 use crate::profile::{Function, NVTX_MODULE, OTHER_LABELS, Profile};
 use crate::sanitize;
@@ -39,6 +40,7 @@ pub(super) fn write(profile: &Profile, marks: Marks, options: &TableOptions, out
     lines.extend(records::losses(profile));
     lines.extend(counters::lines(profile, options.full));
     lines.extend(counters::cached(profile));
+    lines.extend(stalls::sampling(profile, options.full));
     lines.extend(errors(profile));
     for note in &profile.diagnostics.notes {
         lines.push(labelled(

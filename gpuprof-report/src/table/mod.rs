@@ -1,9 +1,9 @@
 //! The report: what ran, what to do first, and where the time went.
 //!
 //! In the order of the text: `header`, `look_first`, `call_tree`, `functions` (full reports only),
-//! `activities`, `launch_lines`, `memory` with `memory_lines`, `ranks` (merged profiles only),
-//! `diagnostics` with `coverage`, `legend`, `budget`, `counters` and `records`, `hidden`,
-//! `commands`.
+//! `activities`, `why` with `stalls` and `stall_rows` (full reports only), `launch_lines`, `memory`
+//! with `memory_lines`, `ranks` (merged profiles only), `diagnostics` with `coverage`, `legend`,
+//! `budget`, `counters`, `stalls` and `records`, `hidden`, `commands`.
 //! `row` computes the values of a row and `qualifiers` how far they can be trusted, `tree_rows` and
 //! `kept_rows` walk the call tree, `columns` lists the columns, `quantity` chooses their units,
 //! `number` formats numbers, `grid` aligns cells and fits them to the terminal. `page_parts` gives
@@ -39,6 +39,8 @@ mod quantity;
 mod ranks;
 mod records;
 mod row;
+mod stall_rows;
+mod stalls;
 mod tree_rows;
 mod why;
 mod words;
@@ -89,6 +91,7 @@ fn text(profile: &Profile, options: &TableOptions) -> String {
     }
     activities::write(profile, options, &mut hidden, &mut text);
     why::write(profile, options, &mut text);
+    stall_rows::write(profile, options, &mut hidden, &mut text);
     activities::write_calls(profile, options, &mut hidden, &mut text);
     launch_lines::write(profile, options, &mut hidden, &mut text);
     memory::write(profile, options, &mut hidden, &mut text);

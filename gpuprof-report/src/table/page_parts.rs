@@ -11,7 +11,7 @@ use super::quantity::{self, Headed, MarkedQuantity, Quantity};
 use super::row::{self, Figures};
 use super::{
     activities, call_tree, diagnostics, functions, has_run, header, launch_lines, memory,
-    memory_lines, tree_rows,
+    memory_lines, tree_rows, why,
 };
 use crate::profile::{NodeActivity, Profile, TreeNode};
 
@@ -185,7 +185,8 @@ pub(crate) fn remarks(profile: &Profile) -> Vec<String> {
     ));
     let mut text = String::new();
     let launches = profile.stacks.iter().flat_map(launch_lines::remarks);
-    for words in launches.chain(memory_lines::remarks(profile)) {
+    let paragraphs = why::waits(profile).into_iter().chain(launches);
+    for words in paragraphs.chain(memory_lines::remarks(profile)) {
         words.write(&mut text, false, None, 0);
     }
     diagnostics::write(profile, marks, &options, &mut text);

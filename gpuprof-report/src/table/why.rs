@@ -1,5 +1,5 @@
-//! What limits the slowest kernels, one line for each: the units by their measured shares of their
-//! peaks.
+//! What limits the slowest kernels, a line for each: the units by their measured shares of their
+//! peaks; and another one for what their warps wait for.
 
 use std::cmp::Reverse;
 
@@ -7,9 +7,10 @@ use super::activities::ActivityNames;
 use super::counters;
 use super::number;
 use super::options::TableOptions;
+use super::stalls;
 use super::words::{BOLD, PLAIN, Paragraph};
 use crate::peak_shares::{BOUND_SHARE, Unit, peak_shares};
-use crate::profile::{KernelStats, Profile};
+use crate::profile::{KernelStalls, KernelStats, Profile};
 use crate::sorting::sort_by_key;
 
 /// How many kernels the default report explains, and from which share of the time of all on.
@@ -29,9 +30,14 @@ pub(super) fn write(profile: &Profile, options: &TableOptions, out: &mut String)
     }
 }
 
-/// The lines, of the kernels with the most time first. The full report has every sampled kernel,
-/// and every unit.
-fn lines(profile: &Profile, options: &TableOptions) -> Vec<Paragraph> {
+/// What is said of a kernel.
+struct Explained<'a> {
+    why: Option<Paragraph>,
+    stalls: Option<&'a KernelStalls>,
+}
+
+/// The kernels with the most time first. The full report has every sampled kernel, and every unit.
+fn explained<'a>(profile: &'a Profile, options: &TableOptions) -> Vec<Explained<'a>> {
     let (kernels, units, min_share) = if options.full {
         (usize::MAX, usize::MAX, 0.0)
     } else {
@@ -42,22 +48,74 @@ fn lines(profile: &Profile, options: &TableOptions) -> Vec<Paragraph> {
     let is_slow = |kernel: &&KernelStats| kernel.times.total_ns as f64 >= min_share * all as f64;
     let mut slowest: Vec<_> = profile.kernels.iter().filter(is_slow).collect();
     sort_by_key(&mut slowest, |kernel| Reverse(kernel.times.total_ns));
-    let lines = slowest.into_iter().filter_map(|kernel| {
-        let counters = kernel.counters.as_ref().filter(|all| !all.is_divided)?;
-        let dram = counters::dram_share_of_kernel(kernel, profile);
-        let mut shares = peak_shares(counters, dram)?;
-        shares.truncate(units);
-        line(names.kernel(kernel), &shares)
+    let sampled = stalls::by_name(profile);
+    let mut to_tell = sampled.clone();
+    let explained = slowest.into_iter().map(|kernel| {
+        let name = &*kernel.name;
+        Explained {
+            why: why(kernel, profile, &names, units, sampled.get(name).copied()),
+            // Once, where it ran on several devices.
+            stalls: to_tell.remove(name),
+        }
     });
-    lines.take(kernels).collect()
+    let is_told = |of: &Explained<'_>| of.why.is_some() || of.stalls.is_some();
+    explained.filter(is_told).take(kernels).collect()
 }
 
-fn line(name: String, shares: &[(Unit, f64)]) -> Option<Paragraph> {
+/// The lines of these kernels. In the full report a table has what they wait for.
+fn lines(profile: &Profile, options: &TableOptions) -> Vec<Paragraph> {
+    let explained = explained(profile, options);
+    if options.full {
+        return explained.into_iter().filter_map(|of| of.why).collect();
+    }
+    let shown = with_stalls(&explained);
+    let mut lines = Vec::new();
+    for of in explained {
+        lines.extend(of.why);
+        lines.extend(of.stalls.map(|stalls| stalls::paragraph(stalls, options)));
+    }
+    lines.extend(stalls::remarks(profile, &shown));
+    lines
+}
+
+/// What the default report says of the waits of the slowest kernels.
+#[cfg(feature = "html")]
+pub(super) fn waits(profile: &Profile) -> Vec<Paragraph> {
+    let options = TableOptions::default();
+    let shown = with_stalls(&explained(profile, &options));
+    let lines = shown
+        .iter()
+        .map(|stalls| stalls::paragraph(stalls, &options));
+    lines.chain(stalls::remarks(profile, &shown)).collect()
+}
+
+/// What samples of program counters say of the kernels.
+fn with_stalls<'a>(explained: &[Explained<'a>]) -> Vec<&'a KernelStalls> {
+    explained.iter().filter_map(|of| of.stalls).collect()
+}
+
+fn why(
+    kernel: &KernelStats,
+    profile: &Profile,
+    names: &ActivityNames<'_>,
+    units: usize,
+    stalls: Option<&KernelStalls>,
+) -> Option<Paragraph> {
+    let counters = kernel.counters.as_ref().filter(|all| !all.is_divided)?;
+    let dram = counters::dram_share_of_kernel(kernel, profile);
+    let mut shares = peak_shares(counters, dram)?;
+    shares.truncate(units);
+    line(names.kernel(kernel), &shares, stalls)
+}
+
+fn line(name: String, shares: &[(Unit, f64)], stalls: Option<&KernelStalls>) -> Option<Paragraph> {
     let (_, nearest) = shares.first()?;
     let mut words = Paragraph::default();
     words.add(BOLD, "why").add_one(PLAIN, format!("{name}:"));
     if *nearest < BOUND_SHARE {
-        words.add(PLAIN, "waits (latency); nearest are");
+        let wait = stalls.and_then(stalls::main_wait);
+        let mostly = wait.map_or_else(String::new, |wait| format!(", mostly {wait}"));
+        words.add(PLAIN, &format!("waits (latency){mostly}; nearest are"));
     }
     let shares: Vec<_> = shares.iter().map(share_text).collect();
     words.add(PLAIN, &format!("{} of the peak", shares.join(", ")));

@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 
 use super::profiles::{
     convolution, digits, graphs, layers, partly_timed, quickstart, training, trouble,
-    with_launch_lines, with_steps, without_gpu, without_stream,
+    with_launch_lines, with_stalls, with_steps, without_gpu, without_stream,
 };
 
 pub(crate) fn text(profile: &Profile) -> String {
@@ -43,7 +43,7 @@ pub(crate) fn extreme() -> Profile {
     profile
 }
 
-pub(crate) fn all() -> [Profile; 13] {
+pub(crate) fn all() -> [Profile; 14] {
     [
         training(),
         trouble(),
@@ -56,6 +56,7 @@ pub(crate) fn all() -> [Profile; 13] {
         convolution(),
         digits(),
         with_launch_lines(digits()),
+        with_stalls(digits()),
         extreme(),
         serde_json::from_value(everything()).unwrap(),
     ]
@@ -81,7 +82,7 @@ pub(crate) fn add_kernel_tier(profile: &mut Profile) {
 }
 
 /// One object of every kind that a document may hold, of [`everything`].
-pub(crate) const OBJECTS: [&str; 36] = [
+pub(crate) const OBJECTS: [&str; 45] = [
     "",
     "/devices/0",
     "/cupti",
@@ -118,6 +119,15 @@ pub(crate) const OBJECTS: [&str; 36] = [
     "/diagnostics/errors/0",
     "/steps",
     "/steps/slowest/0",
+    "/stalls",
+    "/stalls/kernels/0",
+    "/stalls/kernels/0/reasons/0",
+    "/stalls/kernels/0/lines/0",
+    "/stalls/kernels/0/lines/0/reasons/0",
+    "/stalls/kernels/1",
+    "/stalls/kernels/1/instructions/0",
+    "/stalls/kernels/1/instructions/0/reasons/0",
+    "/double_lines/0",
 ];
 
 /// A document with one of everything, so that no object of [`OBJECTS`] is missing or null.
@@ -146,7 +156,7 @@ pub(crate) fn everything() -> Value {
     add_kernel_tier(&mut profile);
     profile.meta = vec![MetaPair::new("commit", "1f2e3d4")];
     profile.ranks = Some(ranks());
-    profile = with_steps(profile);
+    profile = with_stalls(with_steps(profile));
     let slowest = profile
         .steps
         .iter_mut()

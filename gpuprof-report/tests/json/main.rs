@@ -8,7 +8,8 @@ mod versions;
 use documents::{all, document, fields, text};
 use gpuprof_report::profile::{Bucket, Function, Profile};
 use profiles::{
-    digits, partly_timed, quickstart, training, trouble, with_steps, without_gpu, without_stream,
+    digits, partly_timed, quickstart, training, trouble, with_stalls, with_steps, without_gpu,
+    without_stream,
 };
 use serde_json::json;
 
@@ -65,6 +66,7 @@ fn a_document_reads_back_as_the_same_profile() {
         without_gpu(),
         digits(),
         with_steps(training()),
+        with_stalls(digits()),
     ] {
         let back: Profile = serde_json::from_str(&text(&profile)).unwrap();
         assert_eq!(back, profile);

@@ -1,7 +1,7 @@
 //! Rules that hardware counters make more exact.
 
 use super::*;
-use crate::profile::{CounterMean, CounterValues, Metric, Precision};
+use crate::profile::{CounterMean, CounterValues, DoubleLine, Metric, Precision};
 
 /// What was sampled: the share of the H200's bandwidth, of the instructions, and of the tensor
 /// cores.
@@ -169,6 +169,36 @@ fn double_precision_in_a_function_of_single_precision_is_found() {
         ..with_units(0.5, 0.5)
     };
     assert!(!speaks("double-precision", &convolution(divided, f32, 0.0)));
+}
+
+#[test]
+fn the_lines_with_double_precision_are_named() {
+    let line = |kernel: &str, number, instructions, names: &[&str]| DoubleLine {
+        kernel: kernel.into(),
+        file: "/home/me/kernels/convolution.cu".into(),
+        line: number,
+        instructions,
+        names: names.iter().map(|name| (*name).into()).collect(),
+    };
+    let mut profile = convolution(with_units(0.095, 0.76), Some(Precision::F32), 0.0);
+    let conversions = &["DFMA", "F2F.F64.F32"];
+    profile.double_lines = vec![
+        line("convolve", 12, 3, conversions),
+        line("scale", 1, 9, &[]),
+    ];
+    assert_eq!(
+        evidence("double-precision", &profile),
+        "convolve uses double precision at convolution.cu:12 (DFMA, F2F.F64.F32): FP64 9.5 %, XU \
+         76 %"
+    );
+    let names = &["DADD", "DMUL", "DFMA", "DSETP"];
+    let more = [line("convolve", 14, 4, &[]), line("convolve", 9, 5, names)];
+    profile.double_lines.extend(more);
+    assert_eq!(
+        evidence_of("double-precision", "convolution", &profile),
+        "convolve uses double precision at convolution.cu:9 (DADD, DMUL, DFMA) and \
+         convolution.cu:14: FP64 9.5 %, XU 76 %"
+    );
 }
 
 #[test]

@@ -15,6 +15,7 @@ mod nsight_commands;
 mod overlap;
 mod page;
 mod random_profiles;
+mod waits;
 mod whole_run;
 mod wrong_advice;
 

@@ -5,8 +5,8 @@ use fastrand::Rng;
 use super::*;
 use crate::profile::NVTX_MODULE;
 use crate::profile::{
-    ApiKind, CollectiveRanks, CopyKind, CounterMean, CounterValues, Metric, RankSpread, Ranks,
-    Throttle, ThrottleReason,
+    ApiKind, CollectiveRanks, CopyKind, CounterMean, CounterValues, KernelStalls, Metric,
+    RankSpread, Ranks, StallLine, StallReasonSamples, Stalls, Throttle, ThrottleReason,
 };
 
 /// Mostly small, sometimes 0, sometimes as large as it gets.
@@ -35,14 +35,16 @@ fn times(rng: &mut Rng) -> DurationStats {
     }
 }
 
+/// Of kernels.
+const NAMES: [&str; 4] = [
+    "k",
+    "volta_sgemm_128x64_nn",
+    "a kernel of a very long name, longer than fits",
+    "ncclDevKernel_AllReduce_Sum_f32_RING_LL",
+];
+
 fn random_kernel(rng: &mut Rng) -> KernelStats {
-    let names = [
-        "k",
-        "volta_sgemm_128x64_nn",
-        "a kernel of a very long name, longer than fits",
-        "ncclDevKernel_AllReduce_Sum_f32_RING_LL",
-    ];
-    let name = names[rng.usize(..names.len())];
+    let name = NAMES[rng.usize(..NAMES.len())];
     let sides = [0, 1, 33, 1_100, u32::MAX];
     let mut side = || sides[rng.usize(..sides.len())];
     let (grid, block) = ([side(), side(), side()], [side(), 256, 1]);
@@ -184,7 +186,43 @@ fn random_profile(rng: &mut Rng) -> Profile {
         ..Throttle::default()
     }];
     profile.ranks = maybe(rng, random_ranks);
+    profile.stalls = maybe(rng, random_stalls);
     profile
+}
+
+/// Of each kernel one reason and one line.
+fn random_stalls(rng: &mut Rng) -> Stalls {
+    let reasons = [
+        "long_scoreboard",
+        "math_pipe_throttle",
+        "barrier",
+        "no_instructions",
+        "selected",
+        "of a newer chip",
+    ];
+    let kernels = NAMES.map(|name| {
+        let reason = StallReasonSamples {
+            reason: reasons[rng.usize(..reasons.len())].into(),
+            samples: number(rng),
+        };
+        let line = StallLine {
+            file: "a/very/long/path/of/a/file/kernels.cu".into(),
+            line: rng.u32(..),
+            samples: number(rng),
+            reasons: vec![reason.clone()],
+        };
+        KernelStalls {
+            name: name.into(),
+            samples: number(rng),
+            reasons: vec![reason],
+            lines: maybe(rng, |_| line).into_iter().collect(),
+            ..KernelStalls::default()
+        }
+    });
+    Stalls {
+        kernels: kernels.into(),
+        ..Stalls::default()
+    }
 }
 
 fn random_ranks(rng: &mut Rng) -> Ranks {

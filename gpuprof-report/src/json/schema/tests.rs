@@ -93,6 +93,9 @@ fn may_be_omitted(pointer: &str, key: &str) -> bool {
     let optional = [
         ("", "ranks"),
         ("", "steps"),
+        ("", "stalls"),
+        ("", "double_lines"),
+        ("/stalls/kernels/1", "instructions"),
         ("/ranks", "collectives"),
         ("/ranks/functions/0", "collectives"),
         ("/steps/slowest/0", "rank"),

@@ -6,3 +6,4 @@ mod launch_lines;
 mod memory;
 mod ranges;
 mod ranks;
+mod stalls;
