@@ -16,6 +16,9 @@ use crate::wheel;
 /// What `--gpu-architecture` asks for: Turing, the oldest GPU that CUDA 13 still supports.
 const ARCHITECTURE: &str = "compute_75";
 
+/// The folder that line information names; NVRTC would put the present one before a relative path.
+const FOLDER: &str = "kernels/cuda";
+
 /// The compiler's place inside the wheel; its builtins lie beside it and are found by its RUNPATH.
 const LIBRARY: &str = "nvidia/cuda_nvrtc/lib/libnvrtc.so.12";
 
@@ -169,7 +172,8 @@ impl Nvrtc {
         let unusable = |e: &dyn std::fmt::Display| format!("cannot use {}: {e}", source.display());
         let code = fs::read(source).map_err(|e| unusable(&e))?;
         let code = CString::new(code).map_err(|e| unusable(&e))?;
-        let label = CString::new(name.as_str()).map_err(|e| unusable(&e))?;
+        // An absolute path, which the compiler leaves as it is.
+        let label = CString::new(format!("/{FOLDER}/{name}")).map_err(|e| unusable(&e))?;
 
         let mut program: Program = std::ptr::null_mut();
         let (no_headers, no_names) = (std::ptr::null(), std::ptr::null());
@@ -189,15 +193,16 @@ impl Nvrtc {
         // SAFETY: made by `create` above, destroyed once, and not used afterwards.
         let code = unsafe { (self.destroy)(&mut program) };
         self.succeeded(code, "nvrtcDestroyProgram")?;
-        ptx
+        Ok(ptx?.replace(&format!("\"/{FOLDER}/"), &format!("\"{FOLDER}/")))
     }
 
     fn compile_program(&self, program: Program, name: &str) -> Result<String, String> {
-        let option = CString::new(format!("--gpu-architecture={ARCHITECTURE}"))
+        let architecture = CString::new(format!("--gpu-architecture={ARCHITECTURE}"))
             .map_err(|e| format!("cannot use {ARCHITECTURE}: {e}"))?;
-        let options = [option.as_ptr()];
-        // SAFETY: a live program and one option that outlives the call.
-        let code = unsafe { (self.compile)(program, 1, options.as_ptr()) };
+        // For the lines of GPUPROF_STALLS.
+        let options = [architecture.as_ptr(), c"--generate-line-info".as_ptr()];
+        // SAFETY: a live program and options that outlive the call.
+        let code = unsafe { (self.compile)(program, options.len() as c_int, options.as_ptr()) };
         let log = self.text(program, self.log_size, self.log)?;
         self.succeeded(code, &format!("compiling {name}"))
             .map_err(|e| format!("{e}\n{log}"))?;
