@@ -61,6 +61,7 @@ pub(super) fn start(settings: &Settings) {
 const HOOKS: cupti::Hooks = cupti::Hooks {
     context_created,
     profiler_called: |starts| collector().measure(starts, |settings| !settings.from_start),
+    context_used: || collector().cupti.pc_sampling.meet_context(),
     context_destroyed: |context| collector().cupti.pc_sampling.end_context(context),
     module_loaded: |code| collector().cupti.modules.keep(code),
     poll_clocks,

@@ -22,7 +22,7 @@ use super::callback_ids::CallPurpose;
 use super::launch_stacks;
 use super::record::ApiFunction;
 use super::stack_table::StackId;
-use super::{cuda_call_rings, lifecycle, used_contexts};
+use super::{cuda_call_rings, lifecycle};
 use crate::os;
 use crate::stats::profiled_call;
 
@@ -101,15 +101,7 @@ impl ApiCallStack {
 }
 
 /// Called at the beginning and at the end of a call.
-///
-/// # Safety
-/// `data` must be CUPTI's data of a driver or runtime call, or null.
-pub(super) unsafe fn on_api_call(domain: u32, cbid: u32, data: *const c_void) {
-    // SAFETY: the data of the two API domains has this type and lives until this function returns.
-    let Some(data) = (unsafe { data.cast::<CallbackData>().as_ref() }) else {
-        return;
-    };
-    used_contexts::meet(data.context);
+pub(super) fn on_api_call(domain: u32, cbid: u32, data: &CallbackData) {
     let function = ApiFunction {
         is_runtime: domain == DOMAIN_RUNTIME,
         cbid,

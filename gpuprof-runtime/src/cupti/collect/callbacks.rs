@@ -8,7 +8,7 @@ use super::bindings::{
     ModuleData, ResourceData,
 };
 use super::callback_ids::{self, ProfilerCall};
-use super::{api_callbacks, graph_nodes};
+use super::{api_callbacks, graph_nodes, used_contexts};
 use crate::os::own_work::OwnWork;
 
 /// What CUPTI's callbacks and reader call.
@@ -16,6 +16,8 @@ use crate::os::own_work::OwnWork;
 pub(crate) struct Hooks {
     /// Inside the call of the program's that creates a context.
     pub(crate) context_created: fn(),
+    /// Inside a call of the program's that uses a context for the first time.
+    pub(crate) context_used: fn(),
     /// Inside the call of the program's that destroys the context of this address.
     pub(crate) context_destroyed: fn(usize),
     /// Inside the call of the program's that loads a module with this code.
@@ -46,12 +48,24 @@ pub(crate) unsafe extern "C" fn on_callback(
     match domain {
         // SAFETY: the data of this domain has the type that the function expects.
         DOMAIN_RESOURCE => unsafe { on_resource(hooks, cbid, data) },
-        _ => match callback_ids::profiler_call(domain, cbid) {
-            // SAFETY: the other enabled domains are those of API calls.
-            None => unsafe { api_callbacks::on_api_call(domain, cbid, data) },
-            // SAFETY: as above.
-            Some(call) => unsafe { on_profiler_call(hooks, call, data) },
-        },
+        // SAFETY: the other enabled domains are those of API calls.
+        _ => unsafe { on_call(hooks, domain, cbid, data) },
+    }
+}
+
+/// # Safety
+/// `data` must be CUPTI's data of a driver or runtime call, or null.
+unsafe fn on_call(hooks: &Hooks, domain: u32, cbid: u32, data: *const c_void) {
+    // SAFETY: the data of the two API domains has this type and lives until this function returns.
+    let Some(data) = (unsafe { data.cast::<CallbackData>().as_ref() }) else {
+        return;
+    };
+    if data.callback_site == API_ENTER && used_contexts::meet(data.context) {
+        (hooks.context_used)();
+    }
+    match callback_ids::profiler_call(domain, cbid) {
+        None => api_callbacks::on_api_call(domain, cbid, data),
+        Some(call) => on_profiler_call(hooks, call, data),
     }
 }
 
@@ -96,14 +110,7 @@ unsafe fn code<'a>(data: *const c_void) -> Option<&'a [u8]> {
 
 /// Measuring ends when the outer of two nested calls begins, and begins when the inner one has
 /// returned; the other changes nothing. A call that fails counts too.
-///
-/// # Safety
-/// `data` must be CUPTI's data of a driver or runtime call, or null.
-unsafe fn on_profiler_call(hooks: &Hooks, call: ProfilerCall, data: *const c_void) {
-    // SAFETY: the data of the two API domains has this type and lives until this function returns.
-    let Some(data) = (unsafe { data.cast::<CallbackData>().as_ref() }) else {
-        return;
-    };
+fn on_profiler_call(hooks: &Hooks, call: ProfilerCall, data: &CallbackData) {
     match (call, data.callback_site) {
         (ProfilerCall::Stop, API_ENTER) => (hooks.profiler_called)(false),
         (ProfilerCall::Start, site) if site != API_ENTER => (hooks.profiler_called)(true),

@@ -19,6 +19,8 @@ pub(super) mod attribute {
     pub(in super::super) const STALL_REASONS: c_int = 2;
     pub(in super::super) const SCRATCH_BYTES: c_int = 3;
     pub(in super::super) const MODE: c_int = 5;
+    /// Sampling begins with `cuptiPCSamplingStart`.
+    pub(in super::super) const START_STOP: c_int = 6;
     pub(in super::super) const DATA_BUFFER: c_int = 8;
 }
 
@@ -83,6 +85,14 @@ parameters! {
     }
 
     Disable {
+        context: *mut c_void,
+    }
+
+    Start {
+        context: *mut c_void,
+    }
+
+    Stop {
         context: *mut c_void,
     }
 

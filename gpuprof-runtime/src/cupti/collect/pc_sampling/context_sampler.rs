@@ -5,7 +5,7 @@ use std::ptr;
 
 use super::bindings::{
     Attribute, CONTINUOUS, Configure, Disable, Enable, GetData, OUT_OF_MEMORY, PcData, PcRecord,
-    REASON_BYTES, ReasonCount, ReasonSamples, Reasons, attribute,
+    REASON_BYTES, ReasonCount, ReasonSamples, Reasons, Start, Stop, attribute,
 };
 use super::library::PcSamplingLibrary;
 use super::samples::{PcSamples, SampledPc};
@@ -113,7 +113,10 @@ impl ContextSampler {
     /// The cycles between two samples.
     pub(super) const PERIOD_CYCLES: u64 = 1 << PERIOD;
 
-    /// Starts sampling. `samples` gets the names of the reasons.
+    /// Starts sampling, inside a call of the program's that uses the context: takes 0.1 to 0.8 s on
+    /// an H100's host. `samples` gets the names of the reasons.
+    ///
+    /// By a call of its own, without which the next launch would take that long.
     pub(super) fn start(
         library: &'static PcSamplingLibrary,
         context: usize,
@@ -138,6 +141,10 @@ impl ContextSampler {
         sampler.room = Room::new(wanted.len());
         sampler.rest = Room::new(wanted.len());
         sampler.configure(&mut wanted)?;
+        sampler.library.start(&mut Start {
+            context,
+            ..Start::default()
+        })?;
         Ok(sampler)
     }
 
@@ -185,6 +192,7 @@ impl ContextSampler {
             attribute(attribute::STALL_REASONS, [wanted.len() as u64, reasons, 0]),
             attribute(attribute::SCRATCH_BYTES, [SCRATCH_BYTES, 0, 0]),
             attribute(attribute::MODE, [CONTINUOUS, 0, 0]),
+            attribute(attribute::START_STOP, [1, 0, 0]),
             attribute(attribute::DATA_BUFFER, [rest, 0, 0]),
         ];
         self.library.configure(&mut Configure {
@@ -220,6 +228,10 @@ impl ContextSampler {
     /// Ends sampling and moves the rest into `samples`.
     pub(super) fn stop(mut self, samples: &mut PcSamples) {
         // A context that the program has destroyed is an error.
+        let _ = self.library.stop(&mut Stop {
+            context: self.context,
+            ..Stop::default()
+        });
         let _ = self.read(samples);
         self.disable();
         self.rest.take(self.reasons, samples);

@@ -1,6 +1,6 @@
 //! The functions of libcupti for PC sampling.
 
-use super::bindings::{Configure, Disable, Enable, GetData, ReasonCount, Reasons};
+use super::bindings::{Configure, Disable, Enable, GetData, ReasonCount, Reasons, Start, Stop};
 use crate::cupti::collect::library::CuptiLibrary;
 use crate::cupti::collect::parameters::functions;
 
@@ -8,6 +8,8 @@ functions! {
     PcSamplingLibrary;
     enable = "cuptiPCSamplingEnable"(Enable),
     disable = "cuptiPCSamplingDisable"(Disable),
+    start = "cuptiPCSamplingStart"(Start),
+    stop = "cuptiPCSamplingStop"(Stop),
     configure = "cuptiPCSamplingSetConfigurationAttribute"(Configure),
     reason_count = "cuptiPCSamplingGetNumStallReasons"(ReasonCount),
     reasons = "cuptiPCSamplingGetStallReasons"(Reasons),

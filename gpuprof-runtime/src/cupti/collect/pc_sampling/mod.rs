@@ -32,6 +32,8 @@ const READ_PERIOD: Duration = Duration::from_millis(100);
 const FIND_PERIOD: Duration = Duration::from_millis(5);
 /// How long counters are sampled first, if both are asked for: a device does one or the other.
 const COUNTERS_FIRST: Duration = Duration::from_secs(5);
+/// How long a call of the program's waits for another context's start or end.
+const START_TIMEOUT: Duration = Duration::from_secs(2);
 /// As for counters.
 const LOCK_TIMEOUT: Duration = Duration::from_millis(100);
 
@@ -75,7 +77,6 @@ impl PcSampling {
     /// handler again, which ends the sampling.
     pub(crate) fn request(self: &Arc<Self>, register: fn()) {
         self.requested.get_or_init(|| {
-            used_contexts::watch();
             let sampling = Arc::clone(self);
             let run = move || relaxed(|| while sampling.serve() {});
             // Without the thread the reader does its work, less often.
@@ -83,6 +84,7 @@ impl PcSampling {
             self.samplers.lock().has_thread = thread.is_ok();
             register
         });
+        used_contexts::watch();
     }
 
     pub(crate) fn is_requested(&self) -> bool {
@@ -111,17 +113,32 @@ impl PcSampling {
         true
     }
 
-    /// Starts sampling in contexts that were met, and reads those that are sampled.
+    /// Starts sampling in contexts that wait for it, and reads those that are sampled.
     fn advance(&self, samplers: &mut ContextSamplers) {
-        if !self.counters.gives_way(COUNTERS_FIRST) {
-            return;
+        if self.counters.gives_way(COUNTERS_FIRST) {
+            self.start_waiting(samplers);
+            self.read(samplers);
         }
+    }
+
+    fn start_waiting(&self, samplers: &mut ContextSamplers) {
         if let Some(cupti) = lifecycle::callable_library() {
             for context in used_contexts::take() {
                 self.start(cupti, samplers, context);
             }
         }
-        self.read(samplers);
+    }
+
+    /// Inside a call of the program's, which uses a context for the first time: what it launches is
+    /// sampled from the beginning.
+    pub(crate) fn meet_context(&self) {
+        if self.is_requested()
+            && !self.counters.needs_devices()
+            && let Some(mut samplers) = self.samplers.try_lock_for(START_TIMEOUT)
+            && !samplers.is_ending
+        {
+            self.start_waiting(&mut samplers);
+        }
     }
 
     fn start(&self, cupti: &CuptiLibrary, samplers: &mut ContextSamplers, context: usize) {
@@ -172,7 +189,10 @@ impl PcSampling {
         if !self.is_requested() || lifecycle::callable_library().is_none() {
             return;
         }
-        let mut samplers = self.samplers.lock();
+        // The thread that reads may wait for the driver, which waits for the program's call.
+        let Some(mut samplers) = self.samplers.try_lock_for(START_TIMEOUT) else {
+            return;
+        };
         let known = samplers
             .contexts
             .iter()
