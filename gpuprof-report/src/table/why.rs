@@ -4,11 +4,10 @@
 use std::cmp::Reverse;
 
 use super::activities::ActivityNames;
-use super::counters;
 use super::number;
 use super::options::TableOptions;
 use super::words::{BOLD, PLAIN, Paragraph};
-use crate::peak_shares::{BOUND_SHARE, Unit, peak_shares};
+use crate::peak_shares::{self, BOUND_SHARE, Unit};
 use crate::profile::{KernelStats, Profile};
 use crate::sorting::sort_by_key;
 
@@ -43,9 +42,8 @@ fn lines(profile: &Profile, options: &TableOptions) -> Vec<Paragraph> {
     let mut slowest: Vec<_> = profile.kernels.iter().filter(is_slow).collect();
     sort_by_key(&mut slowest, |kernel| Reverse(kernel.times.total_ns));
     let lines = slowest.into_iter().filter_map(|kernel| {
-        let counters = kernel.counters.as_ref().filter(|all| !all.is_divided)?;
-        let dram = counters::dram_share_of_kernel(kernel, profile);
-        let mut shares = peak_shares(counters, dram)?;
+        kernel.counters.as_ref().filter(|all| !all.is_divided)?;
+        let mut shares = peak_shares::of_kernel(kernel, &profile.devices)?;
         shares.truncate(units);
         line(names.kernel(kernel), &shares)
     });
