@@ -104,6 +104,11 @@ pub fn of_function(function: &Function, devices: &[Device]) -> Option<Vec<(Unit,
     peak_shares(counters, dram_share_of_function(function, devices))
 }
 
+/// Values from samples in which nothing else ran.
+pub(crate) fn own_samples(counters: Option<&CounterValues>) -> Option<&CounterValues> {
+    counters.filter(|counters| !counters.is_divided)
+}
+
 /// The share of the peak bandwidth of device memory that a kernel reached.
 pub(crate) fn dram_share_of_kernel(kernel: &KernelStats, devices: &[Device]) -> Option<f64> {
     let device = iter::once(kernel.device);

@@ -7,7 +7,7 @@ use super::activities::ActivityNames;
 use super::number;
 use super::options::TableOptions;
 use super::words::{BOLD, PLAIN, Paragraph};
-use crate::peak_shares::{self, BOUND_SHARE, Unit};
+use crate::peak_shares::{self, BOUND_SHARE, Unit, own_samples};
 use crate::profile::{KernelStats, Profile};
 use crate::sorting::sort_by_key;
 
@@ -42,7 +42,7 @@ fn lines(profile: &Profile, options: &TableOptions) -> Vec<Paragraph> {
     let mut slowest: Vec<_> = profile.kernels.iter().filter(is_slow).collect();
     sort_by_key(&mut slowest, |kernel| Reverse(kernel.times.total_ns));
     let lines = slowest.into_iter().filter_map(|kernel| {
-        kernel.counters.as_ref().filter(|all| !all.is_divided)?;
+        own_samples(kernel.counters.as_deref())?;
         let mut shares = peak_shares::of_kernel(kernel, &profile.devices)?;
         shares.truncate(units);
         line(names.kernel(kernel), &shares)
