@@ -76,14 +76,24 @@ impl Bound {
             Self::Unit(unit, share)
         }
     }
+
+    /// The unit, or `latency`.
+    #[must_use]
+    pub fn name(&self) -> String {
+        match self {
+            Self::Unit(unit, _) => unit.to_string(),
+            Self::Latency => "latency".to_owned(),
+        }
+    }
 }
 
 /// For example `XU 94 %`, or `latency`.
 impl fmt::Display for Bound {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name())?;
         match self {
-            Self::Unit(unit, share) => write!(f, "{unit} {:.0} %", 100.0 * share),
-            Self::Latency => f.write_str("latency"),
+            Self::Unit(_, share) => write!(f, " {:.0} %", 100.0 * share),
+            Self::Latency => Ok(()),
         }
     }
 }

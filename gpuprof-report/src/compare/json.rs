@@ -72,12 +72,11 @@ impl JsonObject for SideFigures {
         fields.field("ns", &self.ns);
         fields.field("calls", &self.calls);
         fields.field("p95_ns", &self.p95_ns);
-        let (bound, share) = match self.bound {
-            Some(Bound::Unit(unit, share)) => (Some(unit.to_string()), Some(share)),
-            Some(Bound::Latency) => (Some(Bound::Latency.to_string()), None),
-            None => (None, None),
+        fields.field("bound", &self.bound.map(|bound| bound.name()));
+        let share = match self.bound {
+            Some(Bound::Unit(_, share)) => Some(share),
+            Some(Bound::Latency) | None => None,
         };
-        fields.field("bound", &bound);
         fields.field("bound_share", &share);
     }
 }
