@@ -39,6 +39,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         ),
         ("memory", profiles::with_memory(profiles::digits())),
         ("counters", profiles::with_counters(profiles::digits())),
+        ("limits", profiles::with_limits(profiles::digits())),
+        ("many-limits", profiles::with_limits(profiles::large(100))),
         ("empty", Profile::default()),
     ];
     for (name, profile) in made {

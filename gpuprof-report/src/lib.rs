@@ -45,7 +45,8 @@ pub mod merge;
 pub mod metrics;
 pub mod occupancy;
 #[cfg(feature = "table")]
-mod peak_shares;
+#[doc(hidden)]
+pub mod peak_shares;
 pub mod profile;
 pub mod sanitize;
 pub mod setting_values;

@@ -6,8 +6,10 @@ mod profiles;
 use std::io::{self, Write};
 
 use gpuprof_report::html;
-use gpuprof_report::profile::{Device, Profile};
-use profiles::{MARKUP, digits, large, options, report, training, with_markup, with_steps};
+use gpuprof_report::profile::{Device, Metric, Profile};
+use profiles::{
+    MARKUP, digits, large, options, report, training, with_limits, with_markup, with_steps,
+};
 use serde_json::{Value, json};
 
 fn page(profile: &Profile) -> String {
@@ -211,6 +213,34 @@ fn steps_are_drawn_if_there_are_any() {
     assert_eq!(steps["series"][0], json!(4_000));
     assert_eq!(steps["series"].as_array().unwrap().len(), 1_000);
     assert_eq!(steps["slowest"].as_array().unwrap().len(), 10);
+}
+
+#[test]
+fn shares_of_peaks_are_those_of_sampled_kernels_and_functions() {
+    assert_eq!(data(&page(&digits()))["peaks"], Value::Null);
+    let mut profile = with_limits(digits());
+    profile.kernels[2].counters = None;
+    // Whether the memory limits it is unknown.
+    let means = &mut profile.kernels[1].counters.as_mut().unwrap().means;
+    means.retain(|mean| mean.metric != Metric::DramRead);
+    let peaks = &data(&page(&profile))["peaks"];
+    assert_eq!(peaks["bound_share"], json!(0.6));
+    let kernels = peaks["kernels"].as_object().unwrap();
+    assert_eq!(kernels.keys().collect::<Vec<_>>(), ["0", "3", "4"]);
+    let shares = json!([
+        ["XU", 0.938],
+        ["L1/shared", 0.7223],
+        ["issue", 0.4683],
+        ["ALU", 0.288],
+        ["FP64", 0.1172],
+        ["L2", 0.0402],
+        ["memory", 0.028],
+        ["tensor", 0],
+    ]);
+    let expected = json!({"mark": "", "shares": shares});
+    assert_eq!(kernels["0"], expected);
+    assert_eq!(kernels["3"]["mark"], json!("≈"));
+    assert_eq!(peaks["functions"], json!({"0": expected}));
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //! comes out.
 
 mod agent;
+mod why;
 mod wrong_lines;
 
 use std::fs;
@@ -37,7 +38,7 @@ fn parsed(text: &str) -> Value {
 }
 
 #[test]
-fn an_agent_sees_five_tools_that_only_read() {
+fn an_agent_sees_six_tools_that_only_read() {
     let mut agent = Agent::of("profile.json");
     let tools = agent.ask("tools/list", json!({}));
     let tools = tools["tools"].as_array().expect("tools").clone();
@@ -66,6 +67,7 @@ fn an_agent_sees_five_tools_that_only_read() {
             ("function", vec!["name"], json!(["name"])),
             ("kernels", vec!["function", "limit"], Value::Null),
             ("summary", vec!["full", "limit"], Value::Null),
+            ("why", vec!["name"], json!(["name"])),
         ]
     );
     agent.end();
@@ -136,7 +138,8 @@ fn a_name_that_says_no_function_or_several_lists_them() {
     let mut agent = Agent::of(&path);
     let mut function = |name: &str| agent.call("function", json!({"name": name}));
     let none = function("relu_bckward").expect_err("there is none");
-    let expected = "relu_bckward: no function has this name; there are: train, step, ";
+    let expected = "relu_bckward: no function has this name; did you mean \
+                    gpu::Gpu::relu_backward? There are: train, step, ";
     assert!(none.starts_with(expected), "{none}");
     let several = function("gpu::Gpu::").expect_err("there are eight");
     let expected = "gpu::Gpu::: 8 functions have this in their name: gpu::Gpu::product, ";

@@ -2,6 +2,7 @@
 
 use super::measure::Measure;
 use super::sides::{Fact, SideSummary};
+use crate::peak_shares::Bound;
 
 /// What is judged, and how strictly.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -109,6 +110,9 @@ pub struct SideFigures {
     pub calls: u64,
     /// Median over the runs of the 95th percentile, ns, if it is known.
     pub p95_ns: Option<f64>,
+    /// What limits its kernels, by the medians over the runs of the shares of the peaks; `None`
+    /// without hardware counters.
+    pub bound: Option<Bound>,
 }
 
 /// One function or kernel, or all of them.

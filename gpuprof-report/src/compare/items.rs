@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use super::bounds::{self, PeakShares};
 use super::comparison::ItemKind;
 use super::measure::{Measure, PerCall, function_per_call, kernel_per_call};
 use crate::profile::{Function, KernelStats, MemoryKind, Profile};
@@ -18,6 +19,8 @@ pub(super) struct RunsOfItem {
     pub(super) runs: Vec<Option<PerCall>>,
     /// Device memory that a function allocated in each run, nested functions included, bytes.
     pub(super) allocated: Vec<Option<u64>>,
+    /// How close it came to the peaks of the device in each run.
+    pub(super) peak_shares: Vec<Option<PeakShares>>,
 }
 
 /// Rows of a key, one column per run.
@@ -55,7 +58,7 @@ pub(super) fn collect(old: &[Profile], new: &[Profile]) -> Vec<RunsOfItem> {
     let profiles: Vec<&Profile> = old.iter().chain(new).collect();
     let mut functions = RunColumns::<&Function>::new(profiles.len());
     let mut kernels = RunColumns::<&KernelStats>::new(profiles.len());
-    for (run, profile) in profiles.into_iter().enumerate() {
+    for (run, profile) in profiles.iter().enumerate() {
         let mut keys = Namesakes::default();
         for function in profile.functions.iter().filter(|of| of.calls > 0) {
             // Not by line: an edit above a function moves it.
@@ -68,8 +71,10 @@ pub(super) fn collect(old: &[Profile], new: &[Profile]) -> Vec<RunsOfItem> {
             kernels.set(keys.next(key), run, kernel);
         }
     }
-    let functions = functions.rows.iter().filter_map(|row| function_item(row));
-    let kernels = kernels.rows.iter().filter_map(|row| kernel_item(row));
+    let functions = functions.rows.iter();
+    let functions = functions.filter_map(|row| function_item(row, &profiles));
+    let kernels = kernels.rows.iter();
+    let kernels = kernels.filter_map(|row| kernel_item(row, &profiles));
     functions.chain(kernels).collect()
 }
 
@@ -97,7 +102,7 @@ fn kernel_name(kernel: &KernelStats) -> &str {
 }
 
 /// The best figure that all runs have; CPU time otherwise.
-fn function_item(row: &[Option<&Function>]) -> Option<RunsOfItem> {
+fn function_item(row: &[Option<&Function>], profiles: &[&Profile]) -> Option<RunsOfItem> {
     let runs = |measure: Measure| -> Vec<Option<PerCall>> {
         let runs = row
             .iter()
@@ -115,12 +120,15 @@ fn function_item(row: &[Option<&Function>]) -> Option<RunsOfItem> {
         .unwrap_or(Measure::Cpu);
     let runs = runs(measure);
     let first = row.iter().flatten().next()?;
+    let peaks = row.iter().zip(profiles);
+    let peaks = peaks.map(|(function, run)| bounds::of_function((*function)?, &run.devices));
     runs.iter().any(Option::is_some).then(|| RunsOfItem {
         kind: ItemKind::Function,
         name: first.name.clone(),
         measure,
         runs,
         allocated: row.iter().map(|function| allocated((*function)?)).collect(),
+        peak_shares: peaks.collect(),
     })
 }
 
@@ -130,7 +138,7 @@ fn allocated(function: &Function) -> Option<u64> {
     Some(of_device.inclusive.allocated_bytes)
 }
 
-fn kernel_item(row: &[Option<&KernelStats>]) -> Option<RunsOfItem> {
+fn kernel_item(row: &[Option<&KernelStats>], profiles: &[&Profile]) -> Option<RunsOfItem> {
     let first = row.iter().flatten().next()?;
     let name = if first.name.is_empty() {
         kernel_name(first)
@@ -138,11 +146,14 @@ fn kernel_item(row: &[Option<&KernelStats>]) -> Option<RunsOfItem> {
         &first.name
     };
     let runs = row.iter().map(|kernel| kernel_per_call(&(*kernel)?.times));
+    let peaks = row.iter().zip(profiles);
+    let peaks = peaks.map(|(kernel, run)| bounds::of_kernel((*kernel)?, &run.devices));
     Some(RunsOfItem {
         kind: ItemKind::Kernel,
         name: name.to_owned(),
         measure: Measure::Kernel,
         runs: runs.collect(),
         allocated: Vec::new(),
+        peak_shares: peaks.collect(),
     })
 }

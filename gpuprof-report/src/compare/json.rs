@@ -3,12 +3,14 @@
 use super::comparison::{ComparedItem, ProfileComparison, SideFigures};
 use super::sides::{Fact, SideSummary};
 use crate::json_writer::{Fields, JsonObject, document};
+use crate::peak_shares::Bound;
 
 /// The name and version of the document.
 const SCHEMA: &str = "gpuprof.comparison/1";
 
 /// Writes a comparison as indented JSON with a newline at the end. Changes and the ends of
-/// intervals are shares: 0.05 is 5 % slower. What is unknown is null.
+/// intervals are shares: 0.05 is 5 % slower. `bound` is the unit whose peak is nearest and
+/// `bound_share` its share of that peak, or `latency` and null. What is unknown is null.
 #[must_use]
 pub fn to_json(comparison: &ProfileComparison) -> String {
     let mut text = document(comparison);
@@ -70,5 +72,11 @@ impl JsonObject for SideFigures {
         fields.field("ns", &self.ns);
         fields.field("calls", &self.calls);
         fields.field("p95_ns", &self.p95_ns);
+        fields.field("bound", &self.bound.map(|bound| bound.name()));
+        let share = match self.bound {
+            Some(Bound::Unit(_, share)) => Some(share),
+            Some(Bound::Latency) | None => None,
+        };
+        fields.field("bound_share", &share);
     }
 }

@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 
+use super::bounds::{self, PeakShares};
 use super::comparison::{ComparedItem, ComparisonOptions, ItemKind, SideFigures, Verdict};
 use super::estimate::{
     CommonFactors, ItemEstimate, LogValues, corrected, estimate, estimates, holm, median,
@@ -166,7 +167,9 @@ fn judged(
     options: &ComparisonOptions,
 ) -> ComparedItem {
     let (before, after) = item.runs.split_at_checked(old).unwrap_or((&item.runs, &[]));
-    let (before, after) = (figure(before), figure(after));
+    let peaks = &item.peak_shares;
+    let (peaks_before, peaks_after) = peaks.split_at_checked(old).unwrap_or((peaks, &[]));
+    let (before, after) = (figure(before, peaks_before), figure(after, peaks_after));
     let measured = estimate(values, old);
     let is_same_as_measured =
         verdict(measured.as_ref(), options.min_change, options) == Verdict::Same;
@@ -195,6 +198,7 @@ fn judged(
         notes: Vec::new(),
     };
     judged.notes = notes(&judged, &item.runs, old);
+    judged.notes.extend(bounds::note(peaks, old));
     judged.notes.extend(allocated(&item.allocated, old));
     let is_odd = p.is_some_and(|p| p < options.alpha) && !judged.ranks_differ;
     if is_odd && judged.verdict == Verdict::Unsure {
@@ -205,7 +209,7 @@ fn judged(
     judged
 }
 
-fn figure(runs: &[Option<PerCall>]) -> Option<SideFigures> {
+fn figure(runs: &[Option<PerCall>], peaks: &[Option<PeakShares>]) -> Option<SideFigures> {
     let runs: Vec<PerCall> = runs.iter().copied().flatten().collect();
     let logarithms: f64 = runs.iter().map(|run| run.ns.ln()).sum();
     let tails: Option<Vec<f64>> = runs.iter().map(|run| run.p95_ns).collect();
@@ -214,6 +218,7 @@ fn figure(runs: &[Option<PerCall>]) -> Option<SideFigures> {
         ns: (logarithms / runs.len() as f64).exp(),
         calls: median(runs.iter().map(|run| run.calls as f64).collect()).unwrap_or(0.0) as u64,
         p95_ns: tails.and_then(median),
+        bound: bounds::bound(peaks),
     })
 }
 

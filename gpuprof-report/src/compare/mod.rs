@@ -44,6 +44,7 @@
 //!
 //! With one run a side the spread of runs is unknown, and every verdict is `UNSURE`.
 
+mod bounds;
 mod comparison;
 mod distributions;
 mod estimate;

@@ -3,13 +3,12 @@
 use std::cmp::Reverse;
 
 use super::candidate::{About, FindingCandidate};
-use super::measured::own_samples;
 use super::profile_facts::ProfileFacts;
 use super::profile_index::scaled;
 use super::rule::FindingCheck;
 use super::thresholds::{KERNEL_SHARE, MIN_FP64_ACTIVITY, NO_FP64_ACTIVITY};
 use super::wording;
-use crate::peak_shares::{Unit, unit_shares};
+use crate::peak_shares::{Unit, own_samples, unit_shares};
 use crate::profile::{CounterValues, FindingRule, KernelStats, Metric, Precision};
 use crate::sanitize;
 use crate::sorting::sort_by_key;

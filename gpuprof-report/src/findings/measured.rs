@@ -1,7 +1,7 @@
 //! How close a function came to its peaks, by hardware counters.
 
 use super::profile_facts::ProfileFacts;
-use crate::peak_shares::{Unit, peak_shares};
+use crate::peak_shares::{Unit, own_samples, peak_shares};
 use crate::profile::{CounterValues, Function, KernelStats};
 
 /// Shares of what the device can do while the function's kernels run; 1 is the peak.
@@ -45,9 +45,4 @@ impl MeasuredShares {
     pub(super) fn nearest(&self) -> f64 {
         self.all.first().map_or(0.0, |(_, share)| *share)
     }
-}
-
-/// Values from samples in which nothing else ran.
-pub(super) fn own_samples(counters: Option<&CounterValues>) -> Option<&CounterValues> {
-    counters.filter(|counters| !counters.is_divided)
 }

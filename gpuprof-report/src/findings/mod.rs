@@ -42,6 +42,7 @@ mod whole_run;
 mod wording;
 
 pub use nsight_commands::commands;
+pub use wording::names_kernel;
 
 use crate::profile::{Finding, FindingRule, Profile};
 use profile_facts::ProfileFacts;

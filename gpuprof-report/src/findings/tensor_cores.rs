@@ -1,7 +1,6 @@
 //! The rule about matrix products that use no tensor cores.
 
 use super::candidate::{About, FindingCandidate};
-use super::measured::own_samples;
 use super::profile_facts::ProfileFacts;
 use super::profile_index::scaled;
 use super::rule::FindingCheck;
@@ -10,6 +9,7 @@ use super::thresholds::{
     TF32_CAPABILITY,
 };
 use super::wording;
+use crate::peak_shares::own_samples;
 use crate::profile::{FindingRule, KernelStats, Metric};
 
 /// In the names of all matrix products of cuBLAS and CUTLASS.

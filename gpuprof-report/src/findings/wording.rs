@@ -1,6 +1,6 @@
 //! Numbers and names as the words of a finding.
 
-use crate::profile::{Function, KernelStats};
+use crate::profile::{Finding, Function, KernelStats};
 use crate::{sanitize, table};
 
 /// Characters of a name in an evidence.
@@ -83,6 +83,20 @@ pub(super) fn of_gpu_time(kernel: &KernelStats, activity_ns: u64, place: &str) -
         ),
         _ => String::new(),
     }
+}
+
+/// Whether the evidence of a finding names the kernel.
+#[must_use]
+pub fn names_kernel(finding: &Finding, kernel: &KernelStats) -> bool {
+    let name = kernel_name(kernel);
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    let mut found = finding.evidence.match_indices(name.as_str());
+    // Another name may contain this one.
+    found.any(|(start, _)| {
+        let (before, rest) = finding.evidence.split_at(start);
+        let after = rest.strip_prefix(name.as_str()).unwrap_or_default();
+        !before.ends_with(is_part) && !after.starts_with(is_part)
+    })
 }
 
 /// A kernel's shown name, sanitized and short.

@@ -9,6 +9,7 @@
 mod function_records;
 mod json_text;
 mod page_data;
+mod peaks;
 mod steps;
 
 use std::io::{self, Write};
@@ -30,6 +31,7 @@ const SCRIPT: &str = concat!(
     include_str!("assets/summary.js"),
     include_str!("assets/table.js"),
     include_str!("assets/views.js"),
+    include_str!("assets/peaks.js"),
     include_str!("assets/flame.js"),
     include_str!("assets/histogram.js"),
     include_str!("assets/steps.js"),
@@ -39,8 +41,8 @@ const SCRIPT: &str = concat!(
 
 /// The SHA-256 hashes by which the policy knows the page's own style and script, in Base64. A
 /// browser ignores a style or script with another hash.
-const STYLE_HASH: &str = "VruxP3/ZSOYQIGaZ2mdCIPV8XbLTSoXjl1+5qZ1/uXc=";
-const SCRIPT_HASH: &str = "jGinTZw6lMvAIVqWL3Drer+c9lCZLHqLcs6RqnA7iBU=";
+const STYLE_HASH: &str = "yHorK+45NGPV1FEHh3+2I8D8/DXZKeW2/JQpukGS7Ro=";
+const SCRIPT_HASH: &str = "JzjpxCdvjYSwVl2V+516YLNe7VLxTWVEc1/2Wvm4Fts=";
 
 /// Rows of the call tree that a reader without scripts gets.
 const TEXT_ROWS: usize = 60;

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use super::function_records::{self, KernelNumbers};
 use super::json_text::JsonText;
-use super::steps;
+use super::{peaks, steps};
 use crate::profile::{Finding, Function, GpuBusy, KernelStats, Profile};
 use crate::sanitize;
 use crate::table::page_parts::{
@@ -47,6 +47,7 @@ pub(super) fn to_json(profile: &Profile) -> String {
         json.key("nodes").object(|json| nodes(profile, json));
         json.key("kernels").object(|json| kernels(profile, json));
         json.key("tables").object(|json| tables(profile, json));
+        peaks::write(profile, json);
         if let Some(times) = &profile.steps {
             steps::write(times, json.key("steps"));
         }

@@ -13,6 +13,7 @@ use super::options::TableOptions;
 #[cfg(feature = "html")]
 use super::quantity::Headed;
 use super::quantity::{self, MarkedQuantity, Quantity};
+use crate::peak_shares::dram_share_of_kernel;
 use crate::profile::{
     ApiStats, CopyStats, DurationStats, KernelStats, Metric, NodeActivity, Profile,
 };
@@ -60,7 +61,7 @@ impl<'a> ActivityRow<'a> {
         let names = ActivityNames::new(profile, options);
         let kernels = profile.kernels.iter().map(|kernel| Self {
             kernel: Some(kernel),
-            dram_share: counters::dram_share_of_kernel(kernel, profile),
+            dram_share: dram_share_of_kernel(kernel, &profile.devices),
             ..Self::new(names.kernel(kernel), &kernel.times)
         });
         let copies = profile.copies.iter().map(|copies| Self {

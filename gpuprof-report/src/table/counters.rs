@@ -6,10 +6,8 @@ use std::borrow::Cow;
 use super::number;
 use super::quantity::{MarkedQuantity, Quantity};
 use super::words::{BOLD, DIM, NAMES, PLAIN, Paragraph, WARN, labelled};
-use crate::peak_shares::{BOUND_SHARE, peak_shares};
-use crate::profile::{
-    CounterMean, CounterValues, Device, DeviceCounters, KernelStats, Metric, Profile,
-};
+use crate::peak_shares::{Bound, peak_shares};
+use crate::profile::{CounterMean, CounterValues, DeviceCounters, Metric, Profile};
 use crate::sanitize;
 
 /// Before a value from samples in which other kernels ran.
@@ -29,13 +27,9 @@ pub(super) fn dram(counters: &CounterValues) -> Option<MarkedQuantity> {
 /// What limits the kernels: the unit whose peak is nearest, with its share; `latency` if none is
 /// near.
 pub(super) fn bound(counters: &CounterValues, dram_share: Option<f64>) -> Option<MarkedQuantity> {
-    let (unit, share) = *peak_shares(counters, dram_share)?.first()?;
-    let text = if share < BOUND_SHARE {
-        "latency".to_owned()
-    } else {
-        format!("{unit} {:.0} %", 100.0 * share)
-    };
-    Some(value(counters, Quantity::Text(text)))
+    let nearest = *peak_shares(counters, dram_share)?.first()?;
+    let bound = Bound::of(nearest).to_string();
+    Some(value(counters, Quantity::Text(bound)))
 }
 
 pub(super) fn share(counters: &CounterValues, metric: Metric) -> Option<MarkedQuantity> {
@@ -73,36 +67,15 @@ fn mean(counters: &CounterValues, metric: Metric) -> Option<&CounterMean> {
 }
 
 pub(super) fn value(counters: &CounterValues, quantity: Quantity) -> MarkedQuantity {
-    let mark = if counters.is_divided {
+    MarkedQuantity::from(quantity).marked(mark(counters))
+}
+
+pub(super) fn mark(counters: &CounterValues) -> &'static str {
+    if counters.is_divided {
         SHARED_SAMPLES
     } else {
         ""
-    };
-    MarkedQuantity::from(quantity).marked(mark)
-}
-
-/// The measured share of the peak bandwidth, where all devices that ran kernels have the same one.
-pub(super) fn dram_share(
-    counters: &CounterValues,
-    kernel_devices: impl Iterator<Item = u32>,
-    devices: &[Device],
-) -> Option<f64> {
-    let mut peaks = kernel_devices.map(|ordinal| {
-        let mut devices = devices.iter();
-        devices
-            .find(|device| device.ordinal == ordinal)?
-            .peak_bytes_per_s
-    });
-    let first = peaks.next()??;
-    let has_one = peaks.all(|peak| peak == Some(first));
-    let share = counters.dram_bytes_per_s()? / first as f64;
-    (has_one && share.is_finite()).then_some(share)
-}
-
-/// The same of one kernel.
-pub(super) fn dram_share_of_kernel(kernel: &KernelStats, profile: &Profile) -> Option<f64> {
-    let device = std::iter::once(kernel.device);
-    dram_share(kernel.counters.as_ref()?, device, &profile.devices)
+    }
 }
 
 /// Functions that state several times the bytes that their kernels moved: caches served the others,

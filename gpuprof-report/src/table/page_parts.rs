@@ -10,10 +10,10 @@ use super::qualifiers::RowMark;
 use super::quantity::{self, Headed, MarkedQuantity, Quantity};
 use super::row::{self, Figures};
 use super::{
-    activities, call_tree, diagnostics, functions, has_run, header, launch_lines, memory,
+    activities, call_tree, counters, diagnostics, functions, has_run, header, launch_lines, memory,
     memory_lines, tree_rows, why,
 };
-use crate::profile::{NodeActivity, Profile, TreeNode};
+use crate::profile::{CounterValues, NodeActivity, Profile, TreeNode};
 
 /// A table with all of its rows.
 pub(crate) struct PageTable {
@@ -154,6 +154,11 @@ pub(crate) fn device_names(profile: &Profile) -> Vec<String> {
 /// How busy the devices were, or for how long GPU spans were open; `None` if nothing was timed.
 pub(crate) fn gpu_time(profile: &Profile) -> Option<String> {
     header::gpu_time(profile)
+}
+
+/// What stands before values of hardware counters: `≈` or nothing.
+pub(crate) fn counter_mark(counters: &CounterValues) -> &'static str {
+    counters::mark(counters)
 }
 
 /// GPU time of a node with everything nested in it, ns.

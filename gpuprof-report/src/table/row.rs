@@ -2,9 +2,9 @@
 
 use std::cmp::{Ordering, Reverse};
 
-use super::counters;
 use super::peak::{self, PeakKind, share};
 use super::qualifiers::Doubt;
+use crate::peak_shares::dram_share_of_function;
 use crate::profile::{CounterValues, Device, Function, GpuSpanStats, Precision, Profile, TreeNode};
 use crate::setting_values::Sort;
 use crate::sorting::sort_by;
@@ -74,12 +74,8 @@ impl Figures {
         row.busy = function.activity.busy_ns;
         row.busy_avg = mean(row.busy, function.activity.busy_calls);
         row.idle = idle_share(function.activity.idle_ns, row.busy);
-        if let Some(counters) = function.activity.counters.as_deref() {
-            let kernels = function.activity.kernels.iter();
-            let devices_of = kernels.map(|kernel| kernel.device);
-            row.dram_share = counters::dram_share(counters, devices_of, devices);
-            row.counters = Some(counters.clone());
-        }
+        row.counters = function.activity.counters.as_deref().cloned();
+        row.dram_share = dram_share_of_function(function, devices);
         row.wall_avg = function.wall.as_ref().map(|wall| wall.mean_ns);
         // Replays, which may be all that ran in a window, have no time on the CPU.
         let called = function.calls > 0;

@@ -4,12 +4,11 @@
 use std::cmp::Reverse;
 
 use super::activities::ActivityNames;
-use super::counters;
 use super::number;
 use super::options::TableOptions;
 use super::stalls;
 use super::words::{BOLD, PLAIN, Paragraph};
-use crate::peak_shares::{BOUND_SHARE, Unit, peak_shares};
+use crate::peak_shares::{self, BOUND_SHARE, Unit, own_samples};
 use crate::profile::{KernelStalls, KernelStats, Profile};
 use crate::sorting::sort_by_key;
 
@@ -101,9 +100,8 @@ fn why(
     units: usize,
     stalls: Option<&KernelStalls>,
 ) -> Option<Paragraph> {
-    let counters = kernel.counters.as_ref().filter(|all| !all.is_divided)?;
-    let dram = counters::dram_share_of_kernel(kernel, profile);
-    let mut shares = peak_shares(counters, dram)?;
+    own_samples(kernel.counters.as_deref())?;
+    let mut shares = peak_shares::of_kernel(kernel, &profile.devices)?;
     shares.truncate(units);
     line(names.kernel(kernel), &shares, stalls)
 }

@@ -328,8 +328,68 @@ test('measured columns stand beside the stated ones, and divided samples are mar
     assert.match(await page.locator('#remarks').textContent(), /12,345 samples of 100 µs/);
   }));
 
+test('a bar per kernel shows the nearest peak, and text the next ones', () =>
+  withPage('limits', async (page) => {
+    const limits = page.locator('#peaks');
+    const shown = await limits.getByRole('listitem').evaluateAll((rows) => rows.map((row) =>
+      [...row.querySelectorAll('.name, .number, .limit')].map((part) => part.textContent)));
+    assert.deepEqual(shown, [
+      ['cutlass::Kernel2<cutlass_80_simt_sgemm_128x64_8x5_nt_align1>', '150 ms',
+        'memory 83.3 % L2 31.0 %, L1/shared 20.4 %'],
+      ['adam_step', '97.9 ms', 'XU 93.8 % L1/shared 72.2 %, issue 46.8 %'],
+      ['add_bias<float>', '54.7 ms', 'latency L2 42.2 %, memory 10.0 %'],
+      ['softmax', '30.2 ms', '≈issue 84.9 % L1/shared 72.3 %, memory 23.7 %'],
+      ['warm_up', '36.0 µs', 'XU 93.8 % L1/shared 72.2 %, issue 46.8 %']]);
+    const bar = limits.getByRole('img', { name: /^adam_step: / });
+    assert.equal(await bar.getAttribute('aria-label'), 'adam_step: XU 93.8 %, L1/shared 72.2 %, '
+      + 'issue 46.8 %, ALU 28.8 %, FP64 11.7 %, L2 4.0 %, memory 2.8 %, tensor 0.0 % of the peak');
+    const drawn = await bar.evaluate((element) => [...element.children].map(({ title, style }) =>
+      [title, style.left, style.width]));
+    assert.deepEqual(drawn, [['', '60%', '0%'], ['XU 93.8 %', '0%', '93.8%'],
+      ['L1/shared 72.2 %', '72.23%', '0%'], ['issue 46.8 %', '46.83%', '0%'],
+      ['ALU 28.8 %', '28.8%', '0%'], ['FP64 11.7 %', '11.72%', '0%'], ['L2 4.0 %', '4.02%', '0%'],
+      ['memory 2.8 %', '2.8%', '0%']]);
+    assert.ok((await limits.locator('.mark').getAttribute('title')).startsWith('other functions'));
+    assert.equal(await limits.locator('.part.kernels').count(), 4);
+    assert.equal(await limits.locator('.part.waits').count(), 1);
+  }));
+
+test('a kernel and a function open with a bar for each unit', () =>
+  withPage('limits', async (page) => {
+    const units = async (title) => {
+      const list = page.getByRole('dialog', { name: title }).locator('.peaks');
+      const rows = await list.locator('li').allTextContents();
+      return [await list.locator('figcaption').textContent(), rows.length, ...rows.slice(0, 2),
+        await list.locator('.bound').allTextContents()];
+    };
+    await page.locator('#peaks .name', { hasText: 'adam_step' }).click();
+    assert.deepEqual(await units('adam_step'),
+      ['Shares of the peaks', 8, 'XU93.8 %', 'L1/shared72.2 %', ['XU93.8 %']]);
+    await page.keyboard.press('Escape');
+    await page.locator('#peaks .name', { hasText: 'add_bias' }).click();
+    assert.deepEqual(await units('add_bias<float>'),
+      ['Shares of the peaks', 8, 'L242.2 %', 'memory10.0 %', []]);
+    assert.match(await page.getByRole('dialog').textContent(), /No peak is near/);
+    await page.keyboard.press('Escape');
+    await page.locator('#table .name', { hasText: 'Optimizer' }).click();
+    assert.deepEqual(await units('<digits::Adam<f32> as digits::Optimizer>::update'),
+      ['Shares of the peaks while its kernels ran', 8, 'XU93.8 %', 'L1/shared72.2 %', ['XU93.8 %']]);
+  }));
+
+test('of many sampled kernels the slowest are drawn first', () =>
+  withPage('many-limits', async (page) => {
+    const rows = page.locator('#peaks').getByRole('listitem');
+    assert.equal(await rows.count(), 12);
+    assert.match(await page.locator('#peaks .more').textContent(), /^12 of 40 sampled kernels, /);
+    await page.locator('#peaks').getByRole('button', { name: 'Show more' }).click();
+    assert.equal(await rows.count(), 40);
+  }));
+
 test('a page without counters has no such columns', () => withPage('04_train_digits', async (page) => {
   assert.doesNotMatch(await page.locator('#table').textContent(), /DRAM/);
+  assert.ok(await page.locator('#peaks').isHidden());
+  await page.locator('#table .name', { hasText: 'matmul_tiled' }).first().click();
+  assert.equal(await page.getByRole('dialog').locator('.peaks').count(), 0);
 }));
 
 test('a page without memory has no such table', () => withPage('04_train_digits', async (page) => {
@@ -473,7 +533,7 @@ test('the page is never wider than its window, and has no text too faint to read
   for (const colorScheme of ['light', 'dark']) {
     for (const width of [400, 2000]) {
       for (const name of ['04_train_digits', '03_streams', 'trouble', 'hostile', 'large',
-        'steps']) {
+        'steps', 'limits']) {
         await withPage(name, async (page) => {
           const wide = await page.evaluate(() => document.documentElement.scrollWidth);
           assert.ok(wide <= width, `${name} at ${width} px is ${wide} px wide`);
@@ -513,7 +573,7 @@ function faintTexts() {
 }
 
 test('every control has a name, and every image a label', async () => {
-  for (const name of ['04_train_digits', 'trouble', 'steps']) {
+  for (const name of ['04_train_digits', 'trouble', 'steps', 'limits']) {
     await withPage(name, async (page) => {
       const unnamed = await page.evaluate(() => [...document.querySelectorAll(
         'button, input, [role="img"], [role="treeitem"], [role="region"]')]

@@ -61,3 +61,40 @@ fn values(samples: u64, gb_per_s: [f64; 2], shares: [f64; 3]) -> CounterValues {
         .collect();
     values
 }
+
+/// Of a device of 4,800 GB/s, kernels in turn: one is limited by conversions, one by memory and one
+/// by nothing that was sampled; the samples of the fourth are divided. One function was sampled.
+pub(crate) fn with_limits(mut profile: Profile) -> Profile {
+    let limits = [
+        [0.4683, 0.1172, 0.288, 0.938, 0.0, 0.0402, 0.7223, 0.028],
+        [0.125, 0.0, 0.0901, 0.0, 0.0, 0.31, 0.204, 0.8333],
+        [0.0512, 0.0, 0.041, 0.0, 0.0, 0.4217, 0.0402, 0.1],
+        [0.849, 0.0, 0.2, 0.0, 0.007, 0.2, 0.7233, 0.237],
+    ];
+    profile.devices[0].peak_bytes_per_s = Some(4_800_000_000_000);
+    for (kernel, shares) in profile.kernels.iter_mut().zip(limits.into_iter().cycle()) {
+        kernel.counters = Some(Box::new(limited(shares)));
+    }
+    let divided = &mut profile.kernels[3].counters;
+    divided.as_mut().unwrap().is_divided = true;
+    profile.functions[0].activity.counters = Some(Box::new(limited(limits[0])));
+    profile
+}
+
+/// Shares of issue, FP64, ALU, XU, tensor, L2, L1 and memory.
+fn limited(shares: [f64; 8]) -> CounterValues {
+    let [issue, fp64, alu, xu, tensor, l2, l1, memory] = shares;
+    let mut values = values(500, [memory * 4_800.0, 0.0], [1.0, tensor, issue]);
+    for (metric, mean) in [
+        (Metric::Fp64Active, fp64),
+        (Metric::AluActive, alu),
+        (Metric::XuActive, xu),
+        (Metric::L2Throughput, l2),
+        (Metric::L1Throughput, l1),
+    ] {
+        let mut of = CounterMean::default();
+        (of.metric, of.mean) = (metric, mean);
+        values.means.push(of);
+    }
+    values
+}

@@ -4,19 +4,12 @@ use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
 
 use gpuprof_report::compare::{self, ComparisonOptions, compare};
-use gpuprof_report::profile::{Finding, Function, Profile, TreeNode};
-use gpuprof_report::sanitize;
+use gpuprof_report::profile::{Finding, Profile, TreeNode};
 use gpuprof_report::table::{self, TableOptions};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::filter::has_calls;
-
-/// Functions that an answer lists because the name did not say which.
-const MAX_LISTED: usize = 20;
-
-/// Characters of a name that the agent sent.
-const MAX_NAME: usize = 200;
+use super::names;
 
 /// The call paths of a function, longest GPU time first; the others are counted.
 const MAX_PATHS: usize = 20;
@@ -42,7 +35,7 @@ pub(super) fn summary(profile: &Profile, limit: usize, full: bool) -> String {
 /// # Errors
 /// If the name says none, or several.
 pub(super) fn function(profile: &Profile, name: &str) -> Result<String, String> {
-    let (index, function) = find(profile, name)?;
+    let (index, function) = names::function(profile, name)?;
     let mut answer = without_histograms(function);
     let (paths, more) = paths(profile, index);
     if let Value::Object(fields) = &mut answer {
@@ -66,7 +59,7 @@ pub(super) fn kernels(
     limit: usize,
 ) -> Result<String, String> {
     let kernels = match name {
-        Some(name) => &find(profile, name)?.1.activity.kernels,
+        Some(name) => &names::function(profile, name)?.1.activity.kernels,
         None => &profile.kernels,
     };
     if kernels.is_empty() && profile.cupti.is_none() {
@@ -86,7 +79,7 @@ pub(super) fn kernels(
 /// If the name says no function, or several.
 pub(super) fn findings(profile: &Profile, name: Option<&str>) -> Result<String, String> {
     let function = match name {
-        Some(name) => Some(find(profile, name)?.1.name.as_str()),
+        Some(name) => Some(names::function(profile, name)?.1.name.as_str()),
         None => None,
     };
     let findings: Vec<Value> = findings_about(profile, function).collect();
@@ -114,7 +107,7 @@ pub(super) fn diff(old: &[Profile], new: &[Profile], limit: usize) -> Result<Str
 }
 
 /// The findings about a function, or all.
-fn findings_about<'a>(
+pub(super) fn findings_about<'a>(
     profile: &'a Profile,
     function: Option<&'a str>,
 ) -> impl Iterator<Item = Value> + 'a {
@@ -123,47 +116,6 @@ fn findings_about<'a>(
         None => true,
     };
     profile.findings.iter().filter(is_about).map(value)
-}
-
-/// The function of this name or, if there is none, the one whose name has this part; with its
-/// index.
-fn find<'a>(profile: &'a Profile, name: &str) -> Result<(usize, &'a Function), String> {
-    let functions = || profile.functions.iter().enumerate();
-    if let Some(exact) = functions().find(|(_, function)| function.name == name) {
-        return Ok(exact);
-    }
-    let matching: Vec<_> = functions()
-        .filter(|(_, function)| function.name.contains(name))
-        .collect();
-    let shown = sanitize::short(name, MAX_NAME);
-    match matching.as_slice() {
-        [one] => Ok(*one),
-        [] if has_calls(profile) => Err(format!(
-            "{shown}: no function has this name; there are: {}",
-            listed(functions().map(|(_, function)| function))
-        )),
-        [] => Err("no profiled function has run".into()),
-        several => Err(format!(
-            "{shown}: {} functions have this in their name: {}",
-            several.len(),
-            listed(several.iter().map(|(_, function)| *function))
-        )),
-    }
-}
-
-/// Names of functions, longest GPU time first.
-fn listed<'a>(functions: impl Iterator<Item = &'a Function>) -> String {
-    let mut functions: Vec<_> = functions.collect();
-    functions.sort_by_key(|function| {
-        let gpu = function.gpu.as_ref().map_or(0, |gpu| gpu.times.total_ns);
-        std::cmp::Reverse((gpu, function.cpu.total_ns))
-    });
-    let names = functions.iter().map(|function| function.name.as_str());
-    let mut text = names.take(MAX_LISTED).collect::<Vec<_>>().join(", ");
-    if let more @ 1.. = functions.len().saturating_sub(MAX_LISTED) {
-        text.push_str(&format!(", and {more} more"));
-    }
-    text
 }
 
 /// The call paths that end in a function, and how many more there are.
@@ -185,7 +137,7 @@ fn paths(profile: &Profile, index: usize) -> (Vec<Value>, usize) {
 }
 
 /// The functions that a function calls, by name.
-fn nested(profile: &Profile, index: usize) -> Vec<String> {
+pub(super) fn nested(profile: &Profile, index: usize) -> Vec<String> {
     let own: BTreeSet<u32> = nodes_of(profile, index).map(|node| node.id).collect();
     let is_inside = |node: &&TreeNode| node.parent.is_some_and(|parent| own.contains(&parent));
     let nested = profile.tree.iter().filter(is_inside);
@@ -220,7 +172,7 @@ fn path<'a>(profile: &'a Profile, node: &'a TreeNode) -> Vec<&'a str> {
 }
 
 /// A part of the profile, as its JSON document has it.
-fn value(part: &impl Serialize) -> Value {
+pub(super) fn value(part: &impl Serialize) -> Value {
     // Plain data with text for keys: there is nothing that JSON cannot hold.
     serde_json::to_value(part).unwrap_or_default()
 }

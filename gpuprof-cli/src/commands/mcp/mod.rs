@@ -2,8 +2,10 @@
 
 mod agent_connection;
 mod answers;
+mod names;
 mod profile_source;
 mod tools;
+mod why;
 
 use std::io::{self, IsTerminal};
 
@@ -20,7 +22,8 @@ use tools::Tools;
 /// Answers an agent's questions about a profile or a running program, over MCP
 ///
 /// An agent starts it and asks through standard input. It has tools for the report, a function,
-/// kernels, findings, and a comparison with other runs; they read and change nothing.
+/// kernels, findings, why one is slow, and a comparison with other runs; they read and change
+/// nothing.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct McpArguments {

@@ -7,6 +7,7 @@ use serde::Deserialize;
 
 use super::answers;
 use super::profile_source::{self, ProfileSource};
+use super::why;
 
 /// Answers questions about one profile.
 #[derive(Clone, Debug)]
@@ -59,6 +60,14 @@ fn kernel_rows() -> usize {
 struct Findings {
     /// The function they are about, or a part of its name; without it, the whole program.
     function: Option<String>,
+}
+
+/// Parameters of `why`.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Why {
+    /// The name of a function or kernel, or a part of it that no other has.
+    name: String,
 }
 
 /// Parameters of `diff`.
@@ -128,6 +137,17 @@ impl Tools {
             .await
     }
 
+    /// Why a function or kernel is slow, as JSON: its time and share of the GPU's time, what limits
+    /// it by hardware counters (`bound`), how close it came to the peak of each unit (1 is the
+    /// peak), from how many samples, findings that name it, and what to switch on if this was not
+    /// measured. Units: `issue` is instructions, `ALU` integers and logic, `XU` conversions and
+    /// special functions. `latency`: no unit reaches 0.6, the threads wait.
+    #[tool(annotations(title = "Why slow", read_only_hint = true, open_world_hint = false))]
+    async fn why(&self, Parameters(asked): Parameters<Why>) -> Result<String, String> {
+        self.answer(move |source| why::why(&source.profile()?, &asked.name))
+            .await
+    }
+
     /// Compares two versions of the program by their runs: which functions and kernels became
     /// faster or slower, with confidence intervals. Five runs of each decide what one cannot.
     #[tool(annotations(
@@ -165,6 +185,6 @@ impl Tools {
     name = "gpuprof",
     instructions = "Profile of a Rust program that launches CUDA kernels, by gpuprof. Begin with \
                     `summary`; then ask for `findings`, for a `function` and its `kernels`, and \
-                    compare runs with `diff`. Nothing is changed by asking."
+                    `why` one is slow, and compare runs with `diff`. Nothing is changed by asking."
 )]
 impl ServerHandler for Tools {}

@@ -1,5 +1,6 @@
 //! Comparisons of simulated runs, and of broken ones.
 
+mod bounds;
 mod formats;
 mod gate;
 mod memory;

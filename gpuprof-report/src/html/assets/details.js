@@ -108,6 +108,7 @@ function functionContent(at) {
         ? el('strong', null, `${duration(found.gain_ns)} saved at most: `) : null,
       `${found.evidence}. → ${found.advice}`)),
     timesTable(one),
+    peakFigure(profile.peaks?.functions[at], 'Shares of the peaks while its kernels ran'),
     el('div', { class: 'pair' },
       one.gpu?.histogram.length ? histogramFigure(one.gpu, 'GPU span of a call') : null,
       one.cpu?.histogram.length ? histogramFigure(one.cpu, 'CPU time of a call') : null,
@@ -159,6 +160,7 @@ function openKernel(at) {
   openDialog(() => ({
     title: tables.activities.names[at],
     content: [
+      peakFigure(profile.peaks?.kernels[at], 'Shares of the peaks'),
       factList(kernelFacts(at)),
       factList([
         ['p99', duration(kernel.p99_ns)],

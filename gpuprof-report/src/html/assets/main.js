@@ -20,11 +20,12 @@ drawBusy();
 drawFindings();
 byId('main').hidden = false;
 drawTables();
+drawPeaks();
 drawFlame();
 drawSteps();
 drawDistribution();
 drawRemarks();
 // What has nothing to show is not there.
-for (const id of ['flame', 'steps', 'distribution', 'remarks']) {
+for (const id of ['peaks', 'flame', 'steps', 'distribution', 'remarks']) {
   if (byId(id).childElementCount === 0) byId(id).closest('section').hidden = true;
 }

@@ -8,6 +8,8 @@ const MARKS = {
   '≥': 'only a part of the calls could be timed',
   '≤': 'at most this: calls overlapped on a stream, and some of them were not timed',
   '÷': 'has an equal part of the time in which several threads or tasks shared a stream',
+  '≈': 'other functions, kernels or copies ran in the same samples of the hardware counters, which '
+    + 'are divided in proportion to the time of each',
   'Σ': 'no stream of its own: the sum of the GPU spans nested in it',
 };
 

@@ -1,0 +1,141 @@
+//! Why a function or a kernel is slow.
+
+use gpuprof_report::findings::names_kernel;
+use gpuprof_report::peak_shares::{self, Bound, Unit};
+use gpuprof_report::profile::{CounterValues, Function, KernelStats, MIN_COUNTER_SAMPLES, Profile};
+use serde_json::{Value, json};
+
+use super::answers::{findings_about, nested, value};
+use super::names::{self, Subject};
+
+/// Kernels of a function that are listed, longest total time first.
+const MAX_KERNELS: usize = 20;
+
+/// An answer for each function and kernel of this name, as a kernel has one on each device and
+/// often the name of its function.
+///
+/// # Errors
+/// If the name says none, or several.
+pub(super) fn why(profile: &Profile, name: &str) -> Result<String, String> {
+    let subjects = names::functions_and_kernels(profile, name)?;
+    let answers: Vec<Value> = subjects
+        .into_iter()
+        .map(|subject| match subject {
+            Subject::Function(index, function) => of_function(profile, index, function),
+            Subject::Kernel(kernel) => of_kernel(profile, kernel),
+        })
+        .collect();
+    Ok(json!({"wall_ns": profile.wall_ns, "answers": answers}).to_string())
+}
+
+fn of_function(profile: &Profile, index: usize, function: &Function) -> Value {
+    let activity = &function.activity;
+    let span = function.gpu.as_ref().map(|gpu| gpu.times.total_ns);
+    let gpu_ns = activity.busy_ns.or(span).unwrap_or(function.gpu_nested_ns);
+    let busy = profile.gpu_busy.iter().map(|busy| busy.busy_ns);
+    let shares = peak_shares::of_function(function, &profile.devices);
+    let kernels = activity.kernels.iter().take(MAX_KERNELS);
+    let kernels: Vec<Value> = kernels
+        .map(|kernel| json!({"name": kernel.name, "total_ns": kernel.times.total_ns}))
+        .collect();
+    let findings: Vec<Value> = findings_about(profile, Some(&function.name)).collect();
+    let mut answer = json!({
+        "function": function.name,
+        "gpu_ns": gpu_ns,
+        "gpu_share": share(gpu_ns, busy),
+        "kernels": kernels,
+        "nested_functions": nested(profile, index),
+        "findings": findings,
+    });
+    let counters = activity.counters.as_deref();
+    let launches_kernels = !activity.kernels.is_empty() || profile.cupti.is_none();
+    add_limits(&mut answer, profile, counters, shares, launches_kernels);
+    answer
+}
+
+fn of_kernel(profile: &Profile, kernel: &KernelStats) -> Value {
+    let total_ns = kernel.times.total_ns;
+    let kernels = profile.kernels.iter().map(|kernel| kernel.times.total_ns);
+    let copies = profile.copies.iter().map(|copies| copies.times.total_ns);
+    let shares = peak_shares::of_kernel(kernel, &profile.devices);
+    let findings = profile.findings.iter();
+    let findings: Vec<Value> = findings
+        .filter(|finding| names_kernel(finding, kernel))
+        .map(value)
+        .collect();
+    let mut answer = json!({
+        "kernel": kernel.name,
+        "device": kernel.device,
+        "gpu_ns": total_ns,
+        "gpu_share": share(total_ns, kernels.chain(copies)),
+        "findings": findings,
+    });
+    add_limits(
+        &mut answer,
+        profile,
+        kernel.counters.as_deref(),
+        shares,
+        true,
+    );
+    answer
+}
+
+/// A part of the sum of all; `None` if that is 0.
+fn share(part_ns: u64, all_ns: impl Iterator<Item = u64>) -> Option<f64> {
+    let all_ns = all_ns.fold(0, u64::saturating_add);
+    let share = part_ns as f64 / all_ns as f64;
+    (all_ns > 0).then(|| rounded(share))
+}
+
+/// To four digits after the decimal point.
+fn rounded(share: f64) -> f64 {
+    (share * 1e4).round() / 1e4
+}
+
+/// Adds what hardware counters say, and how to know more.
+fn add_limits(
+    answer: &mut Value,
+    profile: &Profile,
+    counters: Option<&CounterValues>,
+    shares: Option<Vec<(Unit, f64)>>,
+    launches_kernels: bool,
+) {
+    let shares = shares.unwrap_or_default();
+    let bound = shares.first().map(|nearest| Bound::of(*nearest).name());
+    let know_more = match bound {
+        Some(_) => Vec::new(),
+        None if launches_kernels => vec![without_bound(profile, counters)],
+        None => vec!["it launches no kernel itself: ask for a nested function".to_owned()],
+    };
+    let share =
+        |(unit, share): &(Unit, f64)| json!({"unit": unit.to_string(), "share": rounded(*share)});
+    answer["bound"] = json!(bound);
+    answer["peak_shares"] = shares.iter().map(share).collect();
+    if let Some(counters) = counters {
+        answer["samples"] = counters.samples.into();
+        answer["sampled_ns"] = counters.sampled_ns.into();
+        answer["is_divided"] = counters.is_divided.into();
+    }
+    answer["know_more"] = know_more.into();
+}
+
+/// Why the limit of some kernels is unknown, and what to do.
+fn without_bound(profile: &Profile, counters: Option<&CounterValues>) -> String {
+    let samples = counters.map_or(0, |counters| counters.samples);
+    let is_sampled = counters.is_some_and(|counters| !counters.means.is_empty());
+    let mut notes = profile.diagnostics.notes.iter();
+    if is_sampled {
+        "the memory bandwidth or the issue rate of the device is unknown".to_owned()
+    } else if let Some(note) = notes.find(|note| note.contains("GPUPROF_COUNTERS")) {
+        note.clone()
+    } else if profile.counters.is_empty() {
+        "the program ran without hardware counters, which say what limits a kernel: run it with \
+         gpuprof run --counters, or with GPUPROF_COUNTERS=on"
+            .to_owned()
+    } else {
+        format!(
+            "hardware counters have {samples} samples of it, of the {MIN_COUNTER_SAMPLES} that a \
+             value needs: run it longer"
+        )
+    }
+}
