@@ -168,7 +168,12 @@ fn a_hostile_document_takes_bounded_memory() {
         ..DoubleLine::default()
     };
     hostile.double_lines = (0..MAX_ROWS as u32 + 5).map(double).collect();
-    let merged = merged(&[hostile.clone(), hostile]);
+    let mut other = hostile.clone();
+    let kernels = &mut other.stalls.as_mut().unwrap().kernels;
+    for reason in &mut kernels[0].reasons {
+        reason.reason.push_str(" of another version");
+    }
+    let merged = merged(&[hostile, other]);
     let stalls = merged.stalls.as_ref().unwrap();
     assert_eq!(stalls.kernels.len(), MAX_ROWS);
     let wide = stalls.kernels.iter().find(|kernel| kernel.name == "wide");
