@@ -189,9 +189,10 @@ impl PmSampling {
 
     /// Whether devices sample counters, or are going to.
     pub(super) fn needs_devices(&self) -> bool {
+        let met = self.met.load(Relaxed).count_ones() as usize;
         self.requested.get().is_some()
             && !self.has_given_way.load(Relaxed)
-            && (self.met.load(Relaxed) == 0 || self.results.is_any_sampled())
+            && (met == 0 || self.results.ended() < met)
     }
 
     /// Whether the devices can sample something else. Ends this sampling after `most`.

@@ -98,9 +98,10 @@ impl PmSamplingResults {
         });
     }
 
-    /// Whether samples come of any device.
-    pub(super) fn is_any_sampled(&self) -> bool {
-        self.sampled.load(Relaxed) != 0
+    /// How many devices could not be sampled, or are no longer.
+    pub(super) fn ended(&self) -> usize {
+        let devices = self.devices.lock();
+        devices.iter().filter(|of| of.unavailable.is_some()).count()
     }
 
     /// For how long the device is sampled that was started first.
