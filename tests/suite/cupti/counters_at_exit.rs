@@ -1,10 +1,11 @@
-//! Promise: CUPTI is not asked for hardware counters once the process ends.
+//! Promise: CUPTI is not asked for hardware counters or stalls once the process ends, and those of
+//! a program that leaves its context alone are reported.
 
 use std::process::ExitCode;
 use std::sync::OnceLock;
 
 use gpuprof::gpu_profile;
-use simcupti::Cupti;
+use simcupti::{Cupti, StallModel};
 use support::program::Program;
 use support::suite::Module;
 use support::tests;
@@ -13,7 +14,8 @@ use support::{World, world};
 pub(crate) const MODULE: Module = Module::new(
     module_path!(),
     &[tests![
-        a_device_first_used_by_an_exit_handler_is_not_sampled
+        a_device_first_used_by_an_exit_handler_is_not_sampled,
+        stalls_of_a_context_that_is_never_destroyed_are_reported,
     ]],
 )
 .with_program(program);
@@ -39,7 +41,13 @@ extern "C" fn at_exit() {
 /// A program that first uses its device between gpuprof's exit handlers and the driver's.
 fn program(mode: &str) -> ExitCode {
     let state = (world(), support::cupti_from_environment::install());
-    let (world, _) = STATE.get_or_init(|| state);
+    let (world, cupti) = STATE.get_or_init(|| state);
+    if mode == "stalls" {
+        cupti.set_stalls(kernels::SAXPY, &[WAITS]);
+        launches(world);
+        world.gpu.context.synchronize().expect("synchronize");
+        return ExitCode::SUCCESS;
+    }
     // SAFETY: the handler is a function of this program, which returns.
     unsafe { libc::atexit(at_exit) };
     gpuprof::reset();
@@ -47,6 +55,22 @@ fn program(mode: &str) -> ExitCode {
         launches(world);
     }
     ExitCode::SUCCESS
+}
+
+const WAITS: StallModel<'static> = StallModel {
+    offset: 0,
+    reason: "wait",
+    samples: 30,
+    not_issued: false,
+};
+
+fn stalls_of_a_context_that_is_never_destroyed_are_reported() {
+    let program = Program::new("stalls").env("GPUPROF_STALLS", "on");
+    let (ended, profile) = program.profiled();
+    assert!(ended.status.success(), "{}", ended.stderr);
+    let stalls = profile.stalls.expect("samples");
+    assert_eq!((stalls.samples, stalls.kernels.len()), (30, 1));
+    assert_eq!(profile.diagnostics.notes, [""; 0]);
 }
 
 fn a_device_first_used_by_an_exit_handler_is_not_sampled() {

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use gpuprof::gpu_profile;
+use simcupti::{Cupti, Instruction, StallModel};
 use support::suite::Module;
 use support::tests;
 use support::{Gpu, function};
@@ -16,6 +17,7 @@ pub(crate) const MODULE: Module = Module::new(
         a_program_with_gpuprof_is_measured_by_its_own,
         a_stripped_program_with_gpuprof_is_known_too,
         a_library_with_gpuprof_leaves_the_process_to_the_injected_one,
+        modules_before_the_first_annotated_call_have_lines_if_injected,
     ]],
 )
 .with_program(program);
@@ -25,10 +27,29 @@ fn annotated(gpu: &Gpu) {
     gpu.kernel(1_000);
 }
 
-fn program(_: &str) -> ExitCode {
+fn program(scenario: &str) -> ExitCode {
     let sim = simcuda::install().expect("the simulated driver is built");
+    if scenario == "stalls" {
+        set_stalls(support::cupti_from_environment::install());
+    }
     annotated(&Gpu::new(sim, 0));
     ExitCode::SUCCESS
+}
+
+/// A kernel of one instruction, of line 7, with 30 samples in each launch.
+fn set_stalls(cupti: Cupti) {
+    let nothing = Instruction {
+        word: [0x7918, 0x000f_c000_0000_0000],
+        line: Some(("saxpy.cu", 7)),
+    };
+    cupti.set_code(::kernels::SAXPY, &[nothing]);
+    let waits = StallModel {
+        offset: 0,
+        reason: "wait",
+        samples: 30,
+        not_issued: false,
+    };
+    cupti.set_stalls(::kernels::SAXPY, &[waits]);
 }
 
 fn a_program_with_gpuprof_is_measured_by_its_own() {
@@ -85,4 +106,32 @@ fn a_library_with_gpuprof_leaves_the_process_to_the_injected_one() {
         panic!("one function: {:?}", profile.functions);
     };
     assert_eq!((&*annotated.name, annotated.calls), ("annotated", 3));
+}
+
+/// The injected library has the program's gpuprof start CUPTI inside cuInit.
+fn modules_before_the_first_annotated_call_have_lines_if_injected() {
+    let profile = |is_injected| {
+        let program = support::program::Program::new("stalls").env("GPUPROF_STALLS", "on");
+        let (ended, profile) = if is_injected {
+            program
+                .env("CUDA_INJECTION64_PATH", injected_library())
+                .profiled()
+        } else {
+            program.profiled()
+        };
+        assert_eq!(ended.reports(), 1, "{}", ended.stderr);
+        let stalls = profile.stalls.expect("samples");
+        assert_eq!(stalls.samples, 30);
+        let [kernel] = &stalls.kernels[..] else {
+            panic!("one kernel: {:?}", stalls.kernels);
+        };
+        let lines: Vec<_> = kernel
+            .lines
+            .iter()
+            .map(|of| (of.line, of.samples))
+            .collect();
+        (lines, kernel.samples_without_line)
+    };
+    assert_eq!(profile(true), (vec![(7, 30)], 0));
+    assert_eq!(profile(false), (vec![], 30));
 }
