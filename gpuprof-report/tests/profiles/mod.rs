@@ -20,7 +20,7 @@ mod steps;
 mod training;
 mod trouble;
 
-pub(crate) use counters::with_counters;
+pub(crate) use counters::{with_counters, with_listed_counters};
 pub(crate) use graphs::graphs;
 pub(crate) use kernels::{convolution, digits};
 pub(crate) use large::{deep, large};
