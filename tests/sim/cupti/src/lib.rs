@@ -35,6 +35,7 @@ mod function_names;
 mod held_buffers;
 mod kinds;
 mod load;
+mod metric_table;
 mod parameters;
 mod pm_sampling;
 mod profiler_host;
