@@ -183,7 +183,8 @@ impl Collector {
         diagnostics.dropped += own_work::skipped();
         profile.diagnostics.notes.extend(part_note);
         self.add_gpu_diagnostics(&mut profile, &tables.devices(), limit);
-        if settings.is_some_and(|settings| settings.counters && !settings.asks_for_cupti()) {
+        if settings.is_some_and(|settings| settings.counters.is_on() && !settings.asks_for_cupti())
+        {
             profile
                 .diagnostics
                 .notes
@@ -207,7 +208,7 @@ impl Collector {
             profile
                 .diagnostics
                 .notes
-                .extend(self.cupti.pm_sampling.notes());
+                .extend(self.cupti.pm_sampling.notes(&settings.counters));
             profile.diagnostics.notes.extend(self.cupti.note());
             profile.cupti = cupti::counts().map(|counts| counts.since(&since));
             if let Some(cupti) = &mut profile.cupti {

@@ -82,9 +82,9 @@ pub(super) fn start(settings: Arc<Settings>) {
                 exit::register_handler();
             }
             cupti::record_optional(settings.cupti == Some(CuptiMode::Full), settings.memory);
-            if settings.counters {
+            if settings.counters.is_on() {
                 let pm_sampling = &collector().cupti.pm_sampling;
-                pm_sampling.request(exit::register_handler);
+                pm_sampling.request(&settings.counters, exit::register_handler);
                 exit::watch_main_thread();
                 for device in collector().gpu.devices(LOCK_LIMIT) {
                     pm_sampling.start_device(device.ordinal);
