@@ -2,7 +2,9 @@
 //! nothing, so that a library compiles in both builds. Plain types are those of `gpuprof-report`.
 
 use gpuprof_report::profile::Profile;
-use gpuprof_report::setting_values::{CuptiMode, Mode, Output, Sampling, SessionError, Sort};
+use gpuprof_report::setting_values::{
+    Counters, CuptiMode, Mode, Output, Sampling, SessionError, Sort,
+};
 use gpuprof_report::trace::Trace;
 use std::cell::{Ref, RefMut};
 use std::ffi::c_void;
@@ -197,8 +199,8 @@ impl SessionBuilder {
         self
     }
 
-    /// Whether hardware counters are sampled.
-    pub fn counters(self, _counters: bool) -> Self {
+    /// Which hardware counters are sampled.
+    pub fn counters(self, _counters: impl Into<Counters>) -> Self {
         self
     }
 

@@ -138,8 +138,9 @@
 //!   kernels to the API calls. Takes off, on or full; default: `off`.
 //! - `GPUPROF_CUPTI_LIBRARY`: which libcupti to open. Takes a path; default: a search in the usual
 //!   places.
-//! - `GPUPROF_COUNTERS`: sample the hardware counters of the GPU: memory bandwidth, busy
-//!   multiprocessors and tensor cores per function; switches GPUPROF_CUPTI on. Takes off or on;
+//! - `GPUPROF_COUNTERS`: sample the hardware counters of the GPU: the listed metrics, and memory
+//!   bandwidth, busy multiprocessors and tensor cores per function; switches GPUPROF_CUPTI on.
+//!   Takes off, on, or a comma list of at most 8 metrics of CUPTI such as `lts__t_sectors.sum`;
 //!   default: `off`.
 //! - `GPUPROF_STACKS`: report from which source lines kernels are launched, above all those outside
 //!   any profiled function; switches GPUPROF_CUPTI on. Takes off or on; default: `off`.
@@ -195,7 +196,9 @@ pub use gpuprof_bench::{self as bench, bench};
 #[cfg(feature = "bench")]
 pub use gpuprof_macros::gpu_bench;
 pub use gpuprof_report::profile::{self, Profile};
-pub use gpuprof_report::setting_values::{CuptiMode, Mode, Output, Sampling, SessionError, Sort};
+pub use gpuprof_report::setting_values::{
+    Counters, CuptiMode, Mode, Output, Sampling, SessionError, Sort, WrongCounters,
+};
 pub use gpuprof_report::{csv, folded, json, trace};
 #[cfg(feature = "metrics")]
 pub use gpuprof_runtime::metrics;

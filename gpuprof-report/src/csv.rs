@@ -19,6 +19,7 @@
 //! | `bytes`, `flops`, `items` | stated work of all calls |
 //! | `bytes_per_s`, `flops_per_s`, `items_per_s` | stated work of the timed calls over their time |
 //! | `measured_…` | means of hardware counters while the kernels ran; shares are from 0 to 1 |
+//! | `measured_UNIT__…` | of listed metrics, such as `measured_lts__t_sectors.sum_per_s` |
 //! | `device_…_bytes`, `pinned_…_bytes` | memory by CUPTI's records; empty without them |
 //! | `gpu_marks` | what restricts the GPU times, see below |
 //! | `device` | `simulated device` in every row of a profile that was made on one |
@@ -41,7 +42,7 @@ mod cells;
 use std::io::{self, Write};
 
 pub use cells::text_cell;
-use cells::{amount, counter_columns, device_cell, measured};
+use cells::{Listed, amount, counter_columns, device_cell, measured};
 
 use crate::columns::{ColumnGroup, ColumnValue, HasColumns};
 use crate::profile::{Device, Function, GpuActivity, GpuSpanStats, MemoryKind, Profile, SpanStats};
@@ -92,19 +93,21 @@ const MEMORY: [&str; 8] = [
 /// # Ok::<(), std::io::Error>(())
 /// ```
 pub fn write(profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
-    let mut text = header().join(",");
+    let listed = Listed::new(profile);
+    let header = header(&listed);
+    let mut text = header.join(",");
     text.push('\n');
     for function in &profile.functions {
-        text.push_str(&cells(function, &profile.devices).join(","));
+        text.push_str(&cells(function, &listed, &profile.devices).join(","));
         text.push('\n');
     }
     if profile.functions.is_empty() {
-        activity_rows::write(profile, &header(), &mut text);
+        activity_rows::write(profile, &listed, &header, &mut text);
     }
     out.write_all(text.as_bytes())
 }
 
-fn header() -> Vec<String> {
+fn header(listed: &Listed<'_>) -> Vec<String> {
     let times = |prefix: &'static str| TIMES.map(|name| format!("{prefix}_{name}"));
     let names = |names: &[&str]| -> Vec<String> { names.iter().map(ToString::to_string).collect() };
     [
@@ -120,7 +123,7 @@ fn header() -> Vec<String> {
         figure_names::<Function>(ColumnGroup::Untimed),
         figure_names::<Function>(ColumnGroup::Work),
         names(&["bytes_per_s", "flops_per_s", "items_per_s"]),
-        counter_columns().to_vec(),
+        counter_columns(listed),
         MEMORY.map(str::to_owned).to_vec(),
         names(&["gpu_marks", "device"]),
     ]
@@ -128,7 +131,7 @@ fn header() -> Vec<String> {
 }
 
 /// The cells of a row, in the order of [`header`].
-fn cells(function: &Function, devices: &[Device]) -> Vec<String> {
+fn cells(function: &Function, listed: &Listed<'_>, devices: &[Device]) -> Vec<String> {
     let gpu = function.gpu.as_ref();
     let ran = (function.calls > 0).then_some(&function.cpu);
     let wall = function.wall.as_ref().filter(|_| ran.is_some());
@@ -158,7 +161,7 @@ fn cells(function: &Function, devices: &[Device]) -> Vec<String> {
         figures(function, ColumnGroup::Untimed),
         figures(function, ColumnGroup::Work),
         rates(gpu).to_vec(),
-        measured(activity.counters.as_deref()).to_vec(),
+        measured(activity.counters.as_deref(), listed),
         memory(function).to_vec(),
         vec![
             marks(function, gpu).join("; "),

@@ -1,5 +1,7 @@
 //! Settings as plain types, shared by builds that measure and builds that do not.
 
+mod counters;
+
 use std::error::Error;
 use std::fmt;
 use std::num::NonZeroU32;
@@ -8,6 +10,8 @@ use std::str::FromStr;
 
 #[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
+
+pub use self::counters::{Counters, MAX_LISTED, WrongCounters};
 
 /// What spans do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

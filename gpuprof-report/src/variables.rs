@@ -219,9 +219,11 @@ pub const VARIABLES: [Variable; 23] = [
         setting: Setting::Counters,
         name: COUNTERS,
         default: "off",
-        accepts: "off or on",
-        meaning: "sample the hardware counters of the GPU: memory bandwidth, busy multiprocessors \
-                  and tensor cores per function; switches GPUPROF_CUPTI on",
+        accepts: "off, on, or a comma list of at most 8 metrics of CUPTI such as \
+                  lts__t_sectors.sum",
+        meaning: "sample the hardware counters of the GPU: the listed metrics, and memory \
+                  bandwidth, busy multiprocessors and tensor cores per function; switches \
+                  GPUPROF_CUPTI on",
         builder: Some("counters"),
     },
     Variable {

@@ -3,7 +3,7 @@
 mod profiles;
 
 use gpuprof_report::profile::{Metric, Profile};
-use profiles::{digits, full, options, report, with_counters};
+use profiles::{digits, full, options, report, with_counters, with_listed_counters};
 
 /// The rows of the first two functions with their header, the line on the sampling, and the first
 /// kernel with its header.
@@ -127,4 +127,54 @@ fn profiles_without_counters_have_no_such_columns() {
     for word in ["DRAM", "Issue", "Tensor", "Bound", "hardware counters"] {
         assert!(!text.contains(word), "{word}: {text}");
     }
+}
+
+/// Heading and value of each listed metric, of the row of a function or kernel.
+fn listed_cells(text: &str, title: &str, name: &str) -> Vec<(String, String)> {
+    let mut rows = text.lines().skip_while(|line| !line.starts_with(title));
+    let headings: Vec<_> = rows.next().unwrap().split_whitespace().collect();
+    let row = rows.find(|line| line.contains(name)).unwrap();
+    let cells: Vec<_> = row.split_whitespace().collect();
+    let last = headings.iter().rev().zip(cells.iter().rev());
+    let listed = last.take_while(|(heading, _)| heading.contains("__"));
+    let mut listed: Vec<_> = listed
+        .map(|(heading, cell)| (heading.to_string(), cell.to_string()))
+        .collect();
+    listed.reverse();
+    listed
+}
+
+#[test]
+fn listed_metrics_are_the_last_columns_with_short_names_and_units() {
+    let profile = with_listed_counters(digits());
+    let shown = [
+        ("sm__warps_active(%)", "50.0"),
+        ("lts__t_sectors(G/s)", "8.00"),
+        ("l1tex__t_bytes(GB/s)", "2,000"),
+        ("lts__t_sector_hit_rate", "0.875"),
+    ];
+    let shown = shown.map(|(heading, cell)| (heading.to_owned(), cell.to_owned()));
+    for text in [
+        report(&profile, &full(400)),
+        report(&profile, &options(400)),
+    ] {
+        let kernel = profile.kernels[0].name.as_str();
+        assert_eq!(listed_cells(&text, "Kernel", kernel), shown, "{text}");
+    }
+    let text = report(&profile, &full(400));
+    let functions: Vec<_> = text
+        .lines()
+        .filter(|line| line.contains("sm__warps_active(%)"))
+        .collect();
+    assert_eq!(
+        functions.len(),
+        3,
+        "call tree, functions, and kernels: {text}"
+    );
+    // The second function divides its samples.
+    let second: Vec<_> = text
+        .lines()
+        .filter(|line| line.contains("≈12.5") && line.contains("≈500"))
+        .collect();
+    assert_eq!(second.len(), 2, "{text}");
 }

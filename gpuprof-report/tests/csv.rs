@@ -7,7 +7,7 @@ use gpuprof_report::profile::{
     ApiStats, CopyStats, CounterMean, CounterValues, Device, DurationStats, Function, KernelStats,
     Metric, Profile,
 };
-use profiles::{digits, partly_timed, quickstart, trouble, with_memory};
+use profiles::{digits, partly_timed, quickstart, trouble, with_listed_counters, with_memory};
 
 fn csv(profile: &Profile) -> String {
     let mut out = Vec::new();
@@ -196,6 +196,41 @@ fn means_of_counters_are_numbers_without_a_unit_and_marked_if_they_are_divided()
     assert_eq!(read("measured_tensor_active"), "0.1250");
     assert_eq!(read("measured_issue_rate"), "");
     assert_eq!(read("gpu_marks"), "counters are divided");
+}
+
+#[test]
+fn listed_metrics_have_columns_after_those_of_the_other_counters() {
+    let text = csv(&with_listed_counters(digits()));
+    let header: Vec<_> = text.lines().next().unwrap().split(',').collect();
+    let at = header
+        .iter()
+        .position(|name| *name == "measured_xu_active")
+        .unwrap()
+        + 1;
+    let expected = [
+        (
+            "measured_sm__warps_active.avg.pct_of_peak_sustained_elapsed",
+            "0.5000",
+        ),
+        ("measured_lts__t_sectors.sum_per_s", "8000000000"),
+        ("measured_l1tex__t_bytes.sum_bytes_per_s", "2000000000000"),
+        ("measured_lts__t_sector_hit_rate.ratio", "0.8750"),
+    ];
+    assert_eq!(header[at..at + 4], expected.map(|(name, _)| name));
+    assert_eq!(header[at + 4], "device_allocations");
+    let row = text.lines().nth(1).unwrap();
+    let cells: Vec<_> = row.split(',').collect();
+    assert_eq!(cells.len(), header.len());
+    assert_eq!(cells[at..at + 4], expected.map(|(_, cell)| cell), "{row}");
+    // Kernels of a program without functions have them too.
+    let mut profile = with_listed_counters(digits());
+    profile.functions.clear();
+    let text = csv(&profile);
+    let row = text.lines().nth(1).unwrap();
+    assert!(
+        row.contains(",0.5000,8000000000,2000000000000,0.8750,"),
+        "{row}"
+    );
 }
 
 #[test]

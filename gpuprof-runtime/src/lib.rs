@@ -19,7 +19,9 @@
 )]
 
 pub use gpuprof_report::profile;
-pub use gpuprof_report::setting_values::{CuptiMode, Mode, Output, Sampling, SessionError, Sort};
+pub use gpuprof_report::setting_values::{
+    Counters, CuptiMode, Mode, Output, Sampling, SessionError, Sort, WrongCounters,
+};
 pub use gpuprof_report::trace;
 
 mod clock;

@@ -10,7 +10,7 @@ use std::process::{Command, ExitStatus};
 
 use clap::{Args, ValueEnum};
 use gpuprof_report::profile::Profile;
-use gpuprof_report::setting_values::{Output, Sampling};
+use gpuprof_report::setting_values::{Counters, MAX_LISTED, Output, Sampling};
 use gpuprof_report::variables::{CHECKPOINT, COUNTERS, DELAY, FOR, FROM_START, STACKS, STALLS};
 use gpuprof_report::{sanitize, table};
 use tempfile::TempDir;
@@ -41,9 +41,17 @@ pub(crate) struct RunArguments {
     )]
     cupti: Option<CuptiFlag>,
 
-    /// Sample the hardware counters of the GPU, with --cupti (GPUPROF_COUNTERS)
-    #[arg(long)]
-    counters: bool,
+    /// Sample the hardware counters of the GPU, with --cupti (GPUPROF_COUNTERS): before its own
+    /// choice up to 8 metrics of CUPTI, separated by commas
+    #[arg(
+        long,
+        value_name = "METRICS",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "on",
+        value_parser = counters
+    )]
+    counters: Option<String>,
 
     /// Report from which source lines kernels are launched, with --cupti (GPUPROF_STACKS)
     #[arg(long)]
@@ -99,7 +107,7 @@ pub(crate) struct RunArguments {
 impl RunArguments {
     /// Whether it asks for what is of no use without CUPTI's records.
     fn needs_records(&self) -> bool {
-        self.counters || self.stacks || self.stalls
+        self.counters.is_some() || self.stacks || self.stalls
     }
 }
 
@@ -110,6 +118,7 @@ Examples:
   gpuprof run -- target/release/train --epochs 3
   gpuprof run --cupti --report table:full -- cargo run --release
   gpuprof run --counters -- target/release/train
+  gpuprof run --counters=lts__t_sectors.sum -- target/release/train
   gpuprof run --stacks -- target/release/train
   gpuprof run --stalls -- target/release/train
   gpuprof run --report json=run-{pid}.json --report csv=run.csv -- ./server";
@@ -288,8 +297,8 @@ fn variables(
         };
         variables.push(("GPUPROF_CUPTI", mode.into()));
     }
-    if arguments.counters {
-        variables.push((COUNTERS, "on".into()));
+    if let Some(counters) = &arguments.counters {
+        variables.push((COUNTERS, counters.into()));
     }
     if arguments.stacks {
         variables.push((STACKS, "on".into()));
@@ -350,6 +359,18 @@ fn report_items(text: &str) -> Result<String, String> {
         "accepted are {NONE}, table, table:full, json=PATH, csv=PATH, folded=PATH, \
          folded:cpu=PATH, html=PATH and trace=PATH, separated by commas"
     ))
+}
+
+fn counters(text: &str) -> Result<String, String> {
+    let accepted = format!(
+        "accepted are on, or at most {MAX_LISTED} metrics of CUPTI such as lts__t_sectors.sum, \
+         separated by commas"
+    );
+    match text.parse::<Counters>() {
+        Ok(counters) if counters.is_on() => Ok(text.to_owned()),
+        Ok(_) => Err(accepted),
+        Err(error) => Err(format!("{error}; {accepted}")),
+    }
 }
 
 fn trace_path(text: &str) -> Result<String, String> {

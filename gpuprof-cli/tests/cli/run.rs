@@ -119,6 +119,15 @@ fn arguments_are_the_settings_of_the_program() {
         settings(&["--stacks", "--report", "none"], None),
         "GPUPROF_CHECKPOINT=1\nGPUPROF_REPORT=json=…\nGPUPROF_STACKS=on\n"
     );
+    for (option, value) in [
+        ("--counters", "on"),
+        ("--counters=a__b.sum,c__d.pct", "a__b.sum,c__d.pct"),
+    ] {
+        assert_eq!(
+            settings(&[option, "--report", "none"], None),
+            format!("GPUPROF_CHECKPOINT=1\nGPUPROF_COUNTERS={value}\nGPUPROF_REPORT=json=…\n")
+        );
+    }
     assert_eq!(
         settings(&["--memory", "--report", "none"], None),
         "GPUPROF_CHECKPOINT=1\nGPUPROF_MEMORY=on\nGPUPROF_REPORT=json=…\n"
@@ -169,6 +178,9 @@ fn wrong_arguments_are_refused_before_the_program_starts() {
         &["--delay", "0s"],
         &["--for", "soon"],
         &["--stacks=yes"],
+        &["--counters=yes"],
+        &["--counters=off"],
+        &["--counters=a__1.b,a__2.b,a__3.b,a__4.b,a__5.b,a__6.b,a__7.b,a__8.b,a__9.b"],
         &["--sample", "0"],
         &["--report", "tree"],
         &["--report", "csv="],

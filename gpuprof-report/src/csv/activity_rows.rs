@@ -1,15 +1,18 @@
 //! The rows of a profile without functions: kernels, copies and CUDA calls.
 
-use super::cells::{amount, counter_columns, device_cell, measured, text_cell};
+use super::cells::{Listed, amount, counter_columns, device_cell, measured, text_cell};
 use crate::profile::{ApiStats, CopyStats, Device, DurationStats, KernelStats, Profile};
 
 /// Cells with the columns that they belong to.
 type Cells = Vec<(String, String)>;
 
 /// Appends the rows: kernels, copies, and then calls, each as the profile orders them.
-pub(super) fn write(profile: &Profile, header: &[String], text: &mut String) {
+pub(super) fn write(profile: &Profile, listed: &Listed<'_>, header: &[String], text: &mut String) {
     let devices = &profile.devices;
-    let kernels = profile.kernels.iter().map(|one| kernel(one, devices));
+    let kernels = profile
+        .kernels
+        .iter()
+        .map(|one| kernel(one, listed, devices));
     let copies = profile.copies.iter().map(|one| copies(one, devices));
     let calls = profile.api.iter().map(|one| call(one, devices));
     for cells in kernels.chain(copies).chain(calls) {
@@ -23,10 +26,10 @@ pub(super) fn write(profile: &Profile, header: &[String], text: &mut String) {
     }
 }
 
-fn kernel(kernel: &KernelStats, devices: &[Device]) -> Cells {
+fn kernel(kernel: &KernelStats, listed: &Listed<'_>, devices: &[Device]) -> Cells {
     let mut cells = gpu(&kernel.name, &kernel.times, kernel.device, devices);
-    let means = measured(kernel.counters.as_deref());
-    cells.extend(counter_columns().into_iter().zip(means));
+    let means = measured(kernel.counters.as_deref(), listed);
+    cells.extend(counter_columns(listed).into_iter().zip(means));
     cells
 }
 

@@ -1,6 +1,6 @@
 //! Cells that rows of functions and rows of activities both have.
 
-use crate::profile::{CounterValues, Device, Metric};
+use crate::profile::{CounterValues, Device, Metric, MetricUnit, Profile, listed_metrics};
 use crate::sanitize;
 
 /// Characters of a text that a cell shows; spreadsheets take up to 32,767.
@@ -24,15 +24,24 @@ const METRICS: [Metric; 10] = [
 ];
 
 /// The columns of hardware counters.
-pub(super) fn counter_columns() -> [String; METRICS.len()] {
-    METRICS.map(|metric| {
+pub(super) fn counter_columns(listed: &Listed<'_>) -> Vec<String> {
+    let fixed = METRICS.iter().map(|metric| {
         let unit = if metric.is_bytes_per_s() {
             "_bytes_per_s"
         } else {
             ""
         };
         format!("measured_{metric}{unit}")
-    })
+    });
+    let listed = listed.0.iter().map(|(name, unit)| {
+        let unit = match unit {
+            MetricUnit::BytesPerS => "_bytes_per_s",
+            MetricUnit::PerS => "_per_s",
+            _ => "",
+        };
+        text_cell(&format!("measured_{name}{unit}"))
+    });
+    fixed.chain(listed).collect()
 }
 
 /// A stated amount or a rate; one that is not finite has no value.
@@ -42,15 +51,34 @@ pub(super) fn amount(value: Option<f64>) -> String {
 }
 
 /// Means of hardware counters.
-pub(super) fn measured(counters: Option<&CounterValues>) -> [String; METRICS.len()] {
-    METRICS.map(|metric| {
-        let mean = counters.and_then(|counters| counters.mean(metric));
-        if metric.is_bytes_per_s() {
-            amount(mean)
-        } else {
-            mean.map_or_else(String::new, |mean| format!("{mean:.4}"))
-        }
-    })
+pub(super) fn measured(counters: Option<&CounterValues>, listed: &Listed<'_>) -> Vec<String> {
+    let fixed = METRICS.iter().map(|metric| {
+        let mean = counters.and_then(|counters| counters.mean(*metric));
+        (mean, metric.is_bytes_per_s())
+    });
+    let listed = listed.0.iter().map(|metric| {
+        let mean = counters.and_then(|counters| counters.listed_mean(*metric));
+        let is_rate = matches!(metric.1, MetricUnit::BytesPerS | MetricUnit::PerS);
+        (mean, is_rate)
+    });
+    let cells = fixed.chain(listed).map(|(mean, is_rate)| match mean {
+        Some(mean) if !is_rate => format!("{mean:.4}"),
+        rate => amount(rate),
+    });
+    cells.collect()
+}
+
+/// The listed metrics that have columns.
+pub(super) struct Listed<'a>(Vec<(&'a str, MetricUnit)>);
+
+impl<'a> Listed<'a> {
+    pub(super) fn new(profile: &'a Profile) -> Self {
+        let functions = profile.functions.iter().map(|of| &of.activity.counters);
+        let kernels = profile.kernels.iter().map(|kernel| &kernel.counters);
+        Self(listed_metrics(
+            functions.chain(kernels).flatten().map(|of| &**of),
+        ))
+    }
 }
 
 /// The names of these devices.

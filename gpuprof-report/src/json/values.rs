@@ -2,7 +2,8 @@
 
 use crate::json_writer::{Fields, JsonObject, JsonValue, JsonWriter};
 use crate::profile::{
-    ApiKind, Bucket, CopyKind, FindingRule, MemoryKind, Metric, Precision, ThrottleReason,
+    ApiKind, Bucket, CopyKind, FindingRule, MemoryKind, Metric, MetricUnit, Precision,
+    ThrottleReason,
 };
 use crate::setting_values::Sampling;
 
@@ -53,4 +54,4 @@ macro_rules! words {
     };
 }
 
-words! { ApiKind CopyKind FindingRule MemoryKind Metric Precision ThrottleReason }
+words! { ApiKind CopyKind FindingRule MemoryKind Metric MetricUnit Precision ThrottleReason }

@@ -1,6 +1,6 @@
 //! What the hardware counters of the devices measured, with `GPUPROF_COUNTERS=on`.
 
-use super::word_enums::Metric;
+use super::word_enums::{Metric, MetricUnit};
 use crate::figures::figures;
 
 /// Samples below which no value of a function or kernel is reported.
@@ -26,6 +26,8 @@ figures! {
         pub metrics: Vec<Metric> = union;
         /// The metrics that the chip does not have, or has no room for beside the others.
         pub omitted: Vec<Metric> = union;
+        /// CUPTI's names of the listed metrics that were sampled. JSON omits it without any.
+        pub listed: Vec<String> = union, unless default;
         /// Samples of the window.
         pub samples: u64 = sum;
         /// Time that the samples cover, ns.
@@ -63,6 +65,8 @@ figures! {
         pub is_divided: bool = any;
         /// A mean for each metric that was sampled. Empty below [`MIN_COUNTER_SAMPLES`] samples.
         pub means: Vec<CounterMean> = special;
+        /// The same for the metrics that the user listed. JSON omits it without any.
+        pub listed: Vec<ListedMean> = special, unless default;
     }
 }
 
@@ -81,7 +85,53 @@ figures! {
     }
 }
 
+figures! {
+    /// The mean of a metric that the user listed, over the kernel time in the samples.
+    ///
+    /// That of a ratio is over the samples in which it has a value, weighted by their kernel time:
+    /// it is not the ratio of the totals.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    #[non_exhaustive]
+    pub struct ListedMean {
+        /// CUPTI's name of the metric, for example `lts__t_sectors.sum`.
+        pub name: String;
+        /// What the mean is in.
+        pub unit: MetricUnit;
+        /// In this unit.
+        pub mean: f64;
+        /// Half the width of the 95 % confidence interval of the mean, from the spread of the
+        /// samples.
+        pub ci95: f64;
+    }
+}
+
+/// Listed metrics that have columns, at most. A device samples up to
+/// [`MAX_LISTED`](crate::setting_values::MAX_LISTED); merged profiles may have other lists.
+const MAX_LISTED_COLUMNS: usize = 32;
+
+/// The listed metrics that any of these rows has a mean of, in the order of their columns.
+pub(crate) fn listed_metrics<'a>(
+    rows: impl Iterator<Item = &'a CounterValues>,
+) -> Vec<(&'a str, MetricUnit)> {
+    let mut metrics = Vec::new();
+    for mean in rows.flat_map(|row| &row.listed) {
+        let metric = (mean.name.as_str(), mean.unit);
+        if metrics.len() < MAX_LISTED_COLUMNS && !metrics.contains(&metric) {
+            metrics.push(metric);
+        }
+    }
+    metrics
+}
+
 impl CounterValues {
+    /// The mean of a listed metric.
+    pub(crate) fn listed_mean(&self, (name, unit): (&str, MetricUnit)) -> Option<f64> {
+        let mut means = self.listed.iter();
+        means
+            .find(|mean| mean.unit == unit && mean.name == name)
+            .map(|mean| mean.mean)
+    }
+
     /// The mean of a metric; `None` if it was not sampled, or in too few samples.
     #[must_use]
     pub fn mean(&self, metric: Metric) -> Option<f64> {

@@ -100,7 +100,8 @@ mod word_enums;
 use crate::figures::figures;
 
 pub use benchmark::{Benchmark, Parameter};
-pub use counters::{CounterMean, CounterValues, DeviceCounters, MIN_COUNTER_SAMPLES};
+pub(crate) use counters::listed_metrics;
+pub use counters::{CounterMean, CounterValues, DeviceCounters, ListedMean, MIN_COUNTER_SAMPLES};
 pub use device::{Device, PeakRate, Throttle};
 pub use diagnostics::{CUPTI_UNAVAILABLE, CudaError, Diagnostics, UntimedReasons};
 pub use finding::{Finding, ToolCommand};
@@ -124,7 +125,7 @@ pub use stalls::{
 };
 pub use step_times::{MAX_SLOWEST_STEPS, MAX_STEP_SERIES, SlowStep, StepTimes};
 pub use word_enums::{
-    ApiKind, CopyKind, FindingRule, MemoryKind, Metric, Precision, ThrottleReason,
+    ApiKind, CopyKind, FindingRule, MemoryKind, Metric, MetricUnit, Precision, ThrottleReason,
 };
 
 /// The name and version of the document that a [`Profile`] serializes to.

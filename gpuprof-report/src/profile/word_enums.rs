@@ -235,6 +235,20 @@ impl Metric {
 }
 
 words! {
+    /// What the mean of a listed metric is in.
+    MetricUnit {
+        /// Bytes per second.
+        BytesPerS = "bytes_per_s",
+        /// What the metric counts, per second.
+        PerS = "per_s",
+        /// A share, 1 being the whole.
+        Share = "share",
+        /// A ratio of two counts.
+        Ratio = "ratio",
+    }
+}
+
+words! {
     /// The rule that made a finding; docs/findings.md describes each.
     FindingRule {
         /// The device was idle for most of the run.

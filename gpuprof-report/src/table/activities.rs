@@ -1,6 +1,7 @@
 //! What the GPU ran and what CUDA calls took, over the whole program: the two tables that nvprof's
 //! users know.
 
+use std::borrow::Cow;
 use std::cmp::Reverse;
 
 use super::columns::{self, ns, share};
@@ -12,7 +13,7 @@ use super::number::total;
 use super::options::TableOptions;
 #[cfg(feature = "html")]
 use super::quantity::Headed;
-use super::quantity::{self, MarkedQuantity, Quantity};
+use super::quantity::{self, ColumnSpec, MarkedQuantity, Quantity};
 use crate::peak_shares::dram_share_of_kernel;
 use crate::profile::{
     ApiStats, CopyStats, DurationStats, KernelStats, Metric, NodeActivity, Profile,
@@ -284,15 +285,16 @@ fn named(rows: Vec<ActivityRow<'_>>) -> (Vec<String>, Vec<Headed>) {
     (names.collect(), columns)
 }
 
-/// The heading, rank and values of each column.
-fn values(
-    rows: &[ActivityRow<'_>],
-) -> impl Iterator<Item = (&'static str, u8, Vec<Option<MarkedQuantity>>)> {
+/// The heading, rank and values of each column. Those of listed metrics are the last.
+fn values(rows: &[ActivityRow<'_>]) -> impl Iterator<Item = ColumnSpec> {
     let all = total(rows.iter().map(|row| row.total_ns));
-    COLUMNS.iter().map(move |(heading, rank, cell)| {
+    let counters = rows.iter().map(|row| row.kernel?.counters.as_deref());
+    let listed = counters::listed(&counters.collect::<Vec<_>>());
+    let columns = COLUMNS.iter().map(move |(heading, rank, cell)| {
         let values = rows.iter().map(|row| cell(row, all));
-        (*heading, *rank, values.collect())
-    })
+        (Cow::Borrowed(*heading), *rank, values.collect())
+    });
+    columns.chain(listed)
 }
 
 /// Draws the rows with the most time, and an empty line.

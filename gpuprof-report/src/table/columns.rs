@@ -1,11 +1,13 @@
 //! The columns of the call tree and of the functions.
 
+use std::borrow::Cow;
+
 use super::counters;
 use super::grid::{Grid, RowLabel};
 use super::legend;
 use super::peak::PeakKind;
 use super::qualifiers::{self, Doubt};
-use super::quantity::{self, MarkedQuantity, Quantity};
+use super::quantity::{self, ColumnSpec, MarkedQuantity, Quantity};
 use super::row::Figures;
 use crate::profile::Metric;
 
@@ -255,14 +257,16 @@ pub(super) fn grid(
     }
 }
 
-/// The heading, rank and values of each column.
+/// The heading, rank and values of each column. Those of listed metrics are the last.
 pub(super) fn values(
     rows: &[Figures],
     specs: &'static [FunctionColumn],
     wholes: Wholes,
-) -> impl Iterator<Item = (&'static str, u8, Vec<Option<MarkedQuantity>>)> {
-    specs.iter().map(move |(heading, rank, cell)| {
+) -> impl Iterator<Item = ColumnSpec> {
+    let counters: Vec<_> = rows.iter().map(|row| row.counters.as_ref()).collect();
+    let columns = specs.iter().map(move |(heading, rank, cell)| {
         let values = rows.iter().map(|row| cell(row, wholes));
-        (*heading, *rank, values.collect())
-    })
+        (Cow::Borrowed(*heading), *rank, values.collect())
+    });
+    columns.chain(counters::listed(&counters))
 }

@@ -1,5 +1,7 @@
 //! The values of a column, and the one unit in which all of them are shown.
 
+use std::borrow::Cow;
+
 use super::grid::GridColumn;
 use super::number::{self, AlignedNumber};
 
@@ -22,6 +24,10 @@ pub(super) enum Quantity {
     FlopsPerS(f64),
     /// A rate, items per second.
     ItemsPerS(f64),
+    /// A rate of anything else, per second.
+    PerS(f64),
+    /// A number that has no unit.
+    Ratio(f64),
     /// Text that is no number, such as `16×16`.
     Text(String),
 }
@@ -95,6 +101,13 @@ const ITEMS_PER_S: &[DisplayUnit] = &[
     unit("M items/s", 1e6, 9),
     unit("G items/s", 1e9, 12),
 ];
+const PER_S: &[DisplayUnit] = &[
+    unit("/s", 1.0, 3),
+    unit("k/s", 1e3, 6),
+    unit("M/s", 1e6, 9),
+    unit("G/s", 1e9, 12),
+];
+const RATIOS: &[DisplayUnit] = &[unit("", 1.0, 6)];
 
 /// The unit of a column with these values: the largest in which the largest value is at least 1.
 /// `None` if it needs none.
@@ -105,6 +118,8 @@ fn unit_of(quantities: &[&Quantity]) -> Option<DisplayUnit> {
         Quantity::BytesPerS(_) => BYTES_PER_S,
         Quantity::FlopsPerS(_) => FLOPS_PER_S,
         Quantity::ItemsPerS(_) => ITEMS_PER_S,
+        Quantity::PerS(_) => PER_S,
+        Quantity::Ratio(_) => RATIOS,
         Quantity::Count(_) | Quantity::Share(_) | Quantity::Text(_) => return None,
     };
     let values = quantities.iter().copied().filter_map(base_value);
@@ -124,6 +139,8 @@ pub(super) fn base_value(quantity: &Quantity) -> Option<f64> {
         Quantity::BytesPerS(x)
         | Quantity::FlopsPerS(x)
         | Quantity::ItemsPerS(x)
+        | Quantity::PerS(x)
+        | Quantity::Ratio(x)
         | Quantity::Share(x) => Some(*x).filter(|x| x.is_finite() && *x >= 0.0),
         Quantity::Text(_) => None,
     }
@@ -137,9 +154,12 @@ pub(super) struct Headed {
     pub(super) values: Vec<Option<MarkedQuantity>>,
 }
 
+/// Heading without the unit, rank and values.
+pub(super) type ColumnSpec = (Cow<'static, str>, u8, Vec<Option<MarkedQuantity>>);
+
 /// The columns of a table from their headings, ranks and values.
-pub(super) fn headed<'a>(
-    specs: impl IntoIterator<Item = (&'a str, u8, Vec<Option<MarkedQuantity>>)>,
+pub(super) fn headed<H: AsRef<str>>(
+    specs: impl IntoIterator<Item = (H, u8, Vec<Option<MarkedQuantity>>)>,
 ) -> Vec<Headed> {
     let specs: Vec<_> = specs.into_iter().collect();
     let all = specs.iter().flat_map(|(_, _, values)| quantities(values));
@@ -151,13 +171,14 @@ pub(super) fn headed<'a>(
             Some(Quantity::TotalBytes(_)) => of_totals,
             _ => unit_of(&own),
         };
+        let heading = heading.as_ref();
         let is_share = own.iter().any(|q| matches!(q, Quantity::Share(_)));
         let heading = match unit {
             // Rates are headed by their unit alone.
             Some(unit) if heading.is_empty() => unit.name.to_owned(),
-            Some(unit) => format!("{heading}({})", unit.name),
+            Some(unit) if !unit.name.is_empty() => format!("{heading}({})", unit.name),
             None if is_share => format!("{heading}(%)"),
-            None => heading.to_owned(),
+            _ => heading.to_owned(),
         };
         Headed {
             heading,
@@ -170,8 +191,8 @@ pub(super) fn headed<'a>(
 }
 
 /// The same columns with their values as digits.
-pub(super) fn columns<'a>(
-    specs: impl IntoIterator<Item = (&'a str, u8, Vec<Option<MarkedQuantity>>)>,
+pub(super) fn columns<H: AsRef<str>>(
+    specs: impl IntoIterator<Item = (H, u8, Vec<Option<MarkedQuantity>>)>,
 ) -> Vec<GridColumn> {
     let columns = headed(specs).into_iter().map(|column| GridColumn {
         cells: (column.values.iter())

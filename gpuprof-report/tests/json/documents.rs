@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 
 use super::profiles::{
     convolution, digits, graphs, layers, partly_timed, quickstart, training, trouble,
-    with_launch_lines, with_stalls, with_steps, without_gpu, without_stream,
+    with_launch_lines, with_listed_counters, with_stalls, with_steps, without_gpu, without_stream,
 };
 
 pub(crate) fn text(profile: &Profile) -> String {
@@ -43,7 +43,7 @@ pub(crate) fn extreme() -> Profile {
     profile
 }
 
-pub(crate) fn all() -> [Profile; 14] {
+pub(crate) fn all() -> [Profile; 15] {
     [
         training(),
         trouble(),
@@ -57,6 +57,7 @@ pub(crate) fn all() -> [Profile; 14] {
         digits(),
         with_launch_lines(digits()),
         with_stalls(digits()),
+        with_listed_counters(digits()),
         extreme(),
         serde_json::from_value(everything()).unwrap(),
     ]

@@ -38,6 +38,37 @@ pub(crate) fn with_counters(mut profile: Profile) -> Profile {
     profile
 }
 
+/// The same, of a program whose user listed four metrics. That with the shared samples has no hit
+/// rate, because nothing was looked up in its samples.
+pub(crate) fn with_listed_counters(profile: Profile) -> Profile {
+    let mut profile = with_counters(profile);
+    let listed = |scale: f64| {
+        [
+            (
+                "sm__warps_active.avg.pct_of_peak_sustained_elapsed",
+                MetricUnit::Share,
+                0.5,
+            ),
+            ("lts__t_sectors.sum", MetricUnit::PerS, 8e9),
+            ("l1tex__t_bytes.sum", MetricUnit::BytesPerS, 2e12),
+            ("lts__t_sector_hit_rate.ratio", MetricUnit::Ratio, 0.875),
+        ]
+        .map(|(name, unit, mean)| {
+            let mut of = ListedMean::default();
+            (of.name, of.unit) = (name.into(), unit);
+            (of.mean, of.ci95) = (scale * mean, 0.01 * scale * mean);
+            of
+        })
+    };
+    profile.counters[0].listed = listed(1.0).map(|of| of.name).to_vec();
+    for (function, scale, count) in [(0, 1.0, 4), (1, 0.25, 3)] {
+        let counters = profile.functions[function].activity.counters.as_mut();
+        counters.unwrap().listed = listed(scale)[..count].to_vec();
+    }
+    profile.kernels[0].counters.as_mut().unwrap().listed = listed(1.0).to_vec();
+    profile
+}
+
 /// GB/s read and written; shares of busy multiprocessors, tensor cores and issued instructions.
 fn values(samples: u64, gb_per_s: [f64; 2], shares: [f64; 3]) -> CounterValues {
     let [read, write] = gb_per_s.map(|rate| rate * 1e9);

@@ -21,7 +21,7 @@ mod steps;
 mod training;
 mod trouble;
 
-pub(crate) use counters::{with_counters, with_limits};
+pub(crate) use counters::{with_counters, with_limits, with_listed_counters};
 pub(crate) use graphs::graphs;
 pub(crate) use kernels::{convolution, digits};
 pub(crate) use large::{deep, large};

@@ -328,7 +328,10 @@ impl<'a> Builder<'a> {
                 .iter()
                 .filter(|sample| self.was_on(self.cupti.convert(sample.start)))
                 .collect();
-            for metric in cupti::SampledMetric::all() {
+            let metrics = samples
+                .first()
+                .map(|sample| cupti::SampledMetric::all(sample));
+            for metric in metrics.into_iter().flatten() {
                 let mut track = CounterTrack::default();
                 let mut samples = samples.iter().peekable();
                 while let Some(sample) = samples.next() {
@@ -346,7 +349,7 @@ impl<'a> Builder<'a> {
                     continue;
                 }
                 track.device = Some(*device);
-                metric.track_name().clone_into(&mut track.name);
+                track.name = metric.track_name();
                 tracks.push(track);
             }
         }

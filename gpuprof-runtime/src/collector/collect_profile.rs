@@ -189,7 +189,7 @@ impl Collector {
         self.add_gpu_diagnostics(&mut profile, &tables.devices(), limit);
         if let Some(settings) = settings.filter(|settings| !settings.asks_for_cupti()) {
             let needs = [
-                (settings.counters, COUNTERS_WITHOUT_CUPTI),
+                (settings.counters.is_on(), COUNTERS_WITHOUT_CUPTI),
                 (settings.stalls, STALLS_WITHOUT_CUPTI),
                 (settings.memory, MEMORY_WITHOUT_CUPTI),
             ];
@@ -212,7 +212,7 @@ impl Collector {
             profile
                 .diagnostics
                 .notes
-                .extend(self.cupti.pm_sampling.notes());
+                .extend(self.cupti.pm_sampling.notes(&settings.counters));
             profile.diagnostics.notes.extend(self.cupti.note());
             profile.cupti = cupti::counts().map(|counts| counts.since(&since));
             if let Some(cupti) = &mut profile.cupti {

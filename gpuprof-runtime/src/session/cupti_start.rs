@@ -20,7 +20,7 @@ pub(crate) fn prepare_in_cu_init() {
     let _own = OwnWork::begin();
     // Messages about the settings are for when the window is opened.
     let (settings, _) = settings::from_env(std::env::vars_os());
-    let needs_code = settings.counters || settings.stalls;
+    let needs_code = settings.counters.is_on() || settings.stalls;
     if settings.mode == Mode::On && settings.asks_for_cupti() && needs_code {
         exit::register_fork_handler();
         start_cupti(&settings);
@@ -31,7 +31,7 @@ pub(super) fn start_cupti(settings: &Settings) {
     if cupti::start(&collector().cupti, &HOOKS) {
         exit::register_handler();
     }
-    if settings.counters || settings.stalls {
+    if settings.counters.is_on() || settings.stalls {
         cupti::watch_modules(settings.stalls);
     }
 }
@@ -40,12 +40,12 @@ pub(super) fn start_cupti(settings: &Settings) {
 pub(super) fn start(settings: &Settings) {
     start_cupti(settings);
     cupti::record_optional(settings.cupti == Some(CuptiMode::Full), settings.memory);
-    if settings.counters || settings.stalls {
+    if settings.counters.is_on() || settings.stalls {
         exit::watch_main_thread();
     }
-    if settings.counters {
+    if settings.counters.is_on() {
         let pm_sampling = &collector().cupti.pm_sampling;
-        pm_sampling.request(exit::register_handler);
+        pm_sampling.request(&settings.counters, exit::register_handler);
         for device in collector().gpu.devices(LOCK_LIMIT) {
             pm_sampling.start_device(device.ordinal);
         }

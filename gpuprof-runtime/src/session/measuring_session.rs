@@ -10,7 +10,7 @@ use super::api::{self, collect, snapshot};
 use super::open_windows;
 use crate::os::fork;
 use crate::os::own_work::OwnWork;
-use crate::settings::{CuptiMode, Mode, Output, Sampling, Settings};
+use crate::settings::{Counters, CuptiMode, Mode, Output, Sampling, Settings};
 use gpuprof_report::profile::Profile;
 use gpuprof_report::setting_values::{SessionError, Sort};
 
@@ -120,20 +120,21 @@ impl SessionBuilder {
     }
 
     /// What is recorded through CUPTI; default [`CuptiMode::Off`], or [`CuptiMode::On`] if
-    /// counters, stacks or stalls are asked for. CUPTI starts with the first session that asks for it and
-    /// then runs for the rest of the process. If it is unavailable, a note in the profile's
+    /// counters, stacks or stalls are asked for. CUPTI starts with the first session that asks for
+    /// it and then runs for the rest of the process. If it is unavailable, a note in the profile's
     /// diagnostics says why.
     pub fn cupti(mut self, mode: CuptiMode) -> Self {
         self.settings.cupti = Some(mode);
         self
     }
 
-    /// Whether the hardware counters of the GPU are sampled, which switches [`cupti`](Self::cupti)
-    /// on; default no. Sampling starts with the first session that asks for it and then
-    /// runs for the rest of the process. If it is unavailable, a note in the profile's diagnostics
-    /// says why.
-    pub fn counters(mut self, counters: bool) -> Self {
-        self.settings.counters = counters;
+    /// Which hardware counters of the GPU are sampled, which switches [`cupti`](Self::cupti) on:
+    /// `true` for gpuprof's choice, or a list such as `"lts__t_sectors.sum".parse()?`; default
+    /// none. Sampling starts with the first session that asks for it, with the list of that
+    /// session, and then runs for the rest of the process. If it is unavailable, or a metric is
+    /// not sampled, a note in the profile's diagnostics says why.
+    pub fn counters(mut self, counters: impl Into<Counters>) -> Self {
+        self.settings.counters = counters.into();
         self
     }
 

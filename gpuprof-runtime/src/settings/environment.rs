@@ -12,6 +12,7 @@ use regex_lite::Regex;
 use super::{CuptiMode, Metrics, Mode, Output, Sampling, Settings};
 use gpuprof_report::profile::parse_meta;
 use gpuprof_report::sanitize;
+use gpuprof_report::setting_values::WrongCounters;
 use gpuprof_report::variables::{Setting, VARIABLES, Variable};
 
 /// Prefixes of variables that belong to the simulated device and the tests.
@@ -166,7 +167,11 @@ impl Settings {
                 };
             }
             Setting::Cupti => self.cupti = Some(cupti(value).ok_or_else(wrong)?),
-            Setting::Counters => self.counters = switch(value).ok_or_else(wrong)?,
+            Setting::Counters => {
+                let counters: Result<_, WrongCounters> = value.parse();
+                self.counters =
+                    counters.map_err(|error| NotUnderstood::Value(format!(" ({error})")))?;
+            }
             Setting::Stacks => self.stacks = switch(value).ok_or_else(wrong)?,
             Setting::Stalls => self.stalls = switch(value).ok_or_else(wrong)?,
             Setting::Memory => self.memory = switch(value).ok_or_else(wrong)?,

@@ -15,7 +15,9 @@ pub(crate) use self::environment::from_env;
 pub(crate) use self::metrics::Metrics;
 #[cfg(feature = "metrics")]
 pub(crate) use self::metrics::address as metrics_address;
-pub(crate) use gpuprof_report::setting_values::{CuptiMode, Mode, Output, Sampling, Sort};
+pub(crate) use gpuprof_report::setting_values::{
+    Counters, CuptiMode, Mode, Output, Sampling, Sort,
+};
 
 /// Events that a time line keeps.
 const TRACE_LIMIT: usize = 1_000_000;
@@ -44,8 +46,8 @@ pub(crate) struct Settings {
     pub(crate) checkpoint: Option<Duration>,
     /// If it is not stated, what needs CUPTI's records switches them on.
     pub(crate) cupti: Option<CuptiMode>,
-    /// Whether hardware counters are sampled.
-    pub(crate) counters: bool,
+    /// Which hardware counters are sampled.
+    pub(crate) counters: Counters,
     /// Whether the stacks of launches are sampled.
     pub(crate) stacks: bool,
     /// Whether program counters are sampled.
@@ -80,7 +82,7 @@ impl Default for Settings {
             signals: false,
             checkpoint: None,
             cupti: None,
-            counters: false,
+            counters: Counters::default(),
             stacks: false,
             stalls: false,
             memory: false,
@@ -107,7 +109,7 @@ impl Settings {
         match self.cupti {
             Some(mode) => mode != CuptiMode::Off,
             None => {
-                let records = self.counters || self.stacks || self.stalls || self.memory;
+                let records = self.counters.is_on() || self.stacks || self.stalls || self.memory;
                 records || !self.from_start
             }
         }

@@ -100,6 +100,21 @@ fn a_wrong_value_is_one_line_that_says_what_is_accepted_and_leaves_the_default()
         ("GPUPROF_DELAY", "10", "a duration such as 500ms or 2s"),
         ("GPUPROF_FOR", "0s", "a duration such as 500ms or 2s"),
         ("GPUPROF_CUPTI", "yes", "it takes off, on or full"),
+        (
+            "GPUPROF_COUNTERS",
+            "yes",
+            "off, on, or a comma list of at most 8 metrics of CUPTI",
+        ),
+        (
+            "GPUPROF_COUNTERS",
+            "a__b.sum,yes",
+            "(\"yes\" is not the name of a metric)",
+        ),
+        (
+            "GPUPROF_COUNTERS",
+            "a__1.sum,a__2.sum,a__3.sum,a__4.sum,a__5.sum,a__6.sum,a__7.sum,a__8.sum,a__9.sum",
+            "such as lts__t_sectors.sum (9 metrics are listed); using the default",
+        ),
         ("GPUPROF_CHECKPOINT", "0", "number of seconds from 0.01"),
         ("GPUPROF_CHECKPOINT", "inf", "number of seconds from 0.01"),
         ("GPUPROF_META", "1f2e3d4", "KEY=VALUE,KEY=VALUE"),

@@ -16,6 +16,7 @@ mod graph_objects;
 mod graphs;
 mod labels;
 mod late_records;
+mod listed_counters;
 mod measured_parts;
 mod memory;
 mod memory_at_exit;
@@ -44,6 +45,7 @@ fn main() -> ExitCode {
         graphs::MODULE,
         labels::MODULE,
         late_records::MODULE,
+        listed_counters::MODULE,
         measured_parts::MODULE,
         memory::MODULE,
         memory_at_exit::MODULE,

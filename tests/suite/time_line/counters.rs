@@ -1,8 +1,8 @@
 //! Promise: samples of hardware counters are tracks of their device on the time line, on the clock
 //! of the kernels.
 
-use gpuprof::Output;
 use gpuprof::trace::CounterTrack;
+use gpuprof::{Counters, Output};
 use support::cupti_world::builder;
 use support::sampled_world::{INTERVAL_NS, KERNEL_NS, begin, first, sampled_world};
 use support::suite::Module;
@@ -12,13 +12,17 @@ pub(crate) const MODULE: Module = Module::new(
     module_path!(),
     &[tests![
         each_metric_is_a_track_with_a_value_for_each_sample,
+        listed_metrics_are_tracks_too,
         no_value_holds_after_the_last_sample,
         without_counters_there_are_no_tracks,
     ]],
 );
 
 /// `other_process`: bytes per ns that another process reads.
-fn tracks(counters: bool, other_process: f64) -> (Vec<CounterTrack>, Vec<(u64, u64)>) {
+fn tracks(
+    counters: impl Into<Counters>,
+    other_process: f64,
+) -> (Vec<CounterTrack>, Vec<(u64, u64)>) {
     let t = sampled_world();
     t.cupti.set_other_process(other_process);
     t.cpu(1_000);
@@ -71,6 +75,28 @@ fn each_metric_is_a_track_with_a_value_for_each_sample() {
         assert_eq!(after.map(|(_, value)| *value), Some(0.0), "{}", track.name);
         assert!(track.samples.is_sorted_by_key(|(at, _)| *at));
     }
+}
+
+fn listed_metrics_are_tracks_too() {
+    let list = "lts__t_sectors.sum,dram__bytes_read.sum,lts__t_sector_hit_rate.pct,\
+                lts__t_sector_hit_rate.ratio";
+    let counters: Counters = list.parse().expect("names of metrics");
+    let (tracks, kernels) = tracks(counters, 0.0);
+    // 400,000 sectors and 6 MB in 2 ms.
+    let expected = [
+        ("lts__t_sectors (G/s)", 0.2),
+        ("dram__bytes_read (GB/s)", 3.0),
+        ("lts__t_sector_hit_rate (%)", 75.0),
+        ("lts__t_sector_hit_rate", 0.75),
+    ];
+    let start = kernels[1].0 + INTERVAL_NS;
+    for (track, (name, value)) in tracks[12..].iter().zip(expected) {
+        assert_eq!(track.name, name);
+        let inside = track.samples.iter().find(|(at, _)| *at >= start);
+        let (_, inside) = inside.expect("a sample in the kernel");
+        assert!((inside - value).abs() < 1e-6, "{name}: {inside}");
+    }
+    assert_eq!(tracks.len(), 16);
 }
 
 fn no_value_holds_after_the_last_sample() {

@@ -1,4 +1,5 @@
-//! A world whose hardware counters are sampled: each kernel reads 6 MB and writes 2 MB.
+//! A world whose hardware counters are sampled: each kernel reads 6 MB and writes 2 MB, and three
+//! of four sectors that it asks the L2 cache for are there.
 
 use crate::Gpu;
 use crate::cupti_world::{Tier, builder, tier, work};
@@ -38,6 +39,9 @@ pub fn with_counters(t: Tier) -> Tier {
         l1_throughput: 0.625,
         alu_active: 0.0625,
         xu_active: 0.875,
+        warps_active: 0.6875,
+        l2_sectors: 400_000,
+        l2_hits: 300_000,
     };
     t.cupti.set_counters(kernels::SAXPY, counters);
     t

@@ -23,7 +23,7 @@ const LAYERS: [&[&str]; 7] = [
 ];
 
 /// Where the runtime has unsafe code: each operation has a reason there.
-const UNSAFE: [&str; 10] = [
+const UNSAFE: [&str; 11] = [
     "driver/",
     "gpu/stream/",
     "gpu/thread/inherit.rs",

@@ -21,6 +21,7 @@ fn counters(memory: f64, issue: f64, tensor: f64) -> CounterValues {
             mean(Metric::IssueRate, issue),
             mean(Metric::TensorActive, tensor),
         ],
+        listed: Vec::new(),
     }
 }
 

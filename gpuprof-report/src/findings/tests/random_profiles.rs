@@ -133,6 +133,7 @@ fn random_counters(rng: &mut Rng) -> Box<CounterValues> {
         sampled_ns: number(rng),
         is_divided: rng.bool(),
         means,
+        listed: Vec::new(),
     })
 }
 

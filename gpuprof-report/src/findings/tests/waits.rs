@@ -200,6 +200,7 @@ fn waiting_for_memory_is_no_finding_where_there_are_warps_or_traffic() {
                 sampled_ns: 50 * MS,
                 is_divided: divided,
                 means: means.map(mean).collect(),
+                ..CounterValues::default()
             }));
         })
     };

@@ -73,7 +73,7 @@ pub(crate) const MAX_CAPTURE_MARKS: usize = 4_096;
 /// to no window.
 pub(crate) const MAX_WINDOW_CHANGES: usize = 1 << 16;
 
-/// Samples of a device's hardware counters that wait for the records of what ran meanwhile: 8 MiB.
+/// Samples of a device's hardware counters that wait for the records of what ran meanwhile: 13 MiB.
 /// Beyond it, the earlier half is joined; at 100 µs that is what is older than 3.3 s.
 pub(crate) const MAX_PENDING_SAMPLES: usize = 1 << 16;
 
@@ -81,7 +81,7 @@ pub(crate) const MAX_PENDING_SAMPLES: usize = 1 << 16;
 /// and if that frees no room, the earlier half of the activities gets none.
 pub(crate) const MAX_PENDING_SAMPLED_ACTIVITIES: usize = 1 << 18;
 
-/// Samples of a device on the time line: 8 MiB. Beyond it, two neighbours become one.
+/// Samples of a device on the time line: 13 MiB. Beyond it, two neighbours become one.
 pub(crate) const MAX_RECORDED_SAMPLES: usize = 1 << 16;
 
 /// CUDA calls after which one is forgotten in any case: correlation ids have 32 bits, and are given

@@ -236,6 +236,7 @@ mod tests {
             start,
             end,
             integrals: [1.0; METRICS],
+            listed: &[],
         }
     }
 

@@ -1,8 +1,9 @@
 //! Sums over samples of hardware counters: for means, and for their confidence intervals.
 
-use gpuprof_report::profile::{CounterMean, CounterValues, MIN_COUNTER_SAMPLES};
+use gpuprof_report::profile::{CounterMean, CounterValues, ListedMean, MIN_COUNTER_SAMPLES};
 
-use crate::cupti::collect::pm_sampling::metrics::{Integrals, METRICS, SOURCES};
+use crate::cupti::collect::pm_sampling::listed::{Form, ListedMetric};
+use crate::cupti::collect::pm_sampling::metrics::{PmSample, SOURCES};
 
 /// Standard deviations in half of a 95 % confidence interval.
 const Z95: f64 = 1.96;
@@ -19,11 +20,11 @@ pub(crate) struct RowSamples {
 
 impl RowSamples {
     /// Adds a sample, or the part of it that belongs to this row, with the kernel time in it.
-    pub(crate) fn add(&mut self, ns: f64, integrals: &Integrals, is_divided: bool) {
+    pub(crate) fn add(&mut self, ns: f64, part: &PmSample, is_divided: bool) {
         if is_divided {
-            self.divided.add(ns, integrals)
+            self.divided.add(ns, part)
         } else {
-            self.own.add(ns, integrals)
+            self.own.add(ns, part)
         }
     }
 
@@ -37,17 +38,18 @@ impl RowSamples {
     pub(super) fn values(&self) -> Option<Box<CounterValues>> {
         let mut sums = self.own.clone();
         let mut values = CounterValues::default();
-        if sums.samples < MIN_COUNTER_SAMPLES {
+        if sums.times.samples < MIN_COUNTER_SAMPLES {
             sums.merge(&self.divided);
-            values.is_divided = self.divided.samples > 0;
+            values.is_divided = self.divided.times.samples > 0;
         }
-        if sums.samples == 0 {
+        if sums.times.samples == 0 {
             return None;
         }
-        values.samples = sums.samples;
-        values.sampled_ns = sums.ns.round() as u64;
-        if sums.samples >= MIN_COUNTER_SAMPLES {
+        values.samples = sums.times.samples;
+        values.sampled_ns = sums.times.ns.round() as u64;
+        if sums.times.samples >= MIN_COUNTER_SAMPLES {
             values.means = sums.means();
+            values.listed = sums.listed_means();
         }
         Some(Box::new(values))
     }
@@ -55,41 +57,100 @@ impl RowSamples {
 
 #[derive(Clone, Debug, Default)]
 struct SampleSums {
+    times: TimeSums,
+    /// Of each of [`SOURCES`].
+    metrics: [IntegralSums; SOURCES.len()],
+    /// Of the user's list, with the times of the samples in which the metric has a value.
+    listed: Vec<(&'static ListedMetric, TimeSums, IntegralSums)>,
+}
+
+/// Sums over samples of the kernel time in them, ns.
+#[derive(Clone, Copy, Debug, Default)]
+struct TimeSums {
     samples: u64,
     ns: f64,
     ns_squared: f64,
-    /// Of each of [`SOURCES`].
-    metrics: [IntegralMoments; METRICS],
 }
 
 /// Sums of an integral, of its square, and of its product with the time; NaN if it was not sampled.
 #[derive(Clone, Copy, Debug, Default)]
-struct IntegralMoments {
+struct IntegralSums {
     sum: f64,
     squared: f64,
     by_ns: f64,
 }
 
-impl SampleSums {
-    fn add(&mut self, ns: f64, integrals: &Integrals) {
+impl TimeSums {
+    fn add(&mut self, ns: f64) {
         self.samples += 1;
         self.ns += ns;
         self.ns_squared += ns * ns;
-        for (sums, integral) in self.metrics.iter_mut().zip(integrals) {
-            sums.sum += integral;
-            sums.squared += integral * integral;
-            sums.by_ns += integral * ns;
-        }
     }
 
     fn merge(&mut self, other: &Self) {
         self.samples += other.samples;
         self.ns += other.ns;
         self.ns_squared += other.ns_squared;
+    }
+}
+
+impl IntegralSums {
+    fn add(&mut self, ns: f64, integral: f64) {
+        self.sum += integral;
+        self.squared += integral * integral;
+        self.by_ns += integral * ns;
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.sum += other.sum;
+        self.squared += other.squared;
+        self.by_ns += other.by_ns;
+    }
+
+    /// The integral over the time, and half the width of its confidence interval: the variance of
+    /// the ratio estimator (Cochran, Sampling Techniques, section 6.4).
+    fn ratio(&self, times: &TimeSums) -> (f64, f64) {
+        let (ratio, samples) = (self.sum / times.ns, times.samples as f64);
+        let residuals = self.squared - 2.0 * ratio * self.by_ns + ratio * ratio * times.ns_squared;
+        let variance = residuals.max(0.0) * samples / (samples - 1.0).max(1.0);
+        (ratio, Z95 * variance.sqrt() / times.ns)
+    }
+}
+
+impl SampleSums {
+    fn add(&mut self, ns: f64, part: &PmSample) {
+        self.times.add(ns);
+        let (fixed, listed) = part.integrals.split_at(SOURCES.len());
+        for (sums, integral) in self.metrics.iter_mut().zip(fixed) {
+            sums.add(ns, *integral);
+        }
+        // All samples have the same list.
+        for (index, (metric, integral)) in part.listed.iter().zip(listed).enumerate() {
+            if index == self.listed.len() {
+                self.listed
+                    .push((metric, TimeSums::default(), IntegralSums::default()));
+            }
+            if let Some((_, times, sums)) = self.listed.get_mut(index)
+                && !integral.is_nan()
+            {
+                times.add(ns);
+                sums.add(ns, *integral);
+            }
+        }
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.times.merge(&other.times);
         for (sums, other) in self.metrics.iter_mut().zip(&other.metrics) {
-            sums.sum += other.sum;
-            sums.squared += other.squared;
-            sums.by_ns += other.by_ns;
+            sums.merge(other);
+        }
+        if self.listed.is_empty() {
+            self.listed.clone_from(&other.listed);
+            return;
+        }
+        for ((_, times, sums), (_, more, other)) in self.listed.iter_mut().zip(&other.listed) {
+            times.merge(more);
+            sums.merge(other);
         }
     }
 
@@ -97,42 +158,108 @@ impl SampleSums {
         let sampled = SOURCES
             .iter()
             .zip(&self.metrics)
-            .filter(|(_, sums)| sums.sum.is_finite() && self.ns > 0.0);
+            .filter(|(_, sums)| sums.sum.is_finite() && self.times.ns > 0.0);
         let means = sampled.map(|(source, sums)| {
-            let (ratio, ci95) = self.ratio(sums);
             let mut mean = CounterMean::default();
             mean.metric = source.metric;
-            (mean.mean, mean.ci95) = if source.metric.is_bytes_per_s() {
-                (ratio * NS_PER_S, ci95 * NS_PER_S)
-            } else {
-                // Records and samples have different ends.
-                (ratio.min(1.0), ci95)
-            };
+            (mean.mean, mean.ci95) = mean_of(source.form, sums, &self.times);
             mean
         });
         means.collect()
     }
 
-    /// The integral over the time, and half the width of its confidence interval: the variance of
-    /// the ratio estimator (Cochran, Sampling Techniques, section 6.4).
-    fn ratio(&self, sums: &IntegralMoments) -> (f64, f64) {
-        let (ratio, samples) = (sums.sum / self.ns, self.samples as f64);
-        let residuals = sums.squared - 2.0 * ratio * sums.by_ns + ratio * ratio * self.ns_squared;
-        let variance = residuals.max(0.0) * samples / (samples - 1.0).max(1.0);
-        (ratio, Z95 * variance.sqrt() / self.ns)
+    fn listed_means(&self) -> Vec<ListedMean> {
+        // Only a ratio has samples without a value: any other was not sampled on each device.
+        let is_known = |metric: &ListedMetric, times: &TimeSums| {
+            let is_whole = times.samples == self.times.samples;
+            is_whole || (metric.form.is_ratio() && times.samples >= MIN_COUNTER_SAMPLES)
+        };
+        let known = self.listed.iter().filter(|(metric, times, sums)| {
+            is_known(metric, times) && sums.sum.is_finite() && times.ns > 0.0
+        });
+        let means = known.map(|(metric, times, sums)| {
+            let mut mean = ListedMean::default();
+            mean.name.clone_from(&metric.name);
+            mean.unit = metric.form.unit();
+            (mean.mean, mean.ci95) = mean_of(metric.form, sums, times);
+            mean
+        });
+        means.collect()
+    }
+}
+
+/// The mean in the unit of its form, and half the width of its interval.
+fn mean_of(form: Form, sums: &IntegralSums, times: &TimeSums) -> (f64, f64) {
+    let (ratio, ci95) = sums.ratio(times);
+    match form {
+        Form::Bytes | Form::Count => (ratio * NS_PER_S, ci95 * NS_PER_S),
+        // Records and samples have different ends.
+        Form::PeakShare => (ratio.min(1.0), ci95),
+        Form::Percent | Form::Ratio => (ratio, ci95),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use gpuprof_report::profile::Metric;
+    use gpuprof_report::profile::{Metric, MetricUnit};
 
-    use super::{Integrals, METRICS, RowSamples};
+    use super::{ListedMetric, PmSample, RowSamples, SOURCES};
+    use crate::cupti::collect::pm_sampling::metrics::METRICS;
 
-    fn read(bytes: f64) -> Integrals {
+    fn read(bytes: f64) -> PmSample {
         let mut integrals = [f64::NAN; METRICS];
         integrals[0] = bytes;
-        integrals
+        PmSample {
+            start: 0,
+            end: 10,
+            integrals,
+            listed: &[],
+        }
+    }
+
+    #[test]
+    fn a_ratio_is_over_the_samples_in_which_it_has_a_value() {
+        let names = ["lts__t_sector_hit_rate.pct", "lts__t_sectors.sum"];
+        let listed: Vec<_> = names
+            .iter()
+            .filter_map(|name| ListedMetric::new(name))
+            .collect();
+        let listed: &'static [ListedMetric] = listed.leak();
+        let sample = |ns: f64, hits: f64, sectors: f64| {
+            let mut sample = read(0.0);
+            sample.listed = listed;
+            sample.integrals[SOURCES.len()] = hits * ns;
+            sample.integrals[SOURCES.len() + 1] = sectors;
+            sample
+        };
+        let mut row = RowSamples::default();
+        // 30 samples of 10 ns with 50 %, 10 of 30 ns with 90 %, and 5 in which nothing was read.
+        (0..30).for_each(|_| row.add(10.0, &sample(10.0, 0.5, 4.0), false));
+        (0..10).for_each(|_| row.add(30.0, &sample(30.0, 0.9, 12.0), false));
+        (0..5).for_each(|_| row.add(10.0, &sample(10.0, f64::NAN, 0.0), false));
+        let values = row.values().unwrap();
+        let [hits, sectors] = &values.listed[..] else {
+            panic!("{values:?}")
+        };
+        assert_eq!(
+            (hits.name.as_str(), hits.unit),
+            (names[0], MetricUnit::Share)
+        );
+        assert!((hits.mean - 0.7).abs() < 1e-9, "{hits:?}");
+        // 240 of them in 650 ns.
+        assert_eq!(
+            (sectors.name.as_str(), sectors.unit),
+            (names[1], MetricUnit::PerS)
+        );
+        assert!(
+            (sectors.mean - 240.0 / 650.0 * 1e9).abs() < 1.0,
+            "{sectors:?}"
+        );
+        // A count that another device does not have is that of a part.
+        let mut without = sample(10.0, 0.5, 0.0);
+        without.integrals[SOURCES.len() + 1] = f64::NAN;
+        row.add(10.0, &without, false);
+        assert_eq!(row.values().unwrap().listed.len(), 1);
     }
 
     #[test]

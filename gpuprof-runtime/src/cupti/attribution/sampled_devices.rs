@@ -9,7 +9,7 @@ use super::sample_join::{JoinedSample, SampleJoin, SampledActivity};
 use super::sample_sums::RowSamples;
 use super::window_history::{RecordedWindows, WindowHistory};
 use crate::cupti::collect::pm_sampling::PmSampling;
-use crate::cupti::collect::pm_sampling::metrics::{Integrals, PmSample, SOURCES};
+use crate::cupti::collect::pm_sampling::metrics::{Division, PmSample};
 
 /// Samples and activities that are not joined yet, by device.
 #[derive(Clone, Default)]
@@ -103,30 +103,38 @@ struct DividedSample {
     /// Of all activities, ns.
     all_ns: u64,
     busy_ns: f64,
-    integrals: Integrals,
+    sample: PmSample,
 }
 
 impl DividedSample {
     fn new(joined: &JoinedSample<'_>) -> Self {
         let busy_ns = joined.busy_ns as f64;
-        let mut integrals = joined.sample.integrals;
-        for (integral, source) in integrals.iter_mut().zip(&SOURCES) {
-            if source.metric.is_of_kernels() {
+        let mut sample = *joined.sample;
+        let integrals = sample.integrals.iter_mut();
+        for (integral, division) in integrals.zip(joined.sample.divisions()) {
+            match division {
+                Division::Activities => {}
                 // Of kernels alone: as if they had run for as long as all activities.
-                *integral *= busy_ns / joined.kernel_busy_ns.max(1) as f64;
+                Division::Kernels => *integral *= busy_ns / joined.kernel_busy_ns.max(1) as f64,
+                // As if it had been the same for no longer than they ran.
+                Division::SameRatio => *integral *= busy_ns / joined.sample.ns() as f64,
             }
         }
         Self {
             all_ns: joined.parts.iter().map(|(_, ns)| ns).sum(),
             busy_ns,
-            integrals,
+            sample,
         }
     }
 
     /// Adds the part of kernels that ran for `ns`, in proportion to the time.
     fn add_to(&self, samples: &mut RowSamples, ns: u64) {
         let share = ns as f64 / self.all_ns as f64;
-        let part = self.integrals.map(|integral| integral * share);
+        let integrals = self.sample.integrals.map(|integral| integral * share);
+        let part = PmSample {
+            integrals,
+            ..self.sample
+        };
         samples.add(self.busy_ns * share, &part, ns < self.all_ns);
     }
 }

@@ -35,10 +35,13 @@ macro_rules! parameters {
     )*};
 }
 
-/// A struct of functions that take [`parameters!`], with a method for each, and what else it has from
-/// `CuptiLibrary`.
+/// A struct of functions that take [`parameters!`], with a method for each, and what else it has
+/// from `CuptiLibrary`.
 macro_rules! functions {
-    ($struct:ident $({ $kept:ident: $kept_type:ty })?; $($field:ident = $symbol:literal ($type:ty),)*) => {
+    (
+        $struct:ident $({ $kept:ident: $kept_type:ty })?;
+        $($field:ident = $symbol:literal ($type:ty),)*
+    ) => {
         pub(super) struct $struct {
             $(pub(super) $kept: $kept_type,)?
             $($field: unsafe extern "C" fn(

@@ -18,6 +18,7 @@ pub(crate) const MODULE: Module = Module::new(
         without_libcupti_one_line_says_so,
         a_process_without_exit_handlers_has_a_checkpoint,
         counters_end_before_what_they_use_is_destroyed,
+        listed_metrics_are_measured_in_any_program,
         an_output_is_relative_to_where_the_program_started,
     ]],
 );
@@ -117,4 +118,20 @@ fn counters_end_before_what_they_use_is_destroyed() {
         panic!("one device: {:?}", profile.counters);
     };
     assert_eq!(device.chip, "simulated");
+}
+
+fn listed_metrics_are_measured_in_any_program() {
+    let machine = Machine::new();
+    let list = "lts__t_sectors.sum,lts__t_sector.sum";
+    let program = machine.program("slow").env("GPUPROF_COUNTERS", list);
+    let (ended, profile) = program.profiled();
+    assert_eq!(ended.status.code(), Some(7), "{:?}", ended.status);
+    assert_eq!(profile.counters[0].listed, ["lts__t_sectors.sum"]);
+    let line = "lts__t_sector.sum is not sampled (GPUPROF_COUNTERS): simulated has no such metric; \
+                the nearest is lts__t_sectors.sum";
+    assert!(
+        profile.diagnostics.notes.iter().any(|note| note == line),
+        "{:?}",
+        profile.diagnostics.notes
+    );
 }

@@ -28,27 +28,36 @@ pub struct KernelCounters {
     pub alu_active: f64,
     /// Share of the peak of the units for conversions, 0 to 1.
     pub xu_active: f64,
+    /// Share of the warps that could be resident in its time, 0 to 1.
+    pub warps_active: f64,
+    /// Sectors that the L2 cache was asked for.
+    pub l2_sectors: u64,
+    /// Those of them that it had.
+    pub l2_hits: u64,
 }
 
 /// The counters of the device, each summed over some time: bytes, and ns in which a unit worked.
 pub(crate) type Totals = [f64; COUNTERS];
 
 /// The counters, by their number in [`Totals`].
-pub(crate) const COUNTERS: usize = 12;
-const DRAM_READ: usize = 0;
-const DRAM_WRITE: usize = 1;
-const SM_ACTIVE: usize = 2;
-const TENSOR_ACTIVE: usize = 3;
-const ISSUE_RATE: usize = 4;
-const PCIE_READ: usize = 5;
-const PCIE_WRITE: usize = 6;
-const FP64_ACTIVE: usize = 7;
-const L2_THROUGHPUT: usize = 8;
-const L1_THROUGHPUT: usize = 9;
-const ALU_ACTIVE: usize = 10;
-const XU_ACTIVE: usize = 11;
+pub(crate) const COUNTERS: usize = 15;
+pub(crate) const DRAM_READ: usize = 0;
+pub(crate) const DRAM_WRITE: usize = 1;
+pub(crate) const SM_ACTIVE: usize = 2;
+pub(crate) const TENSOR_ACTIVE: usize = 3;
+pub(crate) const ISSUE_RATE: usize = 4;
+pub(crate) const PCIE_READ: usize = 5;
+pub(crate) const PCIE_WRITE: usize = 6;
+pub(crate) const FP64_ACTIVE: usize = 7;
+pub(crate) const L2_THROUGHPUT: usize = 8;
+pub(crate) const L1_THROUGHPUT: usize = 9;
+pub(crate) const ALU_ACTIVE: usize = 10;
+pub(crate) const XU_ACTIVE: usize = 11;
+pub(crate) const WARPS_ACTIVE: usize = 12;
+pub(crate) const L2_SECTORS: usize = 13;
+pub(crate) const L2_HITS: usize = 14;
 /// Those that are shares of the time.
-const SHARES: [usize; 8] = [
+const SHARES: [usize; 9] = [
     SM_ACTIVE,
     TENSOR_ACTIVE,
     ISSUE_RATE,
@@ -57,6 +66,7 @@ const SHARES: [usize; 8] = [
     L1_THROUGHPUT,
     ALU_ACTIVE,
     XU_ACTIVE,
+    WARPS_ACTIVE,
 ];
 
 #[derive(Debug)]
@@ -101,6 +111,8 @@ impl CounterModel {
                 let counters = self.kernels.get(name.text()).copied().unwrap_or(modelled);
                 totals[DRAM_READ] = counters.dram_read as f64;
                 totals[DRAM_WRITE] = counters.dram_write as f64;
+                totals[L2_SECTORS] = counters.l2_sectors as f64;
+                totals[L2_HITS] = counters.l2_hits as f64;
                 let shares = [
                     counters.sm_active,
                     counters.tensor_active,
@@ -110,6 +122,7 @@ impl CounterModel {
                     counters.l1_throughput,
                     counters.alu_active,
                     counters.xu_active,
+                    counters.warps_active,
                 ];
                 for (counter, share) in SHARES.into_iter().zip(shares) {
                     totals[counter] = share * ns;

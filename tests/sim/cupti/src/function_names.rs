@@ -28,6 +28,7 @@ pub(crate) const NAMES: &[&str] = &[
     "cuptiProfilerHostInitialize",
     "cuptiProfilerHostDeinitialize",
     "cuptiProfilerHostConfigAddMetrics",
+    "cuptiProfilerHostGetBaseMetrics",
     "cuptiProfilerHostGetConfigImageSize",
     "cuptiProfilerHostGetConfigImage",
     "cuptiProfilerHostGetNumOfPasses",

@@ -37,6 +37,7 @@ mod held_buffers;
 mod kinds;
 mod library_statics;
 mod load;
+mod metric_table;
 mod modules;
 mod parameters;
 mod pc_samples;

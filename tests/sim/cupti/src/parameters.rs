@@ -83,6 +83,13 @@ parameters! {
         count: usize,
     }
 
+    BaseMetrics [48] => {
+        host: usize,
+        kind: i32,
+        names: *const *const c_char,
+        count: usize,
+    }
+
     ConfigSize [32] => {
         host: usize,
         bytes: usize,

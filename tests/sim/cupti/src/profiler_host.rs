@@ -1,83 +1,15 @@
 //! The host side of the profiler: the metrics of the simulated chip, and their configuration.
 
 use std::collections::BTreeMap;
+use std::ffi::CStr;
+use std::sync::OnceLock;
 
 use crate::counter_model::Totals;
+use crate::metric_table::{BASE_METRICS, METRICS, Unit};
 use crate::result_codes::{Answer, Code};
 
 /// The name of the simulated chip.
-pub(crate) const CHIP: &std::ffi::CStr = c"simulated";
-
-/// How the value of a metric follows from a counter.
-#[derive(Clone, Copy)]
-enum Unit {
-    Sum,
-    /// Of the time, in percent.
-    Percent,
-}
-
-/// The metrics, and for each of them the counter it is made of. There is no NVLink.
-const METRICS: [(&str, usize, Unit); 12] = [
-    ("dram__bytes_read.sum", 0, Unit::Sum),
-    ("dram__bytes_write.sum", 1, Unit::Sum),
-    (
-        "sm__cycles_active.avg.pct_of_peak_sustained_elapsed",
-        2,
-        Unit::Percent,
-    ),
-    (
-        "sm__pipe_tensor_cycles_active_realtime.avg.pct_of_peak_sustained_elapsed",
-        3,
-        Unit::Percent,
-    ),
-    (
-        "sm__inst_executed_realtime.avg.pct_of_peak_sustained_elapsed",
-        4,
-        Unit::Percent,
-    ),
-    ("pcie__read_bytes.sum", 5, Unit::Sum),
-    ("pcie__write_bytes.sum", 6, Unit::Sum),
-    (
-        concat!(
-            "TPC.TriageCompute.sm__pipe_fp64_cycles_active_realtime",
-            ".avg.pct_of_peak_sustained_elapsed"
-        ),
-        7,
-        Unit::Percent,
-    ),
-    (
-        concat!(
-            "LTS.TriageCompute.lts__throughput",
-            ".avg.pct_of_peak_sustained_elapsed"
-        ),
-        8,
-        Unit::Percent,
-    ),
-    (
-        concat!(
-            "l1tex__data_pipe_lsu_wavefronts",
-            ".avg.pct_of_peak_sustained_elapsed"
-        ),
-        9,
-        Unit::Percent,
-    ),
-    (
-        concat!(
-            "TPC.TriageCompute.sm__inst_executed_pipe_alu_realtime",
-            ".avg.pct_of_peak_sustained_elapsed"
-        ),
-        10,
-        Unit::Percent,
-    ),
-    (
-        concat!(
-            "sm__inst_executed_pipe_xu_realtime",
-            ".avg.pct_of_peak_sustained_elapsed"
-        ),
-        11,
-        Unit::Percent,
-    ),
-];
+pub(crate) const CHIP: &CStr = c"simulated";
 
 /// A host object.
 #[derive(Default)]
@@ -130,7 +62,7 @@ impl Hosts {
     pub(crate) fn add(&mut self, object: usize, names: &[Option<&str>]) -> Answer {
         let host = self.host(object)?;
         for name in names {
-            let metric = METRICS.iter().position(|(known, ..)| Some(*known) == *name);
+            let metric = METRICS.iter().position(|known| Some(known.name) == *name);
             match metric {
                 _ if host.is_spoiled => return Err(Code::UNKNOWN),
                 Some(metric) => host.metrics.push(metric),
@@ -143,6 +75,16 @@ impl Hosts {
         Ok(())
     }
 
+    /// The addresses of the names of the base metrics of a kind.
+    pub(crate) fn base_metrics(&mut self, object: usize, kind: i32) -> Answer<&'static [usize]> {
+        static NAMES: OnceLock<[Vec<usize>; 3]> = OnceLock::new();
+        self.host(object)?;
+        let address = |name: &&CStr| name.as_ptr() as usize;
+        let names = NAMES.get_or_init(|| BASE_METRICS.map(|of| of.iter().map(address).collect()));
+        let of_kind = usize::try_from(kind).ok().and_then(|kind| names.get(kind));
+        of_kind.map(Vec::as_slice).ok_or(Code::INVALID_PARAMETER)
+    }
+
     /// The configuration: the numbers of the metrics.
     pub(crate) fn config(&mut self, object: usize) -> Answer<Vec<u8>> {
         let host = self.host(object)?;
@@ -152,7 +94,11 @@ impl Hosts {
     /// How many passes a configuration takes.
     pub(crate) fn passes(&self, config: &[u8]) -> usize {
         let per_pass = self.metrics_per_pass.unwrap_or(METRICS.len());
-        config.len().div_ceil(per_pass)
+        let alone = config
+            .iter()
+            .map(|metric| METRICS[usize::from(*metric)].passes);
+        let together = config.len().div_ceil(per_pass);
+        together.max(alone.max().unwrap_or(0))
     }
 
     /// The values of metrics in a sample of `ns`. A metric that was not configured has none.
@@ -166,14 +112,17 @@ impl Hosts {
         let configured = &self.host(object)?.metrics;
         let values = names.iter().map(|name| {
             let mut metrics = METRICS.iter().enumerate();
-            let found = metrics.find(|(_, (known, ..))| Some(*known) == *name);
-            let (index, (_, counter, unit)) = found.ok_or(Code::INVALID_METRIC_NAME)?;
+            let found = metrics.find(|(_, known)| Some(known.name) == *name);
+            let (index, metric) = found.ok_or(Code::INVALID_METRIC_NAME)?;
             if !configured.contains(&index) {
                 return Err(Code::INVALID_METRIC_NAME);
             }
-            Ok(match unit {
-                Unit::Sum => totals[*counter],
-                Unit::Percent => 100.0 * totals[*counter] / ns as f64,
+            let counted = totals[metric.counter];
+            Ok(match metric.unit {
+                Unit::Sum => counted,
+                Unit::Percent => 100.0 * counted / ns as f64,
+                Unit::RatioTo(other) => counted / totals[other],
+                Unit::PercentOf(other) => 100.0 * counted / totals[other],
             })
         });
         values.collect()

@@ -226,6 +226,7 @@ fn the_time_line_has_no_samples_of_a_pause() {
             start,
             end: start + 1,
             integrals: [0.0; METRICS],
+            listed: &[],
         };
         correlator.add_sampling_event(0, SamplingEvent::Sample(sample));
     }

@@ -28,6 +28,7 @@ fn sample(start: u64, end: u64) -> PmSample {
         start,
         end,
         integrals: [0.0; METRICS],
+        listed: &[],
     }
 }
 

@@ -67,6 +67,14 @@ parameters! {
         count: usize,
     }
 
+    /// The names stay valid as long as the host object.
+    HostBaseMetrics {
+        host: OpaqueObject,
+        kind: c_int,
+        names: *const *const c_char,
+        count: usize,
+    }
+
     HostConfigSize {
         host: OpaqueObject,
         size: usize,
@@ -180,6 +188,7 @@ mod tests {
             (HostInitialize::BYTES, 48),
             (HostDeinitialize::BYTES, 24),
             (HostAddMetrics::BYTES, 40),
+            (HostBaseMetrics::BYTES, 48),
             (HostConfigSize::BYTES, 32),
             (HostConfigImage::BYTES, 40),
             (HostPasses::BYTES, 40),

@@ -1,17 +1,16 @@
 //! What chips have room for, by NVIDIA's libcupti: host objects need neither a device nor a driver.
 //! Run by `cargo xtask chips`, which names that library.
 
-use gpuprof_report::profile::Metric;
+use gpuprof_report::profile::{DeviceCounters, Metric};
 
 use super::host::{AvailableCounters, Host};
 use super::library::SamplingLibrary;
+use super::listed::MetricList;
 use crate::cupti::collect::library::CuptiLibrary;
 
 #[test]
 fn chips_have_room_for_what_the_documentation_says() {
-    let cupti = CuptiLibrary::open().expect("GPUPROF_CUPTI_LIBRARY");
-    let library = SamplingLibrary::of_hosts(&cupti).expect("one with PM sampling");
-    let library: &'static SamplingLibrary = Box::leak(Box::new(library));
+    let library = library();
     use Metric::{AluActive, NvlinkReceived, NvlinkSent, PcieRead, PcieWrite, TensorActive};
     let nvlink = [NvlinkReceived, NvlinkSent];
     for (name, omitted) in [
@@ -27,7 +26,75 @@ fn chips_have_room_for_what_the_documentation_says() {
             name,
             availability: &[],
         };
-        let host = Host::choose(library, &chip).expect("a known chip");
-        assert_eq!(host.metrics().1, omitted, "{name:?}");
+        let list = Box::leak(Box::default());
+        let host = Host::choose(library, &chip, list).expect("a known chip");
+        let mut facts = DeviceCounters::default();
+        host.describe(&mut facts);
+        assert_eq!(facts.omitted, omitted, "{name:?}");
     }
+}
+
+#[test]
+fn refused_names_have_the_nearest_of_the_chip() {
+    let library = library();
+    let warps = "sm__warps_active.avg.pct_of_peak_sustained_elapsed";
+    let names = [
+        warps,
+        "lts__t_sectors.sum",
+        "sm__warp_active.avg.pct_of_peak_sustained_elapsed",
+        "lts__t_sector.sum",
+        "lts__t_sectors",
+        "l1tex__t_sector_hit_rat.pct",
+        "sm__throughput.avg.pct_of_peak_sustained_elapsed",
+        "l1tex__t_sectors.sum",
+        "smsp__inst_executed.sum",
+    ];
+    let list = MetricList::new(&names.map(str::to_owned));
+    let chip = AvailableCounters {
+        name: c"GH100",
+        availability: &[],
+    };
+    let host = Host::choose(library, &chip, Box::leak(Box::new(list))).expect("a known chip");
+    let mut facts = DeviceCounters::default();
+    host.describe(&mut facts);
+    assert_eq!(facts.listed, [names[0], names[1], names[7]]);
+    use Metric::{IssueRate, L1Throughput, SmActive, XuActive};
+    assert_eq!(facts.omitted, [SmActive, IssueRate, L1Throughput, XuActive]);
+    let lines = host.refused.iter().map(|metric| {
+        let line = metric.line(library, &chip);
+        let (name, reason) = line
+            .split_once(" is not sampled (GPUPROF_COUNTERS): ")
+            .unwrap();
+        (name.to_owned(), reason.to_owned())
+    });
+    let lines: Vec<_> = lines.collect();
+    let nearest = |name: &str| format!("GH100 has no such metric; the nearest is {name}");
+    let sectors = "accepted of this metric are lts__t_sectors.sum and \
+                   lts__t_sectors.avg.pct_of_peak_sustained_elapsed";
+    let expected = [
+        (names[4], sectors.to_owned()),
+        (names[2], nearest(warps)),
+        (names[3], nearest("lts__t_sectors.sum")),
+        (names[5], nearest("l1tex__t_sector_hit_rate.pct")),
+        (
+            names[6],
+            "it needs several passes, and sampling has one".to_owned(),
+        ),
+        (
+            names[8],
+            format!(
+                "it needs another pass beside {warps}, lts__t_sectors.sum, l1tex__t_sectors.sum"
+            ),
+        ),
+    ];
+    assert_eq!(
+        lines,
+        expected.map(|(name, reason)| (name.to_owned(), reason))
+    );
+}
+
+fn library() -> &'static SamplingLibrary {
+    let cupti = CuptiLibrary::open().expect("GPUPROF_CUPTI_LIBRARY");
+    let library = SamplingLibrary::of_hosts(&cupti).expect("one with PM sampling");
+    Box::leak(Box::new(library))
 }

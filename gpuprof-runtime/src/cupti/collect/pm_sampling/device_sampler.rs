@@ -2,7 +2,7 @@
 
 use std::ffi::{CStr, c_int};
 
-use gpuprof_report::profile::Metric;
+use gpuprof_report::profile::DeviceCounters;
 
 use super::bindings::{
     APPEND_VERSION, Availability, COUNTER_DATA_FULL, ChipName, DataInfo, DataInitialize, DataSize,
@@ -11,6 +11,7 @@ use super::bindings::{
 };
 use super::host::{AvailableCounters, Host};
 use super::library::SamplingLibrary;
+use super::listed::MetricList;
 use super::metrics::PmSample;
 use super::unavailable::PmSamplingUnavailable;
 use crate::cupti::collect::library::CallError;
@@ -39,13 +40,14 @@ pub(super) struct DeviceSampler {
     library: &'static SamplingLibrary,
     host: Host,
     /// What `host` was made from, and may refer to.
-    _availability: Vec<u8>,
+    availability: Vec<u8>,
     device: u32,
     /// `None` if there is none to disable.
     object: Option<OpaqueObject>,
     /// The counter data image.
     data: Vec<u8>,
-    pub(super) chip: String,
+    /// Its name.
+    chip: &'static CStr,
     trigger: c_int,
     pub(super) interval_ns: u64,
     /// Samples that are decoded at once, at most.
@@ -62,6 +64,7 @@ impl DeviceSampler {
     pub(super) fn start(
         library: &'static SamplingLibrary,
         device: u32,
+        list: &'static MetricList,
     ) -> Result<Self, PmSamplingUnavailable> {
         let mut chip = ChipName {
             device: device as usize,
@@ -71,22 +74,20 @@ impl DeviceSampler {
         // SAFETY: after success it is a static NUL-terminated string.
         let chip = unsafe { CStr::from_ptr(chip.name) };
         let availability = availability(library, device)?;
-        let host = Host::choose(
-            library,
-            &AvailableCounters {
-                name: chip,
-                availability: &availability,
-            },
-        )?;
+        let counters = AvailableCounters {
+            name: chip,
+            availability: &availability,
+        };
+        let host = Host::choose(library, &counters, list)?;
         // From here on, dropping it disables sampling.
         let mut sampler = Self {
             library,
             host,
-            _availability: availability,
+            availability,
             device,
             object: Some(enable(library, device)?),
             data: Vec::new(),
-            chip: chip.to_string_lossy().into_owned(),
+            chip,
             trigger: trigger::TIME,
             interval_ns: INTERVAL_NS,
             room: 0,
@@ -105,9 +106,24 @@ impl DeviceSampler {
         Ok(sampler)
     }
 
-    /// The sampled metrics, and those that are not.
-    pub(super) fn metrics(&self) -> (Vec<Metric>, Vec<Metric>) {
-        self.host.metrics()
+    /// Writes what is sampled.
+    pub(super) fn describe(&self, facts: &mut DeviceCounters) {
+        facts.chip = self.chip.to_string_lossy().into_owned();
+        self.host.describe(facts);
+    }
+
+    /// Why metrics of the list are not sampled; of each once. May ask CUPTI for the metrics of the
+    /// chip, which takes milliseconds.
+    pub(super) fn refusals(&mut self) -> Vec<String> {
+        let chip = AvailableCounters {
+            name: self.chip,
+            availability: &self.availability,
+        };
+        let refused = std::mem::take(&mut self.host.refused);
+        let lines = refused
+            .iter()
+            .map(|metric| metric.line(self.library, &chip));
+        lines.collect()
     }
 
     /// Null if it was disabled, which CUPTI refuses.
@@ -228,6 +244,7 @@ impl DeviceSampler {
                 start,
                 end,
                 integrals,
+                listed: self.host.listed,
             });
         }
         Ok(info.completed > 0 && info.completed == info.total)

@@ -1,15 +1,16 @@
 //! The host side of PM sampling: which metrics fit into one pass, their configuration, and their
 //! values from the raw counters.
 
-use std::ffi::{CStr, c_char};
+use std::ffi::{CStr, c_char, c_int};
 
-use gpuprof_report::profile::Metric;
+use gpuprof_report::profile::DeviceCounters;
 
 use super::bindings::{
-    HostAddMetrics, HostConfigImage, HostConfigSize, HostDeinitialize, HostEvaluate,
-    HostInitialize, HostPasses, OpaqueObject, PM_SAMPLING,
+    HostAddMetrics, HostBaseMetrics, HostConfigImage, HostConfigSize, HostDeinitialize,
+    HostEvaluate, HostInitialize, HostPasses, OpaqueObject, PM_SAMPLING,
 };
 use super::library::SamplingLibrary;
+use super::listed::{ListedMetric, MetricList, Reason, RefusedMetric};
 use super::metrics::{Integrals, METRICS, MetricNames, SOURCES};
 use super::unavailable::PmSamplingUnavailable;
 use crate::cupti::collect::library::CallError;
@@ -20,13 +21,16 @@ pub(super) struct Host {
     object: OpaqueObject,
     /// The configuration for the device.
     pub(super) config: Vec<u8>,
-    /// The sampled ones of [`SOURCES`] by index, and the addresses of their names.
+    /// The sampled metrics by index in [`Integrals`], and the addresses of their names.
     sources: Vec<usize>,
     pub(super) names: Vec<*const c_char>,
+    /// The user's list, and what of it is not sampled.
+    pub(super) listed: &'static [ListedMetric],
+    pub(super) refused: Vec<RefusedMetric>,
 }
 
-// SAFETY: the names are constants, and the object is used by one thread at a time, which CUPTI
-// permits.
+// SAFETY: the names live as long as the process, and the object is used by one thread at a time,
+// which CUPTI permits.
 unsafe impl Send for Host {}
 
 /// The chip, and which of its counters can be used.
@@ -46,79 +50,131 @@ impl AvailableCounters<'_> {
 }
 
 impl Host {
-    /// Chooses as many of [`SOURCES`] as fit into one pass, in their order.
+    /// Chooses as many of the listed metrics as fit into one pass, and then of [`SOURCES`], in
+    /// their order.
     pub(super) fn choose(
         library: &'static SamplingLibrary,
         chip: &AvailableCounters<'_>,
+        list: &'static MetricList,
     ) -> Result<Self, PmSamplingUnavailable> {
-        let mut chosen: Option<Self> = None;
-        for (index, MetricNames { names, .. }) in SOURCES.iter().enumerate() {
-            let before = chosen.as_ref();
-            // A host object that has refused a metric refuses all that follow (H200, CUDA 13.0).
-            let with = |name: &&CStr| {
-                let mut host = Self::initialize(library, chip)?;
-                if let Some(before) = before {
-                    host.sources.clone_from(&before.sources);
-                    host.names.clone_from(&before.names);
+        let mut chosen = Self::initialize(library, chip)?;
+        chosen.listed = &list.metrics;
+        let mut refused = list.unusable.clone();
+        for (index, metric) in list.metrics.iter().enumerate() {
+            let (name, c_name) = (metric.name.clone(), metric.c_name());
+            let reason = match chosen.with(chip, SOURCES.len() + index, c_name) {
+                Ok(host) => {
+                    chosen = host;
+                    continue;
                 }
-                host.sources.push(index);
-                host.names.push(name.as_ptr());
-                Ok(host.configure()?.then_some(host))
+                Err(Reason::ManyPasses) if Self::fits_alone(library, chip, c_name) => {
+                    Reason::NoRoom(chosen.listed_names().collect())
+                }
+                Err(reason) => reason,
             };
-            let mut fits = None;
-            for name in *names {
-                match with(name) {
-                    Ok(Some(host)) => {
-                        fits = Some(host);
-                        break;
-                    }
-                    // The first call would have failed for any metric.
-                    Err(HostUnavailable(error)) if chosen.is_none() && index == 0 => {
-                        return Err(error.into());
-                    }
-                    Ok(None) | Err(_) => {}
-                }
-            }
-            chosen = fits.or(chosen);
+            refused.push(RefusedMetric { name, reason });
         }
-        let chip = || chip.name.to_string_lossy().into_owned();
-        chosen.ok_or_else(|| PmSamplingUnavailable::NoMetrics { chip: chip() })
+        for (index, MetricNames { names, .. }) in SOURCES.iter().enumerate() {
+            let mut hosts = names.iter().map(|name| chosen.with(chip, index, name));
+            if let Some(host) = hosts.find_map(Result::ok) {
+                chosen = host;
+            }
+        }
+        if chosen.names.is_empty() {
+            let chip = chip.name.to_string_lossy().into_owned();
+            return Err(PmSamplingUnavailable::NoMetrics { chip });
+        }
+        chosen.refused = refused;
+        Ok(chosen)
+    }
+
+    /// Whether a metric needs one pass if nothing else is sampled.
+    pub(super) fn fits_alone(
+        library: &'static SamplingLibrary,
+        chip: &AvailableCounters<'_>,
+        name: &CStr,
+    ) -> bool {
+        let nothing = Self::initialize(library, chip);
+        nothing.is_ok_and(|nothing| nothing.with(chip, 0, name).is_ok())
+    }
+
+    /// The names of the chip's base metrics of one kind, by [`KINDS`](super::listed::KINDS).
+    pub(super) fn base_metrics(
+        library: &'static SamplingLibrary,
+        chip: &AvailableCounters<'_>,
+        kind: c_int,
+    ) -> Result<Vec<String>, CallError> {
+        let host = Self::initialize(library, chip)?;
+        let mut metrics = HostBaseMetrics {
+            host: host.object,
+            kind,
+            ..HostBaseMetrics::default()
+        };
+        library.host_base_metrics(&mut metrics)?;
+        if metrics.count == 0 {
+            return Ok(Vec::new());
+        }
+        // SAFETY: CUPTI has `count` addresses there, as long as the host object.
+        let names = unsafe { std::slice::from_raw_parts(metrics.names, metrics.count) };
+        let names = names.iter().map(|name| {
+            // SAFETY: each is that of a NUL-terminated string of the same life.
+            let name = unsafe { CStr::from_ptr(*name) };
+            name.to_string_lossy().into_owned()
+        });
+        Ok(names.collect())
     }
 
     fn initialize(
         library: &'static SamplingLibrary,
         chip: &AvailableCounters<'_>,
-    ) -> Result<Self, HostUnavailable> {
+    ) -> Result<Self, CallError> {
         let mut parameters = HostInitialize {
             profiler: PM_SAMPLING,
             chip: chip.name.as_ptr(),
             availability: chip.availability(),
             ..HostInitialize::default()
         };
-        library
-            .host_initialize(&mut parameters)
-            .map_err(HostUnavailable)?;
+        library.host_initialize(&mut parameters)?;
         Ok(Self {
             library,
             object: parameters.host,
             config: Vec::new(),
             sources: Vec::new(),
             names: Vec::new(),
+            listed: &[],
+            refused: Vec::new(),
         })
     }
 
-    /// Makes the configuration; returns whether it fits into one pass. A chip without one of the
-    /// metrics does not.
-    fn configure(&mut self) -> Result<bool, HostUnavailable> {
+    /// The same with one more metric, if all fit into one pass: with a new object, because one that
+    /// has refused a metric refuses all that follow (H200, CUDA 13.0).
+    fn with(
+        &self,
+        chip: &AvailableCounters<'_>,
+        source: usize,
+        name: &CStr,
+    ) -> Result<Self, Reason> {
+        let host = Self::initialize(self.library, chip);
+        let mut host = host.map_err(|_| Reason::NotAccepted)?;
+        host.listed = self.listed;
+        host.sources.clone_from(&self.sources);
+        host.names.clone_from(&self.names);
+        host.sources.push(source);
+        host.names.push(name.as_ptr());
+        let fits = host.fits()?;
+        fits.then_some(host).ok_or(Reason::ManyPasses)
+    }
+
+    /// Makes the configuration; returns whether it fits into one pass.
+    fn fits(&mut self) -> Result<bool, Reason> {
         let mut metrics = HostAddMetrics {
             host: self.object,
             names: self.names.as_ptr(),
             count: self.names.len(),
             ..HostAddMetrics::default()
         };
-        if self.library.host_add_metrics(&mut metrics).is_err() {
-            return Ok(false);
-        }
+        let added = self.library.host_add_metrics(&mut metrics);
+        added.map_err(|_| Reason::NotAccepted)?;
         Ok(self.make_config().is_ok_and(|passes| passes == 1))
     }
 
@@ -145,13 +201,26 @@ impl Host {
         Ok(passes.passes)
     }
 
-    /// The sampled metrics, and the others.
-    pub(super) fn metrics(&self) -> (Vec<Metric>, Vec<Metric>) {
-        let all = SOURCES.iter().enumerate();
-        let (sampled, omitted): (Vec<_>, Vec<_>) =
-            all.partition(|(index, _)| self.sources.contains(index));
-        let metrics = |of: Vec<(usize, &MetricNames)>| of.iter().map(|(_, of)| of.metric).collect();
-        (metrics(sampled), metrics(omitted))
+    /// Writes which metrics are sampled.
+    pub(super) fn describe(&self, facts: &mut DeviceCounters) {
+        for (index, source) in SOURCES.iter().enumerate() {
+            if self.sources.contains(&index) {
+                facts.metrics.push(source.metric);
+            } else {
+                facts.omitted.push(source.metric);
+            }
+        }
+        facts.listed = self.listed_names().collect();
+    }
+
+    /// The names of the listed metrics that are sampled.
+    fn listed_names(&self) -> impl Iterator<Item = String> {
+        let listed = self.sources.iter().filter_map(|index| self.listed(*index));
+        listed.map(|metric| metric.name.clone())
+    }
+
+    fn listed(&self, source: usize) -> Option<&'static ListedMetric> {
+        self.listed.get(source.checked_sub(SOURCES.len())?)
     }
 
     /// The values of sample `index`, which took `ns`.
@@ -175,13 +244,12 @@ impl Host {
         self.library.host_evaluate(&mut parameters)?;
         let mut integrals = [f64::NAN; METRICS];
         for (&source, value) in self.sources.iter().zip(values) {
-            if let (Some(of), Some(integral)) = (SOURCES.get(source), integrals.get_mut(source)) {
-                let over_time = if of.metric.is_bytes_per_s() {
-                    1.0
-                } else {
-                    ns as f64
-                };
-                *integral = value * of.scale * over_time;
+            let form = match SOURCES.get(source) {
+                Some(source) => Some(source.form),
+                None => self.listed(source).map(|metric| metric.form),
+            };
+            if let (Some(form), Some(integral)) = (form, integrals.get_mut(source)) {
+                *integral = form.integral(value, ns as f64);
             }
         }
         Ok(integrals)
@@ -197,6 +265,3 @@ impl Drop for Host {
         let _ = self.library.host_deinitialize(&mut parameters);
     }
 }
-
-/// The chip is unknown, or the host library is missing.
-struct HostUnavailable(CallError);

@@ -6,9 +6,9 @@ use libloading::os::unix::{Library, RTLD_LAZY, RTLD_LOCAL};
 
 use super::bindings::{
     Availability, ChipName, DataInfo, DataInitialize, DataSize, Decode, Disable, Enable,
-    HostAddMetrics, HostConfigImage, HostConfigSize, HostDeinitialize, HostEvaluate,
-    HostInitialize, HostPasses, MIN_VERSION, ProfilerInitialize, SampleInfo, SetConfig, Start,
-    Stop,
+    HostAddMetrics, HostBaseMetrics, HostConfigImage, HostConfigSize, HostDeinitialize,
+    HostEvaluate, HostInitialize, HostPasses, MIN_VERSION, ProfilerInitialize, SampleInfo,
+    SetConfig, Start, Stop,
 };
 use super::unavailable::PmSamplingUnavailable;
 use crate::cupti::collect::library::CuptiLibrary;
@@ -22,6 +22,7 @@ functions! {
     host_initialize = "cuptiProfilerHostInitialize"(HostInitialize),
     host_deinitialize = "cuptiProfilerHostDeinitialize"(HostDeinitialize),
     host_add_metrics = "cuptiProfilerHostConfigAddMetrics"(HostAddMetrics),
+    host_base_metrics = "cuptiProfilerHostGetBaseMetrics"(HostBaseMetrics),
     host_config_size = "cuptiProfilerHostGetConfigImageSize"(HostConfigSize),
     host_config_image = "cuptiProfilerHostGetConfigImage"(HostConfigImage),
     host_passes = "cuptiProfilerHostGetNumOfPasses"(HostPasses),

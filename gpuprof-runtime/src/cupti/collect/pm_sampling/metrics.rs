@@ -3,18 +3,19 @@
 use std::ffi::CStr;
 
 use gpuprof_report::profile::Metric;
+use gpuprof_report::setting_values::MAX_LISTED;
 
-/// How many metrics a sample can have.
-pub(crate) const METRICS: usize = SOURCES.len();
+use super::listed::{Form, ListedMetric};
+
+/// How many metrics a sample can have: [`SOURCES`], and those of a list.
+pub(crate) const METRICS: usize = SOURCES.len() + MAX_LISTED;
 
 /// A metric and what CUPTI calls it.
 pub(crate) struct MetricNames {
     pub(crate) metric: Metric,
     /// The first one that the chip has, in one pass.
     pub(super) names: &'static [&'static CStr],
-    /// From the value of a sample to that of the metric: 1 for a sum over the sample, 0.01 for
-    /// percent.
-    pub(crate) scale: f64,
+    pub(crate) form: Form,
 }
 
 impl MetricNames {
@@ -30,7 +31,7 @@ macro_rules! bytes {
         MetricNames {
             metric: Metric::$metric,
             names: &[$(name(concat!($name, ".sum\0"))),+],
-            scale: 1.0,
+            form: Form::Bytes,
         }
     };
 }
@@ -41,7 +42,7 @@ macro_rules! share {
         MetricNames {
             metric: Metric::$metric,
             names: &[$(name(concat!($name, ".avg.pct_of_peak_sustained_elapsed\0"))),+],
-            scale: 0.01,
+            form: Form::PeakShare,
         }
     };
 }
@@ -90,8 +91,8 @@ pub(crate) const SOURCES: [MetricNames; 14] = [
     bytes!(NvlinkSent: "nvltx__bytes"),
 ];
 
-/// What one sample measured: for each of [`SOURCES`] the integral over its time, bytes or ns; NaN
-/// for those that were not sampled.
+/// What one sample measured: for each of [`SOURCES`], and then of the list, the integral over its
+/// time, bytes, things or ns. NaN for those that were not sampled, and for a ratio without a value.
 pub(crate) type Integrals = [f64; METRICS];
 
 /// The values of one device's counters over a short time.
@@ -101,9 +102,41 @@ pub(crate) struct PmSample {
     pub(crate) start: u64,
     pub(crate) end: u64,
     pub(crate) integrals: Integrals,
+    /// The user's list.
+    pub(crate) listed: &'static [ListedMetric],
+}
+
+/// How the integral of a metric is divided among what ran in the sample.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Division {
+    /// Each activity has a part in proportion to its time.
+    Activities,
+    /// Kernels alone have one.
+    Kernels,
+    /// What ran has the same ratio.
+    SameRatio,
 }
 
 impl PmSample {
+    /// In the order of the integrals.
+    pub(crate) fn divisions(&self) -> impl Iterator<Item = Division> {
+        let division = |is_of_kernels| {
+            if is_of_kernels {
+                Division::Kernels
+            } else {
+                Division::Activities
+            }
+        };
+        let fixed = SOURCES
+            .iter()
+            .map(move |source| division(source.metric.is_of_kernels()));
+        let listed = self.listed.iter().map(move |metric| match metric.form {
+            form if form.is_ratio() => Division::SameRatio,
+            _ => division(metric.is_of_kernels()),
+        });
+        fixed.chain(listed)
+    }
+
     /// Neighbouring samples as one.
     pub(crate) fn sum(of: &[Self]) -> Self {
         let mut integrals = [0.0; METRICS];
@@ -115,6 +148,7 @@ impl PmSample {
             start: of.first().map_or(0, |first| first.start),
             end: of.last().map_or(0, |last| last.end),
             integrals,
+            listed: of.first().map_or(&[], |first| first.listed),
         }
     }
 
@@ -128,19 +162,35 @@ impl PmSample {
     }
 }
 
-/// One of [`SOURCES`] as a track of the time line.
+/// A metric as a track of the time line.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct SampledMetric(usize);
+pub(crate) struct SampledMetric {
+    index: usize,
+    source: Source,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Source {
+    Fixed(Metric),
+    Listed(&'static ListedMetric),
+}
 
 impl SampledMetric {
-    pub(crate) fn all() -> impl Iterator<Item = Self> {
-        (0..METRICS).map(Self)
+    /// Those that samples like this one can have.
+    pub(crate) fn all(sample: &PmSample) -> impl Iterator<Item = Self> {
+        let fixed = SOURCES.iter().map(|of| Source::Fixed(of.metric));
+        let sources = fixed.chain(sample.listed.iter().map(Source::Listed));
+        let numbered = sources.enumerate();
+        numbered.map(|(index, source)| Self { index, source })
     }
 
     /// With its unit.
-    pub(crate) fn track_name(self) -> &'static str {
-        let metric = SOURCES.get(self.0).map(|source| source.metric);
-        match metric.unwrap_or_default() {
+    pub(crate) fn track_name(self) -> String {
+        let metric = match self.source {
+            Source::Fixed(metric) => metric,
+            Source::Listed(metric) => return metric.track_name(),
+        };
+        let name = match metric {
             Metric::DramRead => "DRAM read (GB/s)",
             Metric::DramWrite => "DRAM write (GB/s)",
             Metric::SmActive => "SMs active (%)",
@@ -156,19 +206,19 @@ impl SampledMetric {
             Metric::NvlinkReceived => "NVLink received (GB/s)",
             Metric::NvlinkSent => "NVLink sent (GB/s)",
             _ => "(unknown)",
-        }
+        };
+        name.to_owned()
     }
 
     /// Its mean in a sample, in the unit of the track; `None` if it was not sampled.
     pub(crate) fn mean(self, sample: &PmSample) -> Option<f64> {
-        let source = SOURCES.get(self.0)?;
-        let mean = sample.integrals.get(self.0)? / sample.ns() as f64;
-        let unit = if source.metric.is_bytes_per_s() {
-            // Bytes per ns.
-            1.0
-        } else {
-            100.0
+        let mean = sample.integrals.get(self.index)? / sample.ns() as f64;
+        let is_share = match self.source {
+            Source::Fixed(metric) => !metric.is_bytes_per_s(),
+            Source::Listed(metric) => matches!(metric.form, Form::PeakShare | Form::Percent),
         };
+        // Rates are per ns, which is G per s.
+        let unit = if is_share { 100.0 } else { 1.0 };
         Some(mean * unit).filter(|mean| mean.is_finite())
     }
 }

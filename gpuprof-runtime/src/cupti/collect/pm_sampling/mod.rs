@@ -10,7 +10,9 @@ mod chips;
 mod device_sampler;
 mod host;
 mod library;
+pub(crate) mod listed;
 pub(crate) mod metrics;
+mod refused;
 mod results;
 mod samplers;
 mod unavailable;
@@ -21,10 +23,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use gpuprof_report::profile::DeviceCounters;
+use gpuprof_report::setting_values::Counters;
 use parking_lot::Mutex;
 
 use self::device_sampler::DeviceSampler;
 use self::library::SamplingLibrary;
+use self::listed::MetricList;
 pub(crate) use self::results::SamplingEvent;
 use self::results::{PmSamplingResults, bit};
 use self::samplers::Samplers;
@@ -44,10 +48,7 @@ const LOCK_TIMEOUT: Duration = Duration::from_millis(100);
 /// Sampling on all devices of the process.
 #[derive(Default)]
 pub(crate) struct PmSampling {
-    /// A session has asked for samples. Registers the exit handler again: NVIDIA's libraries make
-    /// static objects in the first calls, which are destroyed before what was registered earlier,
-    /// and a call after that corrupts the heap (H100, CUDA 13.0).
-    requested: OnceLock<fn()>,
+    requested: OnceLock<Request>,
     /// The devices on which sampling was started, or was to be: one bit each.
     met: AtomicU64,
     /// The devices sample something else now.
@@ -58,11 +59,26 @@ pub(crate) struct PmSampling {
     results: PmSamplingResults,
 }
 
+/// A session has asked for samples.
+struct Request {
+    /// Registers the exit handler again: NVIDIA's libraries make static objects in the first calls,
+    /// which are destroyed before what was registered earlier, and a call after that corrupts the
+    /// heap (H100, CUDA 13.0).
+    register: fn(),
+    counters: Counters,
+    /// Lives as long as the process, like the samples of it.
+    list: &'static MetricList,
+}
+
 impl PmSampling {
     /// From now on every device that is met is sampled. `register` registers the exit handler
     /// again, which ends the sampling.
-    pub(crate) fn request(&self, register: fn()) {
-        self.requested.get_or_init(|| register);
+    pub(crate) fn request(&self, counters: &Counters, register: fn()) {
+        self.requested.get_or_init(|| Request {
+            register,
+            counters: counters.clone(),
+            list: Box::leak(Box::new(MetricList::new(counters.listed()))),
+        });
     }
 
     /// Starts sampling on a device on which CUDA is initialized, unless it was started before or
@@ -95,7 +111,7 @@ impl PmSampling {
 
     fn start(self: &Arc<Self>, ordinal: u32) {
         let began = Instant::now();
-        let Some(time) = lifecycle::now() else {
+        let (Some(time), Some(request)) = (lifecycle::now(), self.requested.get()) else {
             return;
         };
         let mut samplers = self.samplers.lock();
@@ -105,9 +121,8 @@ impl PmSampling {
         };
         let mut facts = DeviceCounters::default();
         facts.device = ordinal;
-        let started = self.sampler(cupti, ordinal).map(|sampler| {
-            facts.chip.clone_from(&sampler.chip);
-            (facts.metrics, facts.omitted) = sampler.metrics();
+        let started = self.sampler(cupti, ordinal, request.list).map(|sampler| {
+            sampler.describe(&mut facts);
             samplers.add(ordinal, sampler);
             let ns = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
             SamplingEvent::Started { time, ns }
@@ -127,15 +142,16 @@ impl PmSampling {
         &self,
         cupti: &CuptiLibrary,
         ordinal: u32,
+        list: &'static MetricList,
     ) -> Result<DeviceSampler, PmSamplingUnavailable> {
         let open = || SamplingLibrary::open(cupti).map(|library| &*Box::leak(Box::new(library)));
         let library = self.library.get_or_init(open).clone()?;
-        DeviceSampler::start(library, ordinal)
+        DeviceSampler::start(library, ordinal, list)
     }
 
     fn register_exit_handler(&self) {
-        if let Some(register) = self.requested.get() {
-            register();
+        if let Some(request) = self.requested.get() {
+            (request.register)();
         }
     }
 
@@ -221,21 +237,47 @@ impl PmSampling {
         self.results.devices(LOCK_TIMEOUT)
     }
 
-    /// Why devices are not sampled, or no longer: one line for each reason.
-    pub(crate) fn notes(&self) -> Vec<String> {
+    /// Why devices are not sampled, or no longer, and why metrics of the list `counters` are not:
+    /// one line for each reason.
+    pub(crate) fn notes(&self, counters: &Counters) -> Vec<String> {
         let Some(subscription) = lifecycle::subscription() else {
             return Vec::new();
         };
         let status_name = |status| subscription.library.status_name(status);
-        let mut lines: Vec<String> = self
-            .results
-            .unavailable(LOCK_TIMEOUT)
-            .into_iter()
-            .map(|(reason, sampled_for)| reason.line(sampled_for, status_name))
-            .collect();
-        lines.dedup();
+        let unavailable = self.results.unavailable(LOCK_TIMEOUT).into_iter();
+        let unavailable =
+            unavailable.map(|(reason, sampled_for)| reason.line(sampled_for, status_name));
+        let first = self
+            .requested
+            .get()
+            .filter(|first| first.counters != *counters);
+        let other_list = first.and_then(|first| other_list(&first.counters, counters));
+        let mut lines: Vec<String> = Vec::new();
+        for line in unavailable
+            .chain(self.results.refusals(LOCK_TIMEOUT))
+            .chain(other_list)
+        {
+            if !lines.contains(&line) {
+                lines.push(line);
+            }
+        }
         lines
     }
+}
+
+/// A line for the metrics of a list that are not in the first one.
+fn other_list(first: &Counters, counters: &Counters) -> Option<String> {
+    let others = counters
+        .listed()
+        .iter()
+        .filter(|name| !first.listed().contains(name));
+    let others: Vec<&str> = others.map(String::as_str).collect();
+    (!others.is_empty()).then(|| {
+        format!(
+            "not sampled are {}: sampling began before, with another list (GPUPROF_COUNTERS)",
+            others.join(", ")
+        )
+    })
 }
 
 /// Runs `f` so that no call of the driver in it can disturb a capture elsewhere, if that is

@@ -45,6 +45,8 @@ struct DeviceResults {
     /// Not read yet, in order of time.
     events: Vec<SamplingEvent>,
     unavailable: Option<(PmSamplingUnavailable, Option<Duration>)>,
+    /// Why metrics of the user's list are not sampled.
+    refusals: Vec<String>,
 }
 
 impl PmSamplingResults {
@@ -72,6 +74,7 @@ impl PmSamplingResults {
             since: Instant::now(),
             events,
             unavailable,
+            refusals: Vec::new(),
         });
     }
 
@@ -88,6 +91,20 @@ impl PmSamplingResults {
 
     pub(super) fn add(&self, device: u32, events: impl IntoIterator<Item = SamplingEvent>) {
         self.with(device, |of| of.events.extend(events));
+    }
+
+    /// Why metrics of the user's list are not sampled on a device.
+    pub(super) fn refuse(&self, device: u32, lines: Vec<String>) {
+        self.with(device, |of| of.refusals.extend(lines));
+    }
+
+    /// These lines of all devices. Empty if the lock was not free within `limit`.
+    pub(super) fn refusals(&self, limit: Duration) -> Vec<String> {
+        let Some(devices) = self.devices.try_lock_for(limit) else {
+            return Vec::new();
+        };
+        let lines = devices.iter().flat_map(|of| of.refusals.clone());
+        lines.collect()
     }
 
     /// The device is sampled no more.
@@ -136,7 +153,7 @@ impl PmSamplingResults {
         let Some(devices) = self.devices.try_lock_for(limit) else {
             return Vec::new();
         };
-        let sampled = devices.iter().filter(|of| !of.facts.metrics.is_empty());
+        let sampled = devices.iter().filter(|of| !of.facts.chip.is_empty());
         sampled.map(|of| of.facts.clone()).collect()
     }
 

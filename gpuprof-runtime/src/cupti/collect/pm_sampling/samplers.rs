@@ -39,6 +39,7 @@ impl Samplers {
             if results.waiting(*device) >= MAX_DECODED {
                 return true;
             }
+            results.refuse(*device, sampler.refusals());
             let mut events = Vec::new();
             // Not the time that it waits for a busy device.
             let began = thread_cpu_ns();

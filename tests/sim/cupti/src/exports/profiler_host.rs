@@ -3,8 +3,8 @@
 use super::cupti_functions;
 use crate::counter_data;
 use crate::parameters::{
-    AddMetrics, ChipName, ConfigImage, ConfigSize, Evaluate, HostInitialize, HostObject,
-    Initialize, Parameters, Passes,
+    AddMetrics, BaseMetrics, ChipName, ConfigImage, ConfigSize, Evaluate, HostInitialize,
+    HostObject, Initialize, Parameters, Passes,
 };
 use crate::profiler_host::CHIP;
 use crate::result_codes::Code;
@@ -47,6 +47,15 @@ cupti_functions! {
         let mut parameters = parameters;
         let parameters = parameters.get()?;
         state::lock().hosts.add(parameters.host, &parameters.names())
+    }
+
+    /// The names are static.
+    fn cuptiProfilerHostGetBaseMetrics(parameters: Parameters<BaseMetrics>) {
+        let mut parameters = parameters;
+        let parameters = parameters.get()?;
+        let names = state::lock().hosts.base_metrics(parameters.host, parameters.kind)?;
+        (parameters.names, parameters.count) = (names.as_ptr().cast(), names.len());
+        Ok(())
     }
 
     fn cuptiProfilerHostGetConfigImageSize(parameters: Parameters<ConfigSize>) {
