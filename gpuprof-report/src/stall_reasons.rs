@@ -16,6 +16,10 @@ const MAX_NAME_CHARS: usize = 40;
 pub(crate) const LONG_SCOREBOARD: &str = "long_scoreboard";
 /// An arithmetic unit that is busy.
 pub(crate) const MATH_PIPE_THROTTLE: &str = "math_pipe_throttle";
+/// The queue of loads and stores of global and local memory.
+pub(crate) const LG_THROTTLE: &str = "lg_throttle";
+/// The queue of shared memory, special functions and conversions.
+pub(crate) const MIO_THROTTLE: &str = "mio_throttle";
 /// A barrier of the block.
 pub(crate) const BARRIER: &str = "barrier";
 /// Instructions that are not in the instruction cache.
@@ -53,14 +57,14 @@ const REASONS: [StallReason; 20] = [
         helps: "use other units too: fewer conversions and divisions, f32 or f16, tensor cores",
     },
     StallReason {
-        name: "lg_throttle",
+        name: LG_THROTTLE,
         words: "for room in the queue of loads and stores",
         helps: "load and store more bytes at once (float4), avoid repeated accesses and spills",
     },
     StallReason {
-        name: "mio_throttle",
-        words: "for room in the queue of shared memory",
-        helps: "use fewer and wider accesses to shared memory, and fewer special functions",
+        name: MIO_THROTTLE,
+        words: "for room in the queue of shared memory and conversions",
+        helps: "use fewer, wider accesses to shared memory, fewer conversions and special functions",
     },
     StallReason {
         name: "tex_throttle",

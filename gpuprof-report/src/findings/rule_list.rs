@@ -7,7 +7,7 @@ use super::{
 };
 
 /// Every rule. Of two findings with the same gain the rule that comes first here is preferred.
-pub(super) const RULES: [&FindingCheck; 30] = [
+pub(super) const RULES: [&FindingCheck; 32] = [
     &host::SYNCHRONIZATION,
     &memory::ALLOCATION_CHURN,
     &loading::MODULE_LOADS,
@@ -27,6 +27,8 @@ pub(super) const RULES: [&FindingCheck; 30] = [
     &waits::MEMORY_LATENCY,
     &waits::MATH_THROTTLE,
     &waits::BARRIER_WAIT,
+    &waits::LOAD_STORE_QUEUE,
+    &waits::SHARED_MEMORY_QUEUE,
     &waits::INSTRUCTION_FETCH,
     &overlap::SERIAL_KERNELS,
     &shapes::UNDERUSED,

@@ -14,12 +14,16 @@ use super::wording;
 use crate::collectives::Collective;
 use crate::peak_shares::BOUND_SHARE;
 use crate::profile::{FindingRule, KernelStalls, KernelStats, MIN_STALL_SAMPLES};
-use crate::stall_reasons::{self, BARRIER, LONG_SCOREBOARD, MATH_PIPE_THROTTLE, NO_INSTRUCTIONS};
+use crate::stall_reasons::{
+    self, BARRIER, LG_THROTTLE, LONG_SCOREBOARD, MATH_PIPE_THROTTLE, MIO_THROTTLE, NO_INSTRUCTIONS,
+};
 use crate::{occupancy, sanitize};
 
 pub(super) static MEMORY_LATENCY: FindingCheck = rule(FindingRule::MemoryLatency);
 pub(super) static MATH_THROTTLE: FindingCheck = rule(FindingRule::MathThrottle);
 pub(super) static BARRIER_WAIT: FindingCheck = rule(FindingRule::BarrierWait);
+pub(super) static LOAD_STORE_QUEUE: FindingCheck = rule(FindingRule::LoadStoreQueue);
+pub(super) static SHARED_MEMORY_QUEUE: FindingCheck = rule(FindingRule::SharedMemoryQueue);
 pub(super) static INSTRUCTION_FETCH: FindingCheck = rule(FindingRule::InstructionFetch);
 
 const fn rule(id: FindingRule) -> FindingCheck {
@@ -40,7 +44,7 @@ struct Wait {
 }
 
 /// What helps is said in [`stall_reasons`].
-static WAITS: [Wait; 4] = [
+static WAITS: [Wait; 6] = [
     Wait {
         rule: FindingRule::MemoryLatency,
         reason: LONG_SCOREBOARD,
@@ -56,6 +60,18 @@ static WAITS: [Wait; 4] = [
     Wait {
         rule: FindingRule::BarrierWait,
         reason: BARRIER,
+        least: WAIT_SHARE,
+        applies: always,
+    },
+    Wait {
+        rule: FindingRule::LoadStoreQueue,
+        reason: LG_THROTTLE,
+        least: WAIT_SHARE,
+        applies: always,
+    },
+    Wait {
+        rule: FindingRule::SharedMemoryQueue,
+        reason: MIO_THROTTLE,
         least: WAIT_SHARE,
         applies: always,
     },

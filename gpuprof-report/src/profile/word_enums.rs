@@ -279,6 +279,10 @@ words! {
         MathThrottle = "math-throttle",
         /// Kernels whose warps mostly wait at barriers.
         BarrierWait = "barrier-wait",
+        /// A kernel waits for room in the queue of loads and stores.
+        LoadStoreQueue = "load-store-queue",
+        /// A kernel waits for room in the queue of shared memory and special functions.
+        SharedMemoryQueue = "shared-memory-queue",
         /// Kernels whose warps mostly wait for instructions.
         InstructionFetch = "instruction-fetch",
         /// Kernels that use local memory.

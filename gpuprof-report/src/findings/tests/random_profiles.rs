@@ -197,6 +197,8 @@ fn random_stalls(rng: &mut Rng) -> Stalls {
         "long_scoreboard",
         "math_pipe_throttle",
         "barrier",
+        "lg_throttle",
+        "mio_throttle",
         "no_instructions",
         "selected",
         "of a newer chip",

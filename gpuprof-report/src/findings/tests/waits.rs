@@ -6,10 +6,12 @@ use crate::profile::{
     StallReasonSamples, Stalls,
 };
 
-const REASONS: [(&str, &str); 4] = [
+const REASONS: [(&str, &str); 6] = [
     ("memory-latency", "long_scoreboard"),
     ("math-throttle", "math_pipe_throttle"),
     ("barrier-wait", "barrier"),
+    ("load-store-queue", "lg_throttle"),
+    ("shared-memory-queue", "mio_throttle"),
     ("instruction-fetch", "no_instructions"),
 ];
 
@@ -99,6 +101,15 @@ fn other_waits_are_found_whatever_the_occupancy() {
         (
             "89 % of GPU time: gather waits at a barrier of the block 45 %",
             "use fewer barriers, smaller blocks, equal work for all warps, __syncwarp in a warp",
+        ),
+        (
+            "89 % of GPU time: gather waits for room in the queue of loads and stores 45 %",
+            "load and store more bytes at once (float4), avoid repeated accesses and spills",
+        ),
+        (
+            "89 % of GPU time: gather waits for room in the queue of shared memory and conversions \
+             45 %",
+            "use fewer, wider accesses to shared memory, fewer conversions and special functions",
         ),
         (
             "89 % of GPU time: gather waits for instructions 45 %",
