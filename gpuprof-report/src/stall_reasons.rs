@@ -64,7 +64,7 @@ const REASONS: [StallReason; 20] = [
     StallReason {
         name: MIO_THROTTLE,
         words: "for room in the queue of shared memory and conversions",
-        helps: "use fewer, wider accesses to shared memory, fewer conversions and special functions",
+        helps: "use fewer, wider accesses to shared memory, fewer conversions, exp and sqrt",
     },
     StallReason {
         name: "tex_throttle",

@@ -244,7 +244,7 @@ impl Collector {
             return;
         };
         let (modules, library) = (&self.cupti.modules, subscription.library);
-        if let Some(sampled) = self.cupti.pc_sampling.sampled() {
+        if let Some(sampled) = self.cupti.pc_sampling.sampled(limit) {
             cupti::write_stalls(profile, sampled, modules, library, limit);
         }
         cupti::write_double_lines(profile, modules, library, limit);

@@ -64,6 +64,7 @@ const HOOKS: cupti::Hooks = cupti::Hooks {
     context_used: || collector().cupti.pc_sampling.meet_context(),
     context_destroyed: |context| collector().cupti.pc_sampling.end_context(context),
     module_loaded: |code| collector().cupti.modules.keep(code),
+    module_unloaded: || collector().cupti.pc_sampling.flush(),
     poll_clocks,
 };
 

@@ -21,6 +21,7 @@ mod measured_parts;
 mod memory;
 mod memory_at_exit;
 mod no_counters;
+mod no_stalls;
 mod record_collection;
 mod record_order;
 mod stacks;
@@ -55,6 +56,7 @@ fn main() -> ExitCode {
         counters::MODULE,
         counters_at_exit::MODULE,
         no_counters::MODULE,
+        no_stalls::MODULE,
         record_order::MODULE,
         stacks::MODULE,
         stacks_at_exit::MODULE,

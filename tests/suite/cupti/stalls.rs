@@ -1,15 +1,13 @@
 //! Promise: with `GPUPROF_STALLS=on` the profile says for what the warps of each kernel waited, and
-//! at which source lines; what was not sampled is counted, and a reason is one line.
-
-use std::time::{Duration, Instant};
+//! at which source lines; what was not sampled is counted.
 
 use cudarc::driver::{CudaFunction, CudaSlice, DevicePtr, LaunchConfig, PushKernelArg};
 use cudarc::nvrtc::Ptx;
 use gpuprof::profile::{KernelStalls, StallReasonSamples, Stalls};
-use gpuprof::{CuptiMode, Profile, Sampling, Session, gpu_profile};
+use gpuprof::{Profile, Session, gpu_profile};
 use simcupti::{Instruction, StallModel};
 use support::cupti_world::{Tier, builder, tier, tier_with};
-use support::sampled_world::{KERNEL_NS, note, with_counters};
+use support::sampled_world::{KERNEL_NS, with_counters};
 use support::suite::Module;
 use support::{Gpu, tests, until};
 
@@ -19,16 +17,12 @@ pub(crate) const MODULE: Module = Module::new(
         a_kernel_has_its_reasons_and_lines,
         a_module_that_was_loaded_before_has_no_lines,
         dropped_and_other_samples_are_counted,
-        a_full_buffer_is_one_line,
         samples_of_a_context_that_is_destroyed_are_kept,
         a_reset_begins_again,
-        no_permission_is_one_line_with_the_fix,
-        a_libcupti_without_the_functions_is_one_line,
-        a_short_run_with_counters_has_no_stalls_and_says_so,
-        a_long_run_with_counters_has_stalls_after_them,
-        where_cupti_is_off_one_line_says_what_is_missing,
+        a_part_of_the_program_has_its_samples_alone,
+        a_context_at_the_address_of_another_is_sampled,
+        samples_of_an_unloaded_module_are_its,
         lines_of_double_precision_are_known_by_the_code,
-        nobody_who_does_not_ask_is_sampled,
     ]],
 );
 
@@ -52,7 +46,7 @@ fn code() -> [Instruction<'static>; 4] {
 }
 
 /// 45 samples in each launch.
-fn samples() -> [StallModel<'static>; 4] {
+pub(crate) fn samples() -> [StallModel<'static>; 4] {
     let of = |offset, reason, samples| StallModel {
         offset,
         reason,
@@ -68,7 +62,7 @@ fn samples() -> [StallModel<'static>; 4] {
 }
 
 #[gpu_profile(name = "launches", stream = t.gpu.stream)]
-fn launches(t: &Tier, kernel: &Kernel, times: u32) {
+pub(crate) fn launches(t: &Tier, kernel: &Kernel, times: u32) {
     let (n, a) = (1_u32, 1.0_f32);
     for _ in 0..times {
         let mut launch = t.gpu.stream.launch_builder(&kernel.function);
@@ -83,7 +77,7 @@ fn launches(t: &Tier, kernel: &Kernel, times: u32) {
 }
 
 /// Loads the kernel again, with the code of this test.
-fn load(t: &Tier) -> Kernel {
+pub(crate) fn load(t: &Tier) -> Kernel {
     t.cupti.set_code(kernels::SAXPY, &code());
     let module = t.gpu.context.load_module(Ptx::from_src(kernels::SAXPY_PTX));
     let module = module.expect("the device takes it");
@@ -97,13 +91,13 @@ fn load(t: &Tier) -> Kernel {
     }
 }
 
-struct Kernel {
+pub(crate) struct Kernel {
     function: CudaFunction,
     buffer: u64,
     _memory: CudaSlice<f32>,
 }
 
-fn session(t: &Tier) -> Session {
+pub(crate) fn session(t: &Tier) -> Session {
     t.cpu(1_000);
     builder()
         .stalls(true)
@@ -112,7 +106,7 @@ fn session(t: &Tier) -> Session {
 }
 
 /// Launches one kernel, and waits until the context is sampled; later launches have samples.
-fn begin(t: &Tier, kernel: &Kernel) {
+pub(crate) fn begin(t: &Tier, kernel: &Kernel) {
     launches(t, kernel, 1);
     t.synchronize();
     let is_sampled = || t.cupti.calls("cuptiPCSamplingSetConfigurationAttribute") > 0;
@@ -126,11 +120,11 @@ fn reasons(of: &[StallReasonSamples]) -> Vec<(&str, u64)> {
         .collect()
 }
 
-fn stalls(profile: &Profile) -> &Stalls {
+pub(crate) fn stalls(profile: &Profile) -> &Stalls {
     profile.stalls.as_ref().expect("it was sampled")
 }
 
-fn only_kernel(profile: &Profile) -> &KernelStalls {
+pub(crate) fn only_kernel(profile: &Profile) -> &KernelStalls {
     let [kernel] = &stalls(profile).kernels[..] else {
         panic!("one kernel: {:?}", stalls(profile).kernels)
     };
@@ -202,28 +196,6 @@ fn dropped_and_other_samples_are_counted() {
     assert_eq!(stalls.samples, 45);
 }
 
-fn a_full_buffer_is_one_line() {
-    let t = tier();
-    let session = session(&t);
-    let kernel = load(&t);
-    begin(&t, &kernel);
-    t.cupti.fill_hardware_buffer();
-    until(|| {
-        let notes = session.snapshot().diagnostics.notes;
-        notes
-            .iter()
-            .any(|note| note.contains("no room for more samples of stalls 1x"))
-    });
-    launches(&t, &kernel, 2);
-    let profile = t.finish(session);
-    assert_eq!(only_kernel(&profile).samples, 90);
-    assert!(
-        note(&profile).contains("leave a processor"),
-        "{}",
-        note(&profile)
-    );
-}
-
 fn samples_of_a_context_that_is_destroyed_are_kept() {
     let t = tier_with(2);
     let session = session(&t);
@@ -254,109 +226,56 @@ fn a_reset_begins_again() {
     assert_eq!(only_kernel(&profile).samples, 45);
 }
 
-fn no_permission_is_one_line_with_the_fix() {
+fn a_part_of_the_program_has_its_samples_alone() {
     let t = tier();
-    // CUPTI_ERROR_INSUFFICIENT_PRIVILEGES.
-    t.cupti.fail("cuptiPCSamplingEnable", 1, u64::MAX, 35);
-    let session = session(&t);
     let kernel = load(&t);
-    launches(&t, &kernel, 1);
-    until(|| t.cupti.calls("cuptiPCSamplingEnable") > 0);
-    until(|| !session.snapshot().diagnostics.notes.is_empty());
-    let profile = t.finish(session);
-    assert_eq!(profile.stalls, None);
-    let note = note(&profile);
-    assert!(
-        note.starts_with("stalls are not sampled (GPUPROF_STALLS)"),
-        "{note}"
-    );
-    assert!(
-        note.contains("https://developer.nvidia.com/ERR_NVGPUCTRPERM"),
-        "{note}"
-    );
-    assert_eq!(profile.kernels[0].times.calls, 1);
-}
-
-fn a_libcupti_without_the_functions_is_one_line() {
-    let w = support::world();
-    let options = simcupti::Options {
-        hide: vec!["cuptiPCSamplingGetData".to_owned()],
-        ..simcupti::Options::default()
-    };
-    let cupti = simcupti::install_with(&options).expect("the simulated libcupti is built");
-    let t = Tier { w, cupti };
-    let session = session(&t);
-    let kernel = load(&t);
-    launches(&t, &kernel, 1);
-    until(|| !session.snapshot().diagnostics.notes.is_empty());
-    let profile = t.finish(session);
-    assert_eq!(profile.stalls, None);
-    assert!(
-        note(&profile).contains("has no PC sampling"),
-        "{}",
-        note(&profile)
-    );
-}
-
-fn with_both() -> (Tier, Session, Kernel) {
-    let t = with_counters(tier());
-    t.cpu(1_000);
-    let both = builder().stalls(true).counters(true);
-    let session = both.start().expect("no other session is open");
-    let kernel = load(&t);
-    launches(&t, &kernel, 1);
+    let outer = session(&t);
+    begin(&t, &kernel);
+    launches(&t, &kernel, 4);
     t.synchronize();
-    (t, session, kernel)
-}
-
-fn a_short_run_with_counters_has_no_stalls_and_says_so() {
-    let (t, session, _) = with_both();
-    let profile = t.finish(session);
-    assert_eq!(t.cupti.calls("cuptiPCSamplingEnable"), 0);
-    assert_eq!(profile.stalls, None);
-    assert_eq!(profile.counters.len(), 1);
-    assert!(
-        note(&profile).contains("the first 5 s are for counters"),
-        "{}",
-        note(&profile)
-    );
-}
-
-fn a_long_run_with_counters_has_stalls_after_them() {
-    let (t, session, kernel) = with_both();
-    let began = Instant::now();
-    until(|| t.cupti.calls("cuptiPCSamplingGetData") > 0);
-    assert!(
-        began.elapsed() > Duration::from_millis(4_500),
-        "{:?}",
-        began.elapsed()
-    );
-    assert_eq!(t.cupti.calls("cuptiPmSamplingDisable"), 1);
-    t.cupti.set_stalls(kernels::SAXPY, &samples());
+    t.finish(outer);
+    // No session is open.
+    launches(&t, &kernel, 5);
+    t.synchronize();
+    let session = session(&t);
     launches(&t, &kernel, 2);
     let profile = t.finish(session);
     assert_eq!(only_kernel(&profile).samples, 90);
-    assert_eq!(profile.counters.len(), 1);
-    let note = note(&profile);
-    assert!(note.contains("the rest of the run is for stalls"), "{note}");
 }
 
-fn where_cupti_is_off_one_line_says_what_is_missing() {
+fn a_context_at_the_address_of_another_is_sampled() {
+    let t = tier_with(2);
+    t.sim.reuse_handles(true);
+    let session = session(&t);
+    for times in [1, 2] {
+        let other = Gpu::new(t.sim, 1);
+        t.cupti.set_stalls(kernels::SAXPY, &samples());
+        (0..times).for_each(|_| other.kernel(1_000));
+        other.context.synchronize().expect("synchronize");
+        drop(other);
+    }
+    assert_eq!(t.cupti.calls("cuptiPCSamplingDisable"), 2);
+    let profile = t.finish(session);
+    assert_eq!(only_kernel(&profile).samples, 135);
+    assert_eq!(profile.diagnostics.notes, [""; 0]);
+}
+
+fn samples_of_an_unloaded_module_are_its() {
     let t = tier();
-    let settings = Session::builder()
-        .cupti(CuptiMode::Off)
-        .stalls(true)
-        .sampling(Sampling::EveryCall);
-    let session = settings.start().expect("no other session is open");
+    let session = session(&t);
     let kernel = load(&t);
-    launches(&t, &kernel, 1);
-    let profile = t.w.finish(session);
-    assert_eq!(profile.stalls, None);
+    begin(&t, &kernel);
+    launches(&t, &kernel, 2);
+    t.synchronize();
+    let reads = t.cupti.calls("cuptiPCSamplingGetData");
+    drop(kernel);
     assert!(
-        note(&profile).contains("GPUPROF_CUPTI is off"),
-        "{}",
-        note(&profile)
+        t.cupti.calls("cuptiPCSamplingGetData") > reads,
+        "inside the call"
     );
+    let profile = t.finish(session);
+    let kernel = only_kernel(&profile);
+    assert_eq!((kernel.samples, kernel.lines.len()), (90, 2));
 }
 
 fn lines_of_double_precision_are_known_by_the_code() {
@@ -379,20 +298,4 @@ fn lines_of_double_precision_are_known_by_the_code() {
         (FILE, 7, 2)
     );
     assert_eq!(line.names, ["DFMA", "F2F.F64.F32"]);
-}
-
-fn nobody_who_does_not_ask_is_sampled() {
-    let t = tier();
-    let session = t.session();
-    let kernel = load(&t);
-    launches(&t, &kernel, 3);
-    let profile = t.finish(session);
-    assert_eq!((profile.stalls, profile.double_lines), (None, Vec::new()));
-    for call in [
-        "cuptiPCSamplingEnable",
-        "cuptiPCSamplingGetData",
-        "cuptiGetCubinCrc",
-    ] {
-        assert_eq!(t.cupti.calls(call), 0, "{call}");
-    }
 }

@@ -49,7 +49,7 @@ const STATICS: [(&str, &[&str]); 7] = [
             "cupti/collect/lifecycle.rs RUNNING SHUTTING_DOWN SUBSCRIPTION",
             "cupti/collect/bounded_queue.rs CALLBACK_EVENTS",
             "cupti/collect/stack_table.rs STACKS",
-            "cupti/collect/used_contexts.rs CONTEXTS IS_WATCHED LAST",
+            "cupti/collect/used_contexts.rs CONTEXTS IS_WATCHED KNOWN",
             "nvtx_ranges/names.rs OTHERS OTHER_RANGES",
             "nvtx_ranges/started_ranges.rs NEXT STARTED",
             "session/elf_note.rs OWN_COPY",

@@ -109,7 +109,7 @@ fn other_waits_are_found_whatever_the_occupancy() {
         (
             "89 % of GPU time: gather waits for room in the queue of shared memory and conversions \
              45 %",
-            "use fewer, wider accesses to shared memory, fewer conversions and special functions",
+            "use fewer, wider accesses to shared memory, fewer conversions, exp and sqrt",
         ),
         (
             "89 % of GPU time: gather waits for instructions 45 %",

@@ -66,6 +66,12 @@ pub(crate) struct SampleJoin {
 }
 
 impl SampleJoin {
+    /// Whether an activity began before the end of the latest sample.
+    pub(crate) fn may_have_run_in(&self, activity: &SampledActivity) -> bool {
+        self.sampled_until
+            .is_some_and(|until| activity.start < until)
+    }
+
     /// Adds an activity. Returns for how long it ran during samples that were joined before, ns.
     #[must_use]
     pub(crate) fn add_activity(&mut self, activity: SampledActivity) -> u64 {

@@ -79,6 +79,7 @@ impl SharedAttribution {
     /// From now on launches count in the window `epoch`, or in none. A CUDA call of the program's
     /// may wait for this.
     pub(crate) fn set_window(&self, epoch: Option<u32>) {
+        self.pc_sampling.set_counting(epoch.is_some());
         if let Some(now) = lifecycle::now() {
             self.windows.change(now, epoch);
         }

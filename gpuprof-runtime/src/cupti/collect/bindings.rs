@@ -51,6 +51,8 @@ pub(crate) const CONTEXT_CREATED: u32 = 1;
 pub(crate) const CONTEXT_DESTROYED: u32 = 2;
 /// `CUPTI_CBID_RESOURCE_MODULE_LOADED`.
 pub(crate) const MODULE_LOADED: u32 = 6;
+/// `CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING`.
+pub(crate) const MODULE_UNLOADED: u32 = 7;
 
 /// `CUpti_CallbackIdResource`, of the callbacks that have [`GraphData`]. Others have other data.
 pub(crate) mod node_callback {

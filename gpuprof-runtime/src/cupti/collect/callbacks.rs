@@ -5,10 +5,10 @@ use std::ffi::c_void;
 
 use super::bindings::{
     API_ENTER, CONTEXT_CREATED, CONTEXT_DESTROYED, CallbackData, DOMAIN_RESOURCE, MODULE_LOADED,
-    ModuleData, ResourceData,
+    MODULE_UNLOADED, ModuleData, ResourceData,
 };
 use super::callback_ids::{self, ProfilerCall};
-use super::{api_callbacks, graph_nodes, used_contexts};
+use super::{api_callbacks, graph_nodes, lifecycle, used_contexts};
 use crate::os::own_work::OwnWork;
 
 /// What CUPTI's callbacks and reader call.
@@ -22,6 +22,8 @@ pub(crate) struct Hooks {
     pub(crate) context_destroyed: fn(usize),
     /// Inside the call of the program's that loads a module with this code.
     pub(crate) module_loaded: fn(&[u8]),
+    /// Inside the call of the program's that unloads a module, before.
+    pub(crate) module_unloaded: fn(),
     /// Inside the program's calls of `cudaProfilerStart` (true) and `cudaProfilerStop`, of the
     /// runtime or the driver.
     pub(crate) profiler_called: fn(bool),
@@ -60,7 +62,11 @@ unsafe fn on_call(hooks: &Hooks, domain: u32, cbid: u32, data: *const c_void) {
     let Some(data) = (unsafe { data.cast::<CallbackData>().as_ref() }) else {
         return;
     };
-    if data.callback_site == API_ENTER && used_contexts::meet(data.context) {
+    if data.callback_site == API_ENTER
+        && used_contexts::meet(data.context)
+        // Not in a forked child.
+        && lifecycle::callable_library().is_some()
+    {
         (hooks.context_used)();
     }
     match callback_ids::profiler_call(domain, cbid) {
@@ -72,20 +78,26 @@ unsafe fn on_call(hooks: &Hooks, domain: u32, cbid: u32, data: *const c_void) {
 /// # Safety
 /// `data` must be CUPTI's data of an enabled callback about resources, or null.
 unsafe fn on_resource(hooks: &Hooks, cbid: u32, data: *const c_void) {
+    // SAFETY: the data of this domain has this type, and lives until this function returns.
+    let context = unsafe { data.cast::<ResourceData>().as_ref() }.map(|data| data.context as usize);
+    // These take locks, which another thread may have held when a child was forked.
+    let takes_locks = [CONTEXT_DESTROYED, MODULE_LOADED, MODULE_UNLOADED].contains(&cbid);
+    if takes_locks && lifecycle::callable_library().is_none() {
+        return;
+    }
     match cbid {
-        CONTEXT_CREATED => (hooks.context_created)(),
-        CONTEXT_DESTROYED => {
-            // SAFETY: the data of this domain has this type, and lives until this function returns.
-            if let Some(data) = unsafe { data.cast::<ResourceData>().as_ref() } {
-                (hooks.context_destroyed)(data.context as usize);
-            }
+        CONTEXT_CREATED => {
+            context.into_iter().for_each(used_contexts::renew);
+            (hooks.context_created)();
         }
+        CONTEXT_DESTROYED => context.into_iter().for_each(hooks.context_destroyed),
         MODULE_LOADED => {
             // SAFETY: as above.
             if let Some(code) = unsafe { code(data) } {
                 (hooks.module_loaded)(code);
             }
         }
+        MODULE_UNLOADED => (hooks.module_unloaded)(),
         // SAFETY: otherwise only callbacks about graph nodes are enabled.
         _ => unsafe { graph_nodes::on_node_callback(cbid, data) },
     }

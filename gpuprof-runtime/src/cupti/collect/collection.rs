@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 
 use super::bindings::{
     ATTR_ZEROED_BUFFERS, CONTEXT_CREATED, CONTEXT_DESTROYED, DOMAIN_DRIVER, DOMAIN_RESOURCE,
-    DOMAIN_RUNTIME, MODULE_LOADED, Subscriber, kind, node_callback,
+    DOMAIN_RUNTIME, MODULE_LOADED, MODULE_UNLOADED, Subscriber, kind, node_callback,
 };
 use super::buffers;
 use super::callback_clock::CallbackClock;
@@ -88,15 +88,18 @@ pub(crate) fn record_optional(all: bool, memory: bool) {
     }
 }
 
-/// From now on callbacks report the modules that are loaded, and with `contexts` also the contexts
-/// that are destroyed.
-pub(crate) fn watch_modules(contexts: bool) {
+/// From now on callbacks report the modules that are loaded, and with `ends` also the contexts that
+/// are destroyed and the modules that are unloaded.
+pub(crate) fn watch_modules(ends: bool) {
     let Some(subscription) = lifecycle::subscription() else {
         return;
     };
     let subscriber = subscription.opt_in_records.lock().subscriber();
-    let destroyed = contexts.then_some(CONTEXT_DESTROYED);
-    for cbid in [MODULE_LOADED].into_iter().chain(destroyed) {
+    let ends = ends.then_some([CONTEXT_DESTROYED, MODULE_UNLOADED]);
+    for cbid in [MODULE_LOADED]
+        .into_iter()
+        .chain(ends.into_iter().flatten())
+    {
         // Without them nothing is known of the code of kernels.
         let _ = subscription
             .library

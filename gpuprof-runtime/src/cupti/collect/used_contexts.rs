@@ -6,21 +6,24 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
 use parking_lot::Mutex;
 
-/// Contexts that are remembered at most: a program that keeps making contexts is not followed.
-const MAX_CONTEXTS: usize = 64;
+/// Contexts that are told apart: others are not sampled.
+pub(super) const MAX_CONTEXTS: usize = 64;
 
 static IS_WATCHED: AtomicBool = AtomicBool::new(false);
-/// That of the last call.
-static LAST: AtomicUsize = AtomicUsize::new(0);
+/// Those that were met, for a look without the lock; 0 for none.
+static KNOWN: [AtomicUsize; MAX_CONTEXTS] = [const { AtomicUsize::new(0) }; MAX_CONTEXTS];
 static CONTEXTS: Mutex<Contexts> = Mutex::new(Contexts {
-    known: Vec::new(),
     waiting: Vec::new(),
+    destroyed: Vec::new(),
+    left_out: 0,
 });
 
 struct Contexts {
-    known: Vec<usize>,
     /// Those that nobody has taken yet.
     waiting: Vec<usize>,
+    /// Addresses without a context: a thread may still name one.
+    destroyed: Vec<usize>,
+    left_out: usize,
 }
 
 /// From now on contexts are remembered.
@@ -31,22 +34,33 @@ pub(super) fn watch() {
 /// A call uses a context, or none if it is null. Returns whether the context is a new one.
 #[inline]
 pub(super) fn meet(context: *const c_void) -> bool {
-    IS_WATCHED.load(Relaxed)
-        && LAST.load(Relaxed) != context as usize
-        && !context.is_null()
-        && remember(context as usize)
+    IS_WATCHED.load(Relaxed) && !context.is_null() && !is_known(context as usize) && {
+        remember(context as usize)
+    }
+}
+
+#[inline]
+fn is_known(context: usize) -> bool {
+    let known = KNOWN.iter().map(|known| known.load(Relaxed));
+    known
+        .take_while(|known| *known != 0)
+        .any(|known| known == context)
 }
 
 #[cold]
 fn remember(context: usize) -> bool {
-    LAST.store(context, Relaxed);
     let mut all = CONTEXTS.lock();
-    let is_new = all.known.len() < MAX_CONTEXTS && !all.known.contains(&context);
-    if is_new {
-        all.known.push(context);
-        all.waiting.push(context);
+    if is_known(context) || all.destroyed.contains(&context) {
+        return false;
     }
-    is_new
+    let free = KNOWN.iter().find(|known| known.load(Relaxed) == 0);
+    let Some(free) = free else {
+        all.left_out += 1;
+        return false;
+    };
+    free.store(context, Relaxed);
+    all.waiting.push(context);
+    true
 }
 
 /// The contexts of the calls since this was last called.
@@ -54,10 +68,35 @@ pub(super) fn take() -> Vec<usize> {
     std::mem::take(&mut CONTEXTS.lock().waiting)
 }
 
-/// The program destroys a context: another one may get its address.
+/// The program destroys a context.
 pub(super) fn forget(context: usize) {
     let mut all = CONTEXTS.lock();
-    all.known.retain(|known| *known != context);
     all.waiting.retain(|waiting| *waiting != context);
-    let _ = LAST.compare_exchange(context, 0, Relaxed, Relaxed);
+    if is_known(context) {
+        all.destroyed.push(context);
+        // The last one takes its place, so that there is no gap.
+        let last = KNOWN.iter().rev().find(|known| known.load(Relaxed) != 0);
+        let place = KNOWN.iter().find(|known| known.load(Relaxed) == context);
+        if let (Some(last), Some(place)) = (last, place) {
+            place.store(last.load(Relaxed), Relaxed);
+            last.store(0, Relaxed);
+        }
+    }
+}
+
+/// Whether the context was destroyed, and its address has no other.
+pub(super) fn is_destroyed(context: usize) -> bool {
+    CONTEXTS.lock().destroyed.contains(&context)
+}
+
+/// The program has made a context, perhaps at the address of another one.
+pub(super) fn renew(context: usize) {
+    if IS_WATCHED.load(Relaxed) {
+        CONTEXTS.lock().destroyed.retain(|old| *old != context);
+    }
+}
+
+/// Whether there were too many.
+pub(super) fn is_full() -> bool {
+    CONTEXTS.lock().left_out > 0
 }

@@ -39,7 +39,7 @@ pub(crate) fn write_to_profile(
         let module = modules
             .iter()
             .find(|module| module.crc(cupti) == Some(sampled.cubin_crc));
-        let row = kernel_row(name, sampled, &samples, module, cupti);
+        let row = kernel_row(name, sampled, module, cupti);
         stalls.samples += row.samples;
         // A kernel of two modules is one row.
         match kernels.iter_mut().find(|known| known.name == row.name) {
@@ -57,7 +57,6 @@ pub(crate) fn write_to_profile(
 fn kernel_row(
     name: &str,
     sampled: &SampledKernel,
-    samples: &PcSamples,
     module: Option<&Arc<Module>>,
     cupti: &CuptiLibrary,
 ) -> KernelStalls {
@@ -67,7 +66,7 @@ fn kernel_row(
         module.and_then(|module| KernelLines::new(cupti, &module.cubin, sampled.symbol.as_str()));
     let mut by_line: BTreeMap<(String, u32), Vec<StallReasonSamples>> = BTreeMap::new();
     for (offset, reasons) in &sampled.instructions {
-        let reasons = named(reasons, samples);
+        let reasons = named(reasons);
         let count: u64 = reasons.iter().map(|of| of.samples).sum();
         row.samples += count;
         add_reasons(&mut row.reasons, &reasons);
@@ -95,10 +94,10 @@ fn kernel_row(
     row
 }
 
-fn named(reasons: &SamplesByReason, samples: &PcSamples) -> Vec<StallReasonSamples> {
-    let named = reasons.iter().map(|(index, count)| {
+fn named(reasons: &SamplesByReason) -> Vec<StallReasonSamples> {
+    let named = reasons.iter().map(|(reason, count)| {
         let mut of = StallReasonSamples::default();
-        samples.reason(*index).clone_into(&mut of.reason);
+        of.reason = (*reason).to_owned();
         of.samples = *count;
         of
     });

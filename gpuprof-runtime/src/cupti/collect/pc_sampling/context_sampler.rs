@@ -1,5 +1,6 @@
 //! Sampling in one context: starts it, and reads what the device has stored.
 
+use std::collections::BTreeMap;
 use std::ffi::{CStr, c_char, c_void};
 use std::ptr;
 
@@ -10,6 +11,7 @@ use super::bindings::{
 use super::library::PcSamplingLibrary;
 use super::samples::{PcSamples, SampledPc};
 use crate::cupti::collect::library::CallError;
+use parking_lot::Mutex;
 
 /// The logarithm of the cycles of a multiprocessor between two samples. An H100 takes 15 samples
 /// per µs with it; with 2^11 its buffer was full after 7 s.
@@ -68,40 +70,46 @@ impl Room {
         }
     }
 
-    /// Moves what was written into `samples`.
-    fn take(&mut self, most_reasons: usize, samples: &mut PcSamples) {
+    /// Moves what was written into `samples`. Returns how many records that were.
+    fn take(&mut self, reasons: &ReasonNames, samples: &mut PcSamples) -> usize {
         let written = std::mem::take(&mut self.data.records);
         for record in self.records.iter().take(written) {
             if record.function.is_null() {
                 continue;
             }
-            // SAFETY: CUPTI has written the address of a string, which it does not free.
+            // SAFETY: CUPTI has written the address of a string, which all records of the function
+            // share, those of activities included. It is never freed.
             let function = unsafe { CStr::from_ptr(record.function) };
-            let count = record.reason_count.min(most_reasons);
+            let count = record.reason_count.min(reasons.len());
             // SAFETY: there is room for so many, of which CUPTI has written these.
-            let reasons = unsafe { std::slice::from_raw_parts(record.reasons, count) };
+            let counts = unsafe { std::slice::from_raw_parts(record.reasons, count) };
             samples.add(
                 SampledPc {
                     cubin_crc: record.cubin_crc,
                     function,
                     offset: record.offset,
                 },
-                reasons.iter().map(|of| (of.reason, of.samples)),
+                counts
+                    .iter()
+                    .filter_map(|of| Some((*reasons.get(&of.reason)?, of.samples))),
             );
         }
         samples.dropped += std::mem::take(&mut self.data.dropped_samples);
         samples.other += std::mem::take(&mut self.data.other_samples);
+        written
     }
 }
+
+/// The names of the reasons that are asked for, by their indices.
+type ReasonNames = BTreeMap<u32, &'static str>;
 
 pub(super) struct ContextSampler {
     library: &'static PcSamplingLibrary,
     context: *mut c_void,
     is_enabled: bool,
-    /// Reasons that are asked for.
-    reasons: usize,
+    reasons: ReasonNames,
     room: Room,
-    /// What CUPTI writes to when it is disabled, or a module is unloaded.
+    /// What CUPTI writes to until it is disabled.
     rest: Room,
 }
 
@@ -114,13 +122,13 @@ impl ContextSampler {
     pub(super) const PERIOD_CYCLES: u64 = 1 << PERIOD;
 
     /// Starts sampling, inside a call of the program's that uses the context: takes 0.1 to 0.8 s on
-    /// an H100's host. `samples` gets the names of the reasons.
+    /// an H100's host.
     ///
     /// By a call of its own, without which the next launch would take that long.
     pub(super) fn start(
         library: &'static PcSamplingLibrary,
         context: usize,
-        samples: &mut PcSamples,
+        known: &KnownReasons,
     ) -> Result<Self, CallError> {
         let context = context as *mut c_void;
         library.enable(&mut Enable {
@@ -132,15 +140,14 @@ impl ContextSampler {
             library,
             context,
             is_enabled: true,
-            reasons: 0,
+            reasons: ReasonNames::new(),
             room: Room::new(0),
             rest: Room::new(0),
         };
-        let mut wanted = sampler.name_reasons(samples)?;
-        sampler.reasons = wanted.len();
-        sampler.room = Room::new(wanted.len());
-        sampler.rest = Room::new(wanted.len());
-        sampler.configure(&mut wanted)?;
+        sampler.reasons = sampler.name_reasons(known)?;
+        sampler.room = Room::new(sampler.reasons.len());
+        sampler.rest = Room::new(sampler.reasons.len());
+        sampler.configure()?;
         sampler.library.start(&mut Start {
             context,
             ..Start::default()
@@ -148,8 +155,8 @@ impl ContextSampler {
         Ok(sampler)
     }
 
-    /// The indices of the reasons to sample.
-    fn name_reasons(&self, samples: &mut PcSamples) -> Result<Vec<u32>, CallError> {
+    /// The reasons to sample.
+    fn name_reasons(&self, known: &KnownReasons) -> Result<ReasonNames, CallError> {
         let mut count = 0;
         self.library.reason_count(&mut ReasonCount {
             context: self.context,
@@ -166,20 +173,23 @@ impl ContextSampler {
             names: names.as_mut_ptr(),
             ..Reasons::default()
         })?;
-        let mut wanted = Vec::new();
+        let mut wanted = ReasonNames::new();
         for (index, text) in indices.into_iter().zip(&texts) {
             let text = text.map(|byte| byte.cast_unsigned());
             let name = CStr::from_bytes_until_nul(&text).unwrap_or_default();
             let name = name.to_string_lossy();
             if !name.ends_with(NOT_ISSUED) {
-                wanted.push(index);
-                samples.name_reason(index, name.strip_prefix(PREFIX).unwrap_or(&name));
+                wanted.insert(
+                    index,
+                    known.shared(name.strip_prefix(PREFIX).unwrap_or(&name)),
+                );
             }
         }
         Ok(wanted)
     }
 
-    fn configure(&mut self, wanted: &mut [u32]) -> Result<(), CallError> {
+    fn configure(&mut self) -> Result<(), CallError> {
+        let mut wanted: Vec<u32> = self.reasons.keys().copied().collect();
         let reasons = wanted.as_mut_ptr() as u64;
         let rest = (&raw mut *self.rest.data) as u64;
         let attribute = |kind, value| Attribute {
@@ -211,10 +221,9 @@ impl ContextSampler {
                 data: &raw mut *self.room.data,
                 ..GetData::default()
             });
-            self.room.take(self.reasons, samples);
-            self.rest.take(self.reasons, samples);
+            let written = self.room.take(&self.reasons, samples);
             match result {
-                Ok(()) if self.room.data.remaining > 0 => {}
+                Ok(()) if self.room.data.remaining > 0 && written > 0 => {}
                 Ok(()) => return Ok(()),
                 Err(error) if error.status == OUT_OF_MEMORY => {
                     samples.full += 1;
@@ -234,15 +243,19 @@ impl ContextSampler {
         });
         let _ = self.read(samples);
         self.disable();
-        self.rest.take(self.reasons, samples);
+        self.rest.take(&self.reasons, samples);
     }
 
     fn disable(&mut self) {
         if std::mem::take(&mut self.is_enabled) {
-            let _ = self.library.disable(&mut Disable {
+            let disabled = self.library.disable(&mut Disable {
                 context: self.context,
                 ..Disable::default()
             });
+            if disabled.is_err() {
+                // CUPTI may still write to it.
+                std::mem::forget(std::mem::replace(&mut self.rest, Room::new(0)));
+            }
         }
     }
 }
@@ -250,5 +263,22 @@ impl ContextSampler {
 impl Drop for ContextSampler {
     fn drop(&mut self) {
         self.disable();
+    }
+}
+
+/// The names of all reasons so far, which live as long as the program: there are few, whatever
+/// contexts come.
+#[derive(Default)]
+pub(super) struct KnownReasons(Mutex<Vec<&'static str>>);
+
+impl KnownReasons {
+    fn shared(&self, name: &str) -> &'static str {
+        let mut names = self.0.lock();
+        if let Some(known) = names.iter().find(|known| **known == name) {
+            return known;
+        }
+        let copy: &'static str = Box::leak(name.into());
+        names.push(copy);
+        copy
     }
 }

@@ -4,12 +4,13 @@
 //! A thread reads that. Kernels are neither replayed nor serialized.
 
 mod bindings;
+mod clock;
 mod context_sampler;
 mod library;
 mod samples;
 mod unavailable;
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -17,19 +18,19 @@ use std::time::{Duration, Instant};
 use gpuprof_report::profile::Stalls;
 use parking_lot::Mutex;
 
-use self::context_sampler::ContextSampler;
+use self::clock::SamplingClock;
+use self::context_sampler::{ContextSampler, KnownReasons};
 use self::library::PcSamplingLibrary;
 pub(crate) use self::samples::{PcSamples, SampledKernel, SamplesByReason};
 use self::unavailable::PcSamplingUnavailable;
 use super::library::CuptiLibrary;
 use super::pm_sampling::{PmSampling, has_driver_ended, relaxed};
 use super::{lifecycle, used_contexts};
+use crate::driver::Driver;
 use crate::os::thread_signals;
 
 /// How often the devices' samples are read.
 const READ_PERIOD: Duration = Duration::from_millis(100);
-/// How soon a context is found that the program begins to use.
-const FIND_PERIOD: Duration = Duration::from_millis(5);
 /// How long counters are sampled first, if both are asked for: a device does one or the other.
 const COUNTERS_FIRST: Duration = Duration::from_secs(5);
 /// How long a call of the program's waits for another context's start or end.
@@ -45,11 +46,18 @@ pub(crate) struct PcSampling {
     /// A session has asked for samples. Registers the exit handler again.
     requested: OnceLock<fn()>,
     library: OnceLock<Option<&'static PcSamplingLibrary>>,
-    /// Held during calls of CUPTI, which take up to half a second.
+    /// Held during calls of CUPTI, which take up to a second.
     samplers: Mutex<ContextSamplers>,
     samples: Mutex<PcSamples>,
+    reasons: KnownReasons,
+    clock: Mutex<SamplingClock>,
+    /// Samples are of the part of the program that is measured.
+    is_counting: AtomicBool,
+    /// A window has begun while `samplers` was locked: what is read next is of the one before.
+    is_stale: AtomicBool,
     /// Why a context is not sampled, or no longer.
     unavailable: Mutex<Vec<PcSamplingUnavailable>>,
+    /// Time that all starts took, ns.
     start_ns: AtomicU64,
 }
 
@@ -59,10 +67,6 @@ struct ContextSamplers {
     has_thread: bool,
     /// The process is about to end: nothing is started any more.
     is_ending: bool,
-    /// When the first context's sampling began.
-    began: Option<Instant>,
-    /// Time in which samples were taken, until sampling ended.
-    sampled: Duration,
 }
 
 impl PcSampling {
@@ -78,7 +82,15 @@ impl PcSampling {
     pub(crate) fn request(self: &Arc<Self>, register: fn()) {
         self.requested.get_or_init(|| {
             let sampling = Arc::clone(self);
-            let run = move || relaxed(|| while sampling.serve() {});
+            let run = move || {
+                // As the thread that reads records.
+                while Driver::loaded().is_none() {
+                    if !sampling.serve() {
+                        return;
+                    }
+                }
+                relaxed(|| while sampling.serve() {});
+            };
             // Without the thread the reader does its work, less often.
             let thread = thread_signals::spawn("gpuprof-stalls", run);
             self.samplers.lock().has_thread = thread.is_ok();
@@ -95,7 +107,7 @@ impl PcSampling {
     /// is more to come.
     fn serve(&self) -> bool {
         let began = Instant::now();
-        let period = {
+        {
             let mut samplers = self.samplers.lock();
             let is_callable = lifecycle::callable_library().is_some();
             if samplers.is_ending || !is_callable || has_driver_ended() {
@@ -103,13 +115,8 @@ impl PcSampling {
                 return false;
             }
             self.advance(&mut samplers);
-            if samplers.contexts.is_empty() {
-                FIND_PERIOD
-            } else {
-                READ_PERIOD
-            }
-        };
-        thread::sleep(period.saturating_sub(began.elapsed()));
+        }
+        thread::sleep(READ_PERIOD.saturating_sub(began.elapsed()));
         true
     }
 
@@ -142,6 +149,7 @@ impl PcSampling {
     }
 
     fn start(&self, cupti: &CuptiLibrary, samplers: &mut ContextSamplers, context: usize) {
+        samplers.leave_destroyed();
         if samplers.contexts.iter().any(|(known, _)| *known == context) {
             return;
         }
@@ -151,16 +159,15 @@ impl PcSampling {
             self.refuse(PcSamplingUnavailable::NoFunctions);
             return;
         };
-        let started = ContextSampler::start(library, context, &mut self.samples.lock());
-        match started {
+        match ContextSampler::start(library, context, &self.reasons) {
             Ok(sampler) => {
                 samplers.contexts.push((context, sampler));
-                samplers.began.get_or_insert_with(Instant::now);
                 let ns = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
-                self.start_ns.fetch_max(ns, Relaxed);
+                self.start_ns.fetch_add(ns, Relaxed);
             }
-            Err(error) => self.refuse(PcSamplingUnavailable::CallFailed(error)),
+            Err(error) => self.refuse(PcSamplingUnavailable::NotStarted(error)),
         }
+        self.set_clock(samplers);
         if let Some(register) = self.requested.get() {
             register();
         }
@@ -173,23 +180,48 @@ impl PcSampling {
         }
     }
 
+    /// Time is that of the sampling that counts.
+    fn set_clock(&self, samplers: &ContextSamplers) {
+        let runs = !samplers.contexts.is_empty() && self.is_counting.load(Relaxed);
+        self.clock.lock().set_running(runs);
+    }
+
     fn read(&self, samplers: &mut ContextSamplers) {
-        samplers.contexts.retain_mut(|(_, sampler)| {
-            let read = sampler.read(&mut self.samples.lock());
-            if let Err(error) = read {
-                self.refuse(PcSamplingUnavailable::CallFailed(error));
-            }
-            read.is_ok()
+        samplers.leave_destroyed();
+        self.take(samplers, |contexts, samples| {
+            contexts.retain_mut(|(_, sampler)| match sampler.read(samples) {
+                Ok(()) => true,
+                Err(error) => {
+                    self.refuse(PcSamplingUnavailable::Ended(error));
+                    false
+                }
+            });
         });
+        self.set_clock(samplers);
+    }
+
+    /// Has `each` add samples, where they count.
+    fn take(
+        &self,
+        samplers: &mut ContextSamplers,
+        each: impl FnOnce(&mut Vec<(usize, ContextSampler)>, &mut PcSamples),
+    ) {
+        let mut samples = self.samples.lock();
+        if self.is_counting.load(Relaxed) && !self.is_stale.swap(false, Relaxed) {
+            each(&mut samplers.contexts, &mut samples);
+        } else {
+            each(&mut samplers.contexts, &mut PcSamples::default());
+        }
     }
 
     /// The program destroys a context, inside a call of its.
     pub(crate) fn end_context(&self, context: usize) {
         used_contexts::forget(context);
-        if !self.is_requested() || lifecycle::callable_library().is_none() {
+        if !self.is_requested() {
             return;
         }
-        // The thread that reads may wait for the driver, which waits for the program's call.
+        // The thread that reads may wait for the driver, which waits for the program's call: it
+        // then leaves the context alone from now on.
         let Some(mut samplers) = self.samplers.try_lock_for(START_TIMEOUT) else {
             return;
         };
@@ -199,8 +231,17 @@ impl PcSampling {
             .position(|(known, _)| *known == context);
         if let Some(at) = known {
             let (_, sampler) = samplers.contexts.swap_remove(at);
-            sampler.stop(&mut self.samples.lock());
-            samplers.end_if_last();
+            self.take(&mut samplers, |_, samples| sampler.stop(samples));
+            self.set_clock(&samplers);
+        }
+    }
+
+    /// The program unloads a module, inside a call of its: its addresses may soon be another's.
+    pub(crate) fn flush(&self) {
+        if self.is_requested()
+            && let Some(mut samplers) = self.samplers.try_lock_for(START_TIMEOUT)
+        {
+            self.read(&mut samplers);
         }
     }
 
@@ -234,39 +275,64 @@ impl PcSampling {
             return;
         }
         let mut samplers = self.samplers.lock();
-        for (_, sampler) in std::mem::take(&mut samplers.contexts) {
-            if has_driver_ended() {
-                std::mem::forget(sampler);
-            } else {
-                sampler.stop(&mut self.samples.lock());
+        samplers.leave_destroyed();
+        self.take(&mut samplers, |contexts, samples| {
+            for (_, sampler) in std::mem::take(contexts) {
+                if has_driver_ended() {
+                    std::mem::forget(sampler);
+                } else {
+                    sampler.stop(samples);
+                }
             }
+        });
+        self.set_clock(&samplers);
+    }
+
+    /// Measuring begins, or pauses.
+    pub(crate) fn set_counting(&self, counts: bool) {
+        if self.is_counting.load(Relaxed) == counts {
+            return;
         }
-        samplers.end_if_last();
+        if !self.read_between(|| self.is_counting.store(counts, Relaxed)) {
+            self.is_counting.store(counts, Relaxed);
+        }
     }
 
     /// A window begins: earlier samples are not its.
     pub(crate) fn begin_window(&self) {
-        if self.is_requested()
-            && let Some(mut samplers) = self.samplers.try_lock_for(LOCK_TIMEOUT)
-        {
-            if !has_driver_ended() && lifecycle::callable_library().is_some() {
-                self.read(&mut samplers);
-            }
-            samplers.sampled = Duration::ZERO;
-            samplers.began = samplers.began.map(|_| Instant::now());
-            self.samples.lock().clear();
+        if !self.read_between(|| self.forget_samples()) && self.is_requested() {
+            self.forget_samples();
+            self.is_stale.store(true, Relaxed);
         }
     }
 
-    /// What was sampled, and how; `None` if nothing was, or a lock was held too long.
-    pub(crate) fn sampled(&self) -> Option<(Stalls, PcSamples)> {
-        let samplers = self.samplers.try_lock_for(LOCK_TIMEOUT)?;
-        let sampled = samplers.sampled + samplers.began.map_or(Duration::ZERO, |at| at.elapsed());
-        drop(samplers);
+    fn forget_samples(&self) {
+        self.samples.lock().clear();
+        self.clock.lock().reset();
+    }
+
+    /// Reads all samples so far, and does something. Returns false, without either, if nothing is
+    /// sampled or a call of CUPTI's takes long.
+    fn read_between(&self, then: impl FnOnce()) -> bool {
+        if !self.is_requested() || lifecycle::callable_library().is_none() || has_driver_ended() {
+            return false;
+        }
+        let Some(mut samplers) = self.samplers.try_lock_for(LOCK_TIMEOUT) else {
+            return false;
+        };
+        self.read(&mut samplers);
+        then();
+        self.set_clock(&samplers);
+        true
+    }
+
+    /// What was sampled, and how; `None` if nothing was.
+    pub(crate) fn sampled(&self, limit: Duration) -> Option<(Stalls, PcSamples)> {
+        let sampled = self.clock.lock().total();
         if sampled.is_zero() {
             return None;
         }
-        let samples = self.samples.try_lock_for(LOCK_TIMEOUT)?.clone();
+        let samples = self.samples.try_lock_for(limit)?.clone();
         let mut stalls = Stalls::default();
         stalls.period_cycles = ContextSampler::PERIOD_CYCLES;
         stalls.sampled_ns = u64::try_from(sampled.as_nanos()).unwrap_or(u64::MAX);
@@ -281,35 +347,32 @@ impl PcSampling {
         let Some(subscription) = lifecycle::subscription().filter(|_| self.is_requested()) else {
             return Vec::new();
         };
-        let Some(unavailable) = self.unavailable.try_lock_for(LOCK_TIMEOUT) else {
-            return Vec::new();
-        };
         let status_name = |status| subscription.library.status_name(status);
+        let unavailable = self.unavailable.lock();
         let mut notes: Vec<String> = unavailable
             .iter()
             .map(|reason| reason.line(status_name))
             .collect();
-        if notes.is_empty() && self.counters.needs_devices() {
+        if notes.is_empty() && self.counters.has_devices() && self.counters.needs_devices() {
             notes.push(unavailable::ONLY_COUNTERS.to_owned());
         }
-        let full = self
-            .samples
-            .try_lock_for(LOCK_TIMEOUT)
-            .map_or(0, |all| all.full);
-        if full > 0 {
-            notes.push(unavailable::full(full));
+        if used_contexts::is_full() {
+            notes.push(unavailable::too_many_contexts());
+        }
+        if let Some(samples) = self.samples.try_lock_for(LOCK_TIMEOUT) {
+            notes.extend(unavailable::losses(&samples));
         }
         notes
     }
 }
 
 impl ContextSamplers {
-    /// Stops the clock of the sampling if no context is left.
-    fn end_if_last(&mut self) {
-        if self.contexts.is_empty()
-            && let Some(began) = self.began.take()
-        {
-            self.sampled += began.elapsed();
-        }
+    /// Makes no call for contexts that are gone.
+    fn leave_destroyed(&mut self) {
+        let is_gone =
+            |(context, _): &mut (usize, ContextSampler)| used_contexts::is_destroyed(*context);
+        self.contexts
+            .extract_if(.., is_gone)
+            .for_each(std::mem::forget);
     }
 }

@@ -7,8 +7,8 @@ use rustc_hash::FxHashMap;
 
 use crate::cupti::collect::kernel_symbol::KernelSymbol;
 
-/// Instructions that are told apart, in all kernels; the samples of others are dropped.
-const MAX_PCS: usize = 1 << 18;
+/// Instructions that are told apart, in all kernels; the samples of others are left out.
+pub(super) const MAX_PCS: usize = 1 << 18;
 
 /// Where samples were taken.
 pub(super) struct SampledPc<'a> {
@@ -17,8 +17,8 @@ pub(super) struct SampledPc<'a> {
     pub(super) offset: u64,
 }
 
-/// Samples by the index of the reason.
-pub(crate) type SamplesByReason = BTreeMap<u32, u64>;
+/// Samples by the name of the reason.
+pub(crate) type SamplesByReason = BTreeMap<&'static str, u64>;
 
 /// The samples in one kernel of one module.
 #[derive(Clone, Debug)]
@@ -36,58 +36,60 @@ pub(crate) struct PcSamples {
     /// Where a kernel is in `kernels`, by its module and its symbol.
     by_name: FxHashMap<u64, FxHashMap<Box<CStr>, usize>>,
     pcs: usize,
-    reasons: BTreeMap<u32, String>,
-    /// Samples that the device, or this table, had no room for.
+    /// Samples that the device had no room for.
     pub(crate) dropped: u64,
+    /// Samples beyond [`MAX_PCS`].
+    pub(super) left_out: u64,
     /// Samples in kernels of which CUPTI tells nothing.
     pub(crate) other: u64,
     /// How often the device's buffer was full, and had to be emptied unread.
-    pub(crate) full: u64,
+    pub(super) full: u64,
 }
 
 impl PcSamples {
-    pub(super) fn name_reason(&mut self, index: u32, name: &str) {
-        self.reasons.insert(index, name.to_owned());
-    }
-
-    /// The name of a reason.
-    pub(crate) fn reason(&self, index: u32) -> &str {
-        self.reasons.get(&index).map_or("unknown", String::as_str)
-    }
-
     pub(super) fn add(
         &mut self,
         pc: SampledPc<'_>,
-        reasons: impl Iterator<Item = (u32, u32)> + Clone,
+        reasons: impl Iterator<Item = (&'static str, u32)>,
     ) {
-        let kernels = self.by_name.entry(pc.cubin_crc).or_default();
-        let at = match kernels.get(pc.function) {
+        let reasons = reasons.filter(|(_, samples)| *samples > 0);
+        let Some(sums) = self.sums(&pc) else {
+            self.left_out += reasons.map(|(_, samples)| u64::from(samples)).sum::<u64>();
+            return;
+        };
+        for (reason, samples) in reasons {
+            *sums.entry(reason).or_default() += u64::from(samples);
+        }
+    }
+
+    /// The sums of an instruction; `None` if there is no room.
+    fn sums(&mut self, pc: &SampledPc<'_>) -> Option<&mut SamplesByReason> {
+        let has_room = self.pcs < MAX_PCS;
+        let of_module = self.by_name.get(&pc.cubin_crc);
+        let known = of_module.and_then(|kernels| kernels.get(pc.function));
+        let at = match known {
             Some(at) => *at,
-            None => {
+            None if has_room => {
                 let at = self.kernels.len();
                 self.kernels.push(SampledKernel {
                     cubin_crc: pc.cubin_crc,
                     symbol: KernelSymbol::from(&*pc.function.to_string_lossy()),
                     instructions: FxHashMap::default(),
                 });
+                let kernels = self.by_name.entry(pc.cubin_crc).or_default();
                 kernels.insert(pc.function.into(), at);
                 at
             }
+            None => return None,
         };
-        let Some(kernel) = self.kernels.get_mut(at) else {
-            return;
-        };
-        if !kernel.instructions.contains_key(&pc.offset) {
-            if self.pcs >= MAX_PCS {
-                self.dropped += reasons.map(|(_, samples)| u64::from(samples)).sum::<u64>();
-                return;
+        let instructions = &mut self.kernels.get_mut(at)?.instructions;
+        if !instructions.contains_key(&pc.offset) {
+            if !has_room {
+                return None;
             }
             self.pcs += 1;
         }
-        let sums = kernel.instructions.entry(pc.offset).or_default();
-        for (reason, samples) in reasons.filter(|(_, samples)| *samples > 0) {
-            *sums.entry(reason).or_default() += u64::from(samples);
-        }
+        Some(instructions.entry(pc.offset).or_default())
     }
 
     pub(crate) fn kernels(&self) -> &[SampledKernel] {
@@ -96,10 +98,36 @@ impl PcSamples {
 
     /// Forgets all samples.
     pub(super) fn clear(&mut self) {
-        let reasons = std::mem::take(&mut self.reasons);
-        *self = Self {
-            reasons,
-            ..Self::default()
+        *self = Self::default();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{CStr, MAX_PCS, PcSamples, SampledPc};
+
+    fn add(samples: &mut PcSamples, function: &CStr, offset: u64) {
+        let pc = SampledPc {
+            cubin_crc: 1,
+            function,
+            offset,
         };
+        samples.add(pc, [("wait", 3), ("selected", 0)].into_iter());
+    }
+
+    #[test]
+    fn the_table_has_a_limit_and_what_is_beyond_is_counted() {
+        let mut samples = PcSamples::default();
+        (0..MAX_PCS as u64).for_each(|at| add(&mut samples, c"first", 16 * at));
+        assert_eq!((samples.left_out, samples.kernels.len()), (0, 1));
+        add(&mut samples, c"first", 0);
+        assert_eq!(samples.left_out, 0, "it is known");
+        add(&mut samples, c"first", 16 * MAX_PCS as u64);
+        add(&mut samples, c"second", 0);
+        assert_eq!((samples.left_out, samples.kernels.len()), (6, 1));
+        assert_eq!(samples.kernels[0].instructions[&0]["wait"], 6);
+        samples.clear();
+        add(&mut samples, c"second", 0);
+        assert_eq!((samples.left_out, samples.kernels.len()), (0, 1));
     }
 }

@@ -1,9 +1,11 @@
 //! Why program counters are not sampled, as one line that also says what to do.
 
+use super::samples::{MAX_PCS, PcSamples};
 use crate::cupti::collect::bindings::{
     CuptiResult, INSUFFICIENT_PRIVILEGES, VIRTUALIZED_PRIVILEGES,
 };
 use crate::cupti::collect::library::CallError;
+use crate::cupti::collect::used_contexts::MAX_CONTEXTS;
 
 /// `CUPTI_ERROR_HARDWARE_BUSY`: the device samples counters (H100, CUDA 13.0).
 const HARDWARE_BUSY: CuptiResult = 26;
@@ -15,19 +17,37 @@ pub(super) const ONLY_COUNTERS: &str = "stalls are not sampled (GPUPROF_STALLS):
     either counters or stalls, and the first 5 s are for counters; leave out GPUPROF_COUNTERS for \
     stalls from the start on";
 
-/// The note about a full buffer.
-pub(super) fn full(times: u64) -> String {
-    format!(
-        "a device had no room for more samples of stalls {times}x, and lost those since they were \
-         last read; leave a processor to gpuprof's threads"
-    )
+/// The note about contexts beyond the limit.
+pub(super) fn too_many_contexts() -> String {
+    format!("stalls are sampled in the first {MAX_CONTEXTS} contexts of the program alone")
+}
+
+/// The notes about samples that were lost.
+pub(super) fn losses(samples: &PcSamples) -> Vec<String> {
+    let (full, left_out) = (samples.full, samples.left_out);
+    let full = (full > 0).then(|| {
+        format!(
+            "a device had no room for more samples of stalls {full}x, and lost those since they \
+             were last read; leave a processor to gpuprof's threads"
+        )
+    });
+    let left_out = (left_out > 0).then(|| {
+        format!(
+            "{left_out} samples of stalls are left out: they are in more than {MAX_PCS} \
+             instructions"
+        )
+    });
+    full.into_iter().chain(left_out).collect()
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum PcSamplingUnavailable {
     /// libcupti lacks the functions.
     NoFunctions,
-    CallFailed(CallError),
+    /// A context could not be sampled.
+    NotStarted(CallError),
+    /// A context was sampled until this call failed.
+    Ended(CallError),
 }
 
 impl PcSamplingUnavailable {
@@ -37,7 +57,8 @@ impl PcSamplingUnavailable {
             Self::NoFunctions => "this libcupti has no PC sampling; set \
                                   GPUPROF_CUPTI_LIBRARY=PATH to that of a newer CUDA toolkit"
                 .to_owned(),
-            Self::CallFailed(CallError { call, status }) => {
+            Self::NotStarted(CallError { call, status })
+            | Self::Ended(CallError { call, status }) => {
                 format!(
                     "{} ({call} returned {status}, {})",
                     advice(*status),
@@ -45,7 +66,11 @@ impl PcSamplingUnavailable {
                 )
             }
         };
-        format!("stalls are not sampled (GPUPROF_STALLS): {reason}")
+        let what = match self {
+            Self::Ended(_) => "stalls are no longer sampled in a context",
+            _ => "stalls are not sampled",
+        };
+        format!("{what} (GPUPROF_STALLS): {reason}")
     }
 }
 
@@ -71,7 +96,7 @@ mod tests {
     fn each_reason_says_what_to_do() {
         let failed = |status| {
             let call = "cuptiPCSamplingEnable";
-            PcSamplingUnavailable::CallFailed(CallError { call, status })
+            PcSamplingUnavailable::NotStarted(CallError { call, status })
                 .line(|_| "NAME".to_owned())
         };
         assert!(failed(35).contains("https://developer.nvidia.com/ERR_NVGPUCTRPERM"));

@@ -115,8 +115,9 @@ impl PmSampling {
             return;
         };
         let mut samplers = self.samplers.lock();
-        // Ending the sampling waits for the lock.
-        let Some(cupti) = lifecycle::callable_library().filter(|_| !samplers.is_ending) else {
+        // Ending the sampling waits for the lock, and giving way does.
+        let is_over = samplers.is_ending || self.has_given_way.load(Relaxed);
+        let Some(cupti) = lifecycle::callable_library().filter(|_| !is_over) else {
             return;
         };
         let mut facts = DeviceCounters::default();
@@ -203,6 +204,11 @@ impl PmSampling {
         self.samplers.lock().stop(has_driver_ended());
     }
 
+    /// Whether a device was met that is, or was, to be sampled.
+    pub(super) fn has_devices(&self) -> bool {
+        self.met.load(Relaxed) != 0
+    }
+
     /// Whether devices sample counters, or are going to.
     pub(super) fn needs_devices(&self) -> bool {
         let met = self.met.load(Relaxed).count_ones() as usize;
@@ -218,8 +224,8 @@ impl PmSampling {
         }
         let is_over = self.results.longest() >= most;
         if is_over {
-            self.has_given_way.store(true, Relaxed);
             let mut samplers = self.samplers.lock();
+            self.has_given_way.store(true, Relaxed);
             samplers.decode(&self.results);
             samplers.stop(has_driver_ended());
             self.results.give_way();
