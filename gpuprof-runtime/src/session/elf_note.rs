@@ -212,7 +212,7 @@ mod tests {
 
     #[test]
     fn the_note_is_found_among_others() {
-        let others = [note(b"GNU\0", 3, &[7; 20]), note(b"gpuprof\0", 2, &[1; 4])].concat();
+        let others = [note(b"GNU\0", 3, &[7; 20]), note(b"gpuprof\0", 1, &[1; 4])].concat();
         assert_eq!(copy(&others, 4), None);
         let own = note(b"gpuprof\0", TYPE, &(-4_i32).to_ne_bytes());
         let all = [others.as_slice(), &own].concat();
