@@ -54,7 +54,8 @@ pub mod setting_values;
 pub mod sorting;
 pub mod sparse_histogram;
 #[cfg(feature = "table")]
-mod stall_reasons;
+#[doc(hidden)]
+pub mod stall_reasons;
 #[cfg(feature = "table")]
 pub mod table;
 pub mod trace;

@@ -144,7 +144,8 @@ const REASONS: [StallReason; 20] = [
 ];
 
 /// The reason in words, or its name if it has none: safe to show.
-pub(crate) fn words(reason: &str) -> Cow<'_, str> {
+#[must_use]
+pub fn words(reason: &str) -> Cow<'_, str> {
     match find(reason) {
         Some(known) => Cow::Borrowed(known.words),
         None => sanitize::short(reason, MAX_NAME_CHARS),
@@ -152,7 +153,8 @@ pub(crate) fn words(reason: &str) -> Cow<'_, str> {
 }
 
 /// What makes the wait shorter; nothing for a reason that is not known.
-pub(crate) fn helps(reason: &str) -> &'static str {
+#[must_use]
+pub fn helps(reason: &str) -> &'static str {
     find(reason).map_or("", |known| known.helps)
 }
 
@@ -166,14 +168,13 @@ pub(crate) fn is_wait(reason: &str) -> bool {
 }
 
 /// The waits among the reasons, in their order: the most frequent one first.
-pub(crate) fn waits(
-    reasons: &[StallReasonSamples],
-) -> impl Iterator<Item = &StallReasonSamples> + Clone {
+pub fn waits(reasons: &[StallReasonSamples]) -> impl Iterator<Item = &StallReasonSamples> + Clone {
     reasons.iter().filter(|of| is_wait(&of.reason))
 }
 
 /// Samples in which the warp issued or could have issued.
-pub(crate) fn ready_samples(reasons: &[StallReasonSamples]) -> u64 {
+#[must_use]
+pub fn ready_samples(reasons: &[StallReasonSamples]) -> u64 {
     let ready = reasons.iter().filter(|of| !is_wait(&of.reason));
     ready.fold(0, |sum, of| sum.saturating_add(of.samples))
 }

@@ -77,7 +77,8 @@ fn what_to_know_of_all_is_said_once() {
         lines(&profile, &remarks),
         ["without source lines: \
              cutlass::Kernel2<cutlass_80_simt_sgemm_128x64_8x5_nt_align1>. To get them: nvcc \
-             -lineinfo, --generate-line-info for NVRTC, or .loc in PTX."]
+             -lineinfo, --generate-line-info for NVRTC, or .loc in PTX. Modules loaded before \
+             sampling began have them only with gpuprof run --stalls."]
     );
     let mut several = profile;
     several.stalls.as_mut().unwrap().kernels[1].lines = vec![stall_line("a.cu", 1, &[])];

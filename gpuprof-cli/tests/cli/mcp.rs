@@ -2,6 +2,7 @@
 //! comes out.
 
 mod agent;
+mod waits;
 mod why;
 mod wrong_lines;
 

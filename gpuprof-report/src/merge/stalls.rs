@@ -16,7 +16,8 @@ const MAX_REASONS: usize = 64;
 /// Adds the samples of profiles: kernels by name, lines by file and number, instructions by offset.
 ///
 /// Each profile lists some lines of a kernel only: a line has the samples of those profiles that
-/// list it.
+/// list it. Instructions are those of profiles of one program: code that differs under one kernel
+/// name, as in two versions of a program, is not told apart.
 #[derive(Clone, Debug, Default)]
 pub(super) struct MergedStalls {
     sums: Option<Stalls>,

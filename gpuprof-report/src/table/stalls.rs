@@ -100,7 +100,8 @@ fn without_lines(shown: &[&KernelStalls]) -> Option<Paragraph> {
         words.add_list(names, NAMES).then(".");
         words.add(
             DIM,
-            "To get them: nvcc -lineinfo, --generate-line-info for NVRTC, or .loc in PTX.",
+            "To get them: nvcc -lineinfo, --generate-line-info for NVRTC, or .loc in PTX. \
+             Modules loaded before sampling began have them only with gpuprof run --stalls.",
         );
         words
     })

@@ -177,6 +177,11 @@ pub(super) fn value(part: &impl Serialize) -> Value {
     serde_json::to_value(part).unwrap_or_default()
 }
 
+/// A share to four digits after the decimal point.
+pub(super) fn rounded(share: f64) -> f64 {
+    (share * 1e4).round() / 1e4
+}
+
 /// The same without histograms, which are long and say little to a reader.
 fn without_histograms(part: &impl Serialize) -> Value {
     let mut value = value(part);

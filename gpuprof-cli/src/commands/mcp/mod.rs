@@ -5,6 +5,7 @@ mod answers;
 mod names;
 mod profile_source;
 mod tools;
+mod waits;
 mod why;
 
 use std::io::{self, IsTerminal};

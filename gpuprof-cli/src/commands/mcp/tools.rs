@@ -139,9 +139,11 @@ impl Tools {
 
     /// Why a function or kernel is slow, as JSON: its time and share of the GPU's time, what limits
     /// it by hardware counters (`bound`), how close it came to the peak of each unit (1 is the
-    /// peak), from how many samples, findings that name it, and what to switch on if this was not
-    /// measured. Units: `issue` is instructions, `ALU` integers and logic, `XU` conversions and
-    /// special functions. `latency`: no unit reaches 0.6, the threads wait.
+    /// peak), from how many samples, for what its warps waited and at which source lines
+    /// (`stalls`; shares are of the samples in the kernel), lines that use double precision,
+    /// findings that name it, and what to switch on if this was not measured (`know_more`). Units:
+    /// `issue` is instructions, `ALU` integers and logic, `XU` conversions and special functions.
+    /// `latency`: no unit reaches 0.6, the threads wait.
     #[tool(annotations(title = "Why slow", read_only_hint = true, open_world_hint = false))]
     async fn why(&self, Parameters(asked): Parameters<Why>) -> Result<String, String> {
         self.answer(move |source| why::why(&source.profile()?, &asked.name))

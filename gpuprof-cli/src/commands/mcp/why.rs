@@ -1,12 +1,15 @@
 //! Why a function or a kernel is slow.
 
+use std::iter;
+
 use gpuprof_report::findings::names_kernel;
 use gpuprof_report::peak_shares::{self, Bound, Unit};
 use gpuprof_report::profile::{CounterValues, Function, KernelStats, MIN_COUNTER_SAMPLES, Profile};
 use serde_json::{Value, json};
 
-use super::answers::{findings_about, nested, value};
+use super::answers::{findings_about, nested, rounded, value};
 use super::names::{self, Subject};
+use super::waits::{self, Detail};
 
 /// Kernels of a function that are listed, longest total time first.
 const MAX_KERNELS: usize = 20;
@@ -36,7 +39,11 @@ fn of_function(profile: &Profile, index: usize, function: &Function) -> Value {
     let shares = peak_shares::of_function(function, &profile.devices);
     let kernels = activity.kernels.iter().take(MAX_KERNELS);
     let kernels: Vec<Value> = kernels
-        .map(|kernel| json!({"name": kernel.name, "total_ns": kernel.times.total_ns}))
+        .map(|kernel| {
+            let mut answer = json!({"name": kernel.name, "total_ns": kernel.times.total_ns});
+            waits::add(&mut answer, profile, &kernel.name, Detail::OF_FUNCTION);
+            answer
+        })
         .collect();
     let findings: Vec<Value> = findings_about(profile, Some(&function.name)).collect();
     let mut answer = json!({
@@ -48,8 +55,14 @@ fn of_function(profile: &Profile, index: usize, function: &Function) -> Value {
         "findings": findings,
     });
     let counters = activity.counters.as_deref();
+    add_limits(&mut answer, counters, shares.as_deref());
     let launches_kernels = !activity.kernels.is_empty() || profile.cupti.is_none();
-    add_limits(&mut answer, profile, counters, shares, launches_kernels);
+    answer["know_more"] = if launches_kernels {
+        let names = activity.kernels.iter().map(|kernel| &*kernel.name);
+        know_more(profile, counters, shares.is_some(), names)
+    } else {
+        json!(["it launches no kernel itself: ask for a nested function"])
+    };
     answer
 }
 
@@ -70,13 +83,11 @@ fn of_kernel(profile: &Profile, kernel: &KernelStats) -> Value {
         "gpu_share": share(total_ns, kernels.chain(copies)),
         "findings": findings,
     });
-    add_limits(
-        &mut answer,
-        profile,
-        kernel.counters.as_deref(),
-        shares,
-        true,
-    );
+    let counters = kernel.counters.as_deref();
+    add_limits(&mut answer, counters, shares.as_deref());
+    waits::add(&mut answer, profile, &kernel.name, Detail::KERNEL);
+    let names = iter::once(&*kernel.name);
+    answer["know_more"] = know_more(profile, counters, shares.is_some(), names);
     answer
 }
 
@@ -87,36 +98,34 @@ fn share(part_ns: u64, all_ns: impl Iterator<Item = u64>) -> Option<f64> {
     (all_ns > 0).then(|| rounded(share))
 }
 
-/// To four digits after the decimal point.
-fn rounded(share: f64) -> f64 {
-    (share * 1e4).round() / 1e4
-}
-
-/// Adds what hardware counters say, and how to know more.
+/// Adds what hardware counters say.
 fn add_limits(
     answer: &mut Value,
-    profile: &Profile,
     counters: Option<&CounterValues>,
-    shares: Option<Vec<(Unit, f64)>>,
-    launches_kernels: bool,
+    shares: Option<&[(Unit, f64)]>,
 ) {
     let shares = shares.unwrap_or_default();
-    let bound = shares.first().map(|nearest| Bound::of(*nearest).name());
-    let know_more = match bound {
-        Some(_) => Vec::new(),
-        None if launches_kernels => vec![without_bound(profile, counters)],
-        None => vec!["it launches no kernel itself: ask for a nested function".to_owned()],
-    };
     let share =
         |(unit, share): &(Unit, f64)| json!({"unit": unit.to_string(), "share": rounded(*share)});
-    answer["bound"] = json!(bound);
+    answer["bound"] = json!(shares.first().map(|nearest| Bound::of(*nearest).name()));
     answer["peak_shares"] = shares.iter().map(share).collect();
     if let Some(counters) = counters {
         answer["samples"] = counters.samples.into();
         answer["sampled_ns"] = counters.sampled_ns.into();
         answer["is_divided"] = counters.is_divided.into();
     }
-    answer["know_more"] = know_more.into();
+}
+
+/// How to know the limit of some kernels, and their waits, if these are unknown.
+fn know_more<'a>(
+    profile: &Profile,
+    counters: Option<&CounterValues>,
+    has_bound: bool,
+    kernels: impl Iterator<Item = &'a str>,
+) -> Value {
+    let bound = (!has_bound).then(|| without_bound(profile, counters));
+    let waits = waits::unknown(profile, kernels);
+    bound.into_iter().chain(waits).map(Value::from).collect()
 }
 
 /// Why the limit of some kernels is unknown, and what to do.
@@ -126,7 +135,7 @@ fn without_bound(profile: &Profile, counters: Option<&CounterValues>) -> String 
     let mut notes = profile.diagnostics.notes.iter();
     if is_sampled {
         "the memory bandwidth or the issue rate of the device is unknown".to_owned()
-    } else if let Some(note) = notes.find(|note| note.contains("GPUPROF_COUNTERS")) {
+    } else if let Some(note) = notes.find(|note| note.contains("(GPUPROF_COUNTERS)")) {
         note.clone()
     } else if profile.counters.is_empty() {
         "the program ran without hardware counters, which say what limits a kernel: run it with \

@@ -9,6 +9,11 @@ use serde_json::{Value, json};
 use super::{Agent, digits, file, parsed};
 use crate::SMALL;
 
+pub(super) const WITHOUT_COUNTERS: &str = "the program ran without hardware counters, which say \
+    what limits a kernel: run it with gpuprof run --counters, or with GPUPROF_COUNTERS=on";
+pub(super) const WITHOUT_STALLS: &str = "for what its warps wait, and at which lines, is not \
+    sampled: run it with gpuprof run --stalls, or with GPUPROF_STALLS=on, and without counters";
+
 /// Shares of XU, L1 and issue; the memory has a quarter of the bandwidth of the recorded H200.
 fn counters(samples: u64, shares: [f64; 3]) -> Option<Box<CounterValues>> {
     let [xu, l1, issue] = shares;
@@ -34,7 +39,7 @@ fn counters(samples: u64, shares: [f64; 3]) -> Option<Box<CounterValues>> {
 
 /// The recorded profile with counters of the kernel `matmul_tiled` and of `gpu::Gpu::transpose`,
 /// and two findings about kernels.
-fn sampled() -> Profile {
+pub(super) fn sampled() -> Profile {
     let (_, mut profile) = digits();
     let mut device = DeviceCounters::default();
     device.samples = 500;
@@ -66,7 +71,7 @@ fn why(profile: &Profile, name: &str) -> Result<Vec<Value>, String> {
 }
 
 /// The only answer.
-fn the(profile: &Profile, name: &str) -> Value {
+pub(super) fn the(profile: &Profile, name: &str) -> Value {
     let mut answers = why(profile, name).expect("an answer");
     assert_eq!(answers.len(), 1, "{answers:?}");
     answers.remove(0)
@@ -94,7 +99,7 @@ fn a_kernel_has_its_limit_with_the_nearest_peaks_first() {
             "sampled_ns": 321_000,
             "is_divided": false,
             "findings": [finding],
-            "know_more": [],
+            "know_more": [WITHOUT_STALLS],
         })
     );
 }
@@ -114,7 +119,7 @@ fn a_function_has_its_kernels_and_findings_too() {
         ("bound", json!("latency")),
         ("samples", json!(40)),
         ("is_divided", json!(true)),
-        ("know_more", json!([])),
+        ("know_more", json!([WITHOUT_STALLS])),
     ] {
         assert_eq!(answer[field], expected, "{field}");
     }
@@ -132,10 +137,7 @@ fn without_a_limit_it_says_how_to_know_more() {
         answer["know_more"].clone()
     };
     let (_, without) = digits();
-    let off = json!([
-        "the program ran without hardware counters, which say what limits a kernel: run it with \
-         gpuprof run --counters, or with GPUPROF_COUNTERS=on"
-    ]);
+    let off = json!([WITHOUT_COUNTERS, WITHOUT_STALLS]);
     assert_eq!(know_more(&without, "matmul_tiled"), off);
     let small = json::from_str(SMALL).expect("a profile");
     assert_eq!(know_more(&small, "model::step"), off);
@@ -147,7 +149,8 @@ fn without_a_limit_it_says_how_to_know_more() {
     assert_eq!(
         know_more(&sampled(), "sgd"),
         json!([
-            "hardware counters have 0 samples of it, of the 10 that a value needs: run it longer"
+            "hardware counters have 0 samples of it, of the 10 that a value needs: run it longer",
+            WITHOUT_STALLS
         ])
     );
     let mut few = sampled();
@@ -156,19 +159,26 @@ fn without_a_limit_it_says_how_to_know_more() {
     assert_eq!(
         know_more(&few, "matmul_tiled"),
         json!([
-            "hardware counters have 9 samples of it, of the 10 that a value needs: run it longer"
+            "hardware counters have 9 samples of it, of the 10 that a value needs: run it longer",
+            WITHOUT_STALLS
         ])
     );
     let mut unknown_peak = sampled();
     unknown_peak.devices[0].peak_bytes_per_s = None;
     assert_eq!(
         know_more(&unknown_peak, "matmul_tiled"),
-        json!(["the memory bandwidth or the issue rate of the device is unknown"])
+        json!([
+            "the memory bandwidth or the issue rate of the device is unknown",
+            WITHOUT_STALLS
+        ])
     );
     let mut refused = without;
     let note = "hardware counters are not sampled (GPUPROF_COUNTERS): no permission";
     refused.diagnostics.notes.push(note.into());
-    assert_eq!(know_more(&refused, "matmul_tiled"), json!([note]));
+    assert_eq!(
+        know_more(&refused, "matmul_tiled"),
+        json!([note, WITHOUT_STALLS])
+    );
 }
 
 #[test]
