@@ -18,6 +18,7 @@
     )
 )]
 
+mod call_paths;
 pub mod collectives;
 #[doc(hidden)]
 pub mod columns;
@@ -59,3 +60,5 @@ mod stall_reasons;
 pub mod table;
 pub mod trace;
 pub mod variables;
+#[cfg(feature = "analysis")]
+mod wall_clock;
