@@ -48,6 +48,8 @@ pub mod occupancy;
 #[cfg(feature = "table")]
 #[doc(hidden)]
 pub mod peak_shares;
+#[cfg(feature = "pprof")]
+pub mod pprof;
 pub mod profile;
 pub mod sanitize;
 pub mod setting_values;
@@ -60,5 +62,5 @@ mod stall_reasons;
 pub mod table;
 pub mod trace;
 pub mod variables;
-#[cfg(feature = "analysis")]
+#[cfg(any(feature = "analysis", feature = "pprof"))]
 mod wall_clock;
