@@ -93,8 +93,8 @@
 //!   libclang to build. Implies `enable`.
 //! - `cupti`: demangled kernel names and launch lines with `GPUPROF_CUPTI=on`. Implies `enable`.
 //! - `bench`: benchmarks, in the module `bench`. Implies `enable`.
-//! - `trace`, `html`: the outputs `trace=PATH`, a time line, and `html=PATH`, the report as one web
-//!   page. Imply `enable`.
+//! - `trace`, `html`, `pprof`: the outputs `trace=PATH`, a time line, `html=PATH`, the report as
+//!   one web page, and `pprof=PATH`, times by call path for pprof. Imply `enable`.
 //! - `tracing`: spans of `tracing` as functions, in the module `tracing`. Implies `enable`.
 //! - `metrics`: metrics for Prometheus: module `metrics`, `GPUPROF_METRICS`. Implies `enable`.
 //! - `serde`: `Serialize` and `Deserialize` for [`Profile`] and all that it consists of, and
@@ -109,7 +109,7 @@
 //! - `GPUPROF`: measure; emit NVTX ranges only; do nothing. Takes on, nvtx or off; default: `on`.
 //! - `GPUPROF_REPORT`: what is written at exit (outputs); PATH takes `{pid}`, `{rank}` and `{exe}`.
 //!   Takes none, or a comma list of table, `table:full`, `json=PATH`, `csv=PATH`, `folded=PATH`,
-//!   `folded:cpu=PATH`, `html=PATH` and `trace=PATH`; default: `table`.
+//!   `folded:cpu=PATH`, `pprof=PATH`, `html=PATH` and `trace=PATH`; default: `table`.
 //! - `GPUPROF_SORT`: the order of the rows. Takes gpu, cpu, calls, max or name; default: `gpu`.
 //! - `GPUPROF_LIMIT`: how many rows the call tree shows; the others are summed. Other tables show a
 //!   third of it. Takes a number of rows, 0 for all; default: `30`.

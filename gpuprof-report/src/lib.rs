@@ -18,6 +18,7 @@
     )
 )]
 
+mod call_paths;
 pub mod collectives;
 #[doc(hidden)]
 pub mod columns;
@@ -47,6 +48,8 @@ pub mod occupancy;
 #[cfg(feature = "table")]
 #[doc(hidden)]
 pub mod peak_shares;
+#[cfg(feature = "pprof")]
+pub mod pprof;
 pub mod profile;
 pub mod sanitize;
 pub mod setting_values;
@@ -60,3 +63,5 @@ pub mod stall_reasons;
 pub mod table;
 pub mod trace;
 pub mod variables;
+#[cfg(any(feature = "analysis", feature = "pprof"))]
+mod wall_clock;

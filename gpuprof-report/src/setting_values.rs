@@ -44,6 +44,9 @@ pub enum Output {
     Folded(PathBuf),
     /// The CPU time of each call path as [folded stacks](crate::folded), into a file.
     FoldedCpu(PathBuf),
+    /// GPU and CPU time by call path for [pprof](https://github.com/google/pprof), into a file;
+    /// needs the feature `pprof`.
+    Pprof(PathBuf),
     /// The report as a web page, into a file; needs the feature `html`.
     Html(PathBuf),
     /// The time line, into a file; needs the feature `trace`.
@@ -52,8 +55,9 @@ pub enum Output {
 
 impl Output {
     /// Parses one item of `GPUPROF_REPORT`: `table`, `table:full`, or `NAME=PATH` with the name
-    /// `json`, `csv`, `folded`, `folded:cpu`, `html` or `trace`; `None` for any other text. A
-    /// relative path is made absolute, because the program may change its working directory later.
+    /// `json`, `csv`, `folded`, `folded:cpu`, `pprof`, `html` or `trace`; `None` for any other
+    /// text. A relative path is made absolute, because the program may change its working
+    /// directory later.
     #[must_use]
     pub fn parse(item: &str) -> Option<Self> {
         let new: fn(PathBuf) -> Self = match item.split_once('=') {
@@ -64,6 +68,7 @@ impl Output {
             Some(("csv", _)) => Self::Csv,
             Some(("folded", _)) => Self::Folded,
             Some(("folded:cpu", _)) => Self::FoldedCpu,
+            Some(("pprof", _)) => Self::Pprof,
             Some(("html", _)) => Self::Html,
             Some(("trace", _)) => Self::Trace,
             Some(_) => return None,
@@ -250,6 +255,7 @@ mod tests {
             ("csv=a=b.csv", Some(Output::Csv(here.join("a=b.csv")))),
             ("folded=/f", Some(Output::Folded("/f".into()))),
             ("folded:cpu=/f", Some(Output::FoldedCpu("/f".into()))),
+            ("pprof=/p", Some(Output::Pprof("/p".into()))),
             ("html=/h", Some(Output::Html("/h".into()))),
             ("trace=/t", Some(Output::Trace("/t".into()))),
             ("csv=", None),

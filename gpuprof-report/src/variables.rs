@@ -100,7 +100,7 @@ pub const VARIABLES: [Variable; 23] = [
         name: "GPUPROF_REPORT",
         default: "table",
         accepts: "none, or a comma list of table, table:full, json=PATH, csv=PATH, folded=PATH, \
-                  folded:cpu=PATH, html=PATH and trace=PATH",
+                  folded:cpu=PATH, pprof=PATH, html=PATH and trace=PATH",
         meaning: "what is written at exit (outputs); PATH takes {pid}, {rank} and {exe}",
         builder: Some("outputs"),
     },

@@ -19,6 +19,7 @@ mod metrics;
 mod needs;
 mod nsys;
 mod outside;
+mod pprof;
 mod ptx;
 mod ranks;
 mod sanitize;
@@ -59,6 +60,7 @@ cargo xtask COMMAND
   pages screenshots FOLDER
                         take pictures of it at two widths, light and dark
   metrics               have promtool read a program's metrics file and the alerts
+  pprof                 have go tool pprof read the profiles written for it, and compare sums
   ptx [--check]         rebuild kernels/ptx from kernels/cuda, or only compare them
   chips                 check which hardware counters each chip has room for (x86_64)
   fleets                export 1,000 generated ranks and query them in DuckDB, and compare
@@ -66,9 +68,9 @@ cargo xtask COMMAND
   ranks                 run a job of four ranks under mpirun, and merge its reports
   traces                open sample time lines in Perfetto, HTA and speedscope, and compare
 
-demo, test, arm, packages, pages, traces, metrics, fleets, ranks, bench, gpu-pack and setup install
-what is missing if they may (Debian and Ubuntu, as root or with passwordless sudo) and say so first;
-otherwise they say exactly what to run.";
+demo, test, arm, packages, pages, traces, metrics, pprof, fleets, ranks, bench, gpu-pack and setup
+install what is missing if they may (Debian and Ubuntu, as root or with passwordless sudo) and say
+so first; otherwise they say exactly what to run.";
 
 fn main() -> ExitCode {
     if outside::build_cost::is_rustc_wrapper() {
@@ -100,6 +102,7 @@ fn main() -> ExitCode {
         "metrics" => metrics::run(rest),
         "packages" => outside::feature_warnings::run(rest),
         "pages" => html_page_tests::run(rest),
+        "pprof" => pprof::run(rest),
         "ptx" => ptx::run(rest),
         "ranks" => ranks::run(rest),
         "help" | "--help" | "-h" => {

@@ -71,8 +71,8 @@ pub(crate) struct RunArguments {
     trace: Option<String>,
 
     /// What is written at exit, as in GPUPROF_REPORT: table, table:full, json=PATH, csv=PATH,
-    /// folded=PATH, folded:cpu=PATH, html=PATH, trace=PATH or none; may be repeated [default:
-    /// table]
+    /// folded=PATH, folded:cpu=PATH, pprof=PATH, html=PATH, trace=PATH or none; may be repeated
+    /// [default: table]
     #[arg(long, value_name = "SPEC", value_parser = report_items)]
     report: Vec<String>,
 
@@ -357,7 +357,7 @@ fn report_items(text: &str) -> Result<String, String> {
     }
     Err(format!(
         "accepted are {NONE}, table, table:full, json=PATH, csv=PATH, folded=PATH, \
-         folded:cpu=PATH, html=PATH and trace=PATH, separated by commas"
+         folded:cpu=PATH, pprof=PATH, html=PATH and trace=PATH, separated by commas"
     ))
 }
 

@@ -8,14 +8,14 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ColorChoice, ValueEnum};
 use gpuprof_report::profile::Profile;
 use gpuprof_report::setting_values::Sort;
-use gpuprof_report::{csv, folded, html, json, table};
+use gpuprof_report::{csv, folded, html, json, pprof, table};
 use regex_lite::Regex;
 
 use crate::filter::{has_calls, keep_functions};
 use crate::input::{read_profile, shown};
 use crate::output::{self, Exit, complain};
 
-/// Shows saved profiles as a report, a web page, CSV, JSON or folded stacks
+/// Shows saved profiles as a report, a web page, CSV, JSON, folded stacks or pprof's profile
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ShowArguments {
@@ -74,6 +74,8 @@ enum ShowFormat {
     Folded,
     /// The CPU time of each call path, ns, for flame graphs
     FoldedCpu,
+    /// GPU and CPU time of each call path as a file for `go tool pprof`
+    Pprof,
     /// A web page in one file
     Html,
 }
@@ -183,6 +185,7 @@ fn render(profile: &Profile, arguments: &ShowArguments, out: &mut Vec<u8>) {
         ShowFormat::Json => json::write(profile, out),
         ShowFormat::Folded => folded::write_gpu(profile, out),
         ShowFormat::FoldedCpu => folded::write_cpu(profile, out),
+        ShowFormat::Pprof => pprof::write(profile, out),
         ShowFormat::Html => html::write(profile, out),
     };
 }

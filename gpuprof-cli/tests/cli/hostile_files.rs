@@ -241,6 +241,11 @@ fn any_numbers_are_shown_in_every_format() {
                     "{name} {number} {format}"
                 );
             }
+            // Not text.
+            let arguments = ["show", "--format", "pprof", "-o", "/dev/null", "-"];
+            let ended = with_input(&arguments, document.as_bytes());
+            let pprof = (ended.code, &*ended.stderr);
+            assert_eq!(pprof, (Some(0), ""), "{name} {number}");
         }
     }
 }

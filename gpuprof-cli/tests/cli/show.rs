@@ -6,7 +6,7 @@ use std::process::Stdio;
 use gpuprof_report::profile::Profile;
 use gpuprof_report::setting_values::Sort;
 use gpuprof_report::table::{self, TableOptions};
-use gpuprof_report::{csv, folded, html, json};
+use gpuprof_report::{csv, folded, html, json, pprof};
 
 use super::{Ended, SMALL, ended, gpuprof, recorded, with_input};
 
@@ -69,6 +69,19 @@ fn every_format_is_what_the_library_writes() {
     assert_eq!(default, shown(report(&profile, |_| {})));
     let more = "17 rows, 3 findings more: --format full.";
     assert!(default.stdout.contains(more), "{}", default.stdout);
+}
+
+#[test]
+fn the_file_for_pprof_is_what_the_library_writes() {
+    let (path, profile) = digits();
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("gpu.pb.gz");
+    let file = file.to_str().expect("UTF-8");
+    let ended = show(&["--format", "pprof", "-o", file, &path]);
+    assert_eq!(ended, shown(""));
+    let mut expected = Vec::new();
+    pprof::write(&profile, &mut expected).expect("memory");
+    assert!(fs::read(file).expect("the file") == expected);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use gpuprof_report::json::{Impossible, ReadError};
 use gpuprof_report::profile::Profile;
 use gpuprof_report::setting_values::Sort;
 use gpuprof_report::table::{self, TableOptions};
-use gpuprof_report::{compare, csv, findings, folded, html, json, merge};
+use gpuprof_report::{compare, csv, findings, folded, html, json, merge, pprof};
 
 /// Bytes of output for a byte of input, and for an empty profile.
 const MOST_TIMES: usize = 400;
@@ -55,6 +55,7 @@ fn every_output(profile: &Profile, size: usize) -> Result<Profile, ReadError> {
     written(size, |out| csv::write(&profile, out));
     written(size, |out| folded::write_gpu(&profile, out));
     written(size, |out| folded::write_cpu(&profile, out));
+    written(size, |out| pprof::write(&profile, out));
     let page = written(size, |out| html::write(&profile, out));
     let page = String::from_utf8(page).expect("UTF-8");
     assert_eq!(page.matches("</html>").count(), 1);

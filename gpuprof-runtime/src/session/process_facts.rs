@@ -28,11 +28,7 @@ const COMMIT_VARIABLES: [&str; 2] = ["GITHUB_SHA", "CI_COMMIT_SHA"];
 
 /// Adds them to a profile.
 pub(crate) fn add_to(profile: &mut Profile) {
-    let args = std::env::args_os().skip(1);
-    profile.program = with_script(
-        program(),
-        args.map(|arg| arg.to_string_lossy().into_owned()),
-    );
+    profile.program = program_and_script();
     profile.pid = std::process::id();
     profile.host = os::host_name();
     let place = find_rank(environment);
@@ -77,6 +73,15 @@ pub(crate) fn program() -> String {
         .or_else(|| std::env::args_os().next().map(Into::into));
     exe.and_then(|exe| Some(exe.file_name()?.to_string_lossy().into_owned()))
         .unwrap_or_else(|| "program".to_owned())
+}
+
+/// The name of the program in profiles.
+pub(super) fn program_and_script() -> String {
+    let args = std::env::args_os().skip(1);
+    with_script(
+        program(),
+        args.map(|arg| arg.to_string_lossy().into_owned()),
+    )
 }
 
 /// The program, and the script that it runs if it is an interpreter of Python: `python3 train.py`,

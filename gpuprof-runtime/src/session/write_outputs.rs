@@ -1,7 +1,7 @@
 //! Writes a profile to the outputs of its settings: standard error and files.
 
 use std::io;
-#[cfg(any(feature = "html", feature = "trace"))]
+#[cfg(any(feature = "html", feature = "pprof", feature = "trace"))]
 use std::io::Write;
 use std::path::{Path, PathBuf};
 #[cfg(feature = "trace")]
@@ -33,7 +33,7 @@ pub(super) fn has_content(profile: &Profile) -> bool {
 }
 
 /// Writes one output. If a file cannot be written, its text goes into a file of the folder for
-/// temporary files, or the table to standard error in place of a web page or a time line.
+/// temporary files, or the table to standard error in place of a document for another tool.
 pub(super) fn write(output: &Output, settings: &Settings, profile: &Profile) {
     match output {
         Output::Table | Output::FullTable => {
@@ -47,10 +47,28 @@ pub(super) fn write(output: &Output, settings: &Settings, profile: &Profile) {
         Output::FoldedCpu(path) => {
             write_text(path, "folded", text(|out| folded::write_cpu(profile, out)));
         }
+        Output::Pprof(path) => write_pprof(path, settings, profile),
         Output::Html(path) => write_html(path, settings, profile),
         Output::Trace(path) => write_trace(path, settings, profile),
         _ => {}
     }
+}
+
+#[cfg(feature = "pprof")]
+fn write_pprof(path: &Path, settings: &Settings, profile: &Profile) {
+    use gpuprof_report::pprof;
+
+    let write = |out: &mut dyn Write| pprof::write(profile, out);
+    write_file(path, write, settings, profile);
+}
+
+#[cfg(not(feature = "pprof"))]
+fn write_pprof(_: &Path, settings: &Settings, profile: &Profile) {
+    let line = missing_feature(
+        "pprof",
+        "; the command `gpuprof show --format pprof` makes it of a JSON profile",
+    );
+    table_instead(line, settings, profile);
 }
 
 #[cfg(feature = "html")]
@@ -90,7 +108,7 @@ fn write_trace(_: &Path, settings: &Settings, profile: &Profile) {
 }
 
 /// Writes a document that is not for a terminal.
-#[cfg(any(feature = "html", feature = "trace"))]
+#[cfg(any(feature = "html", feature = "pprof", feature = "trace"))]
 fn write_file(
     path: &Path,
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
@@ -137,7 +155,7 @@ fn write_text(path: &Path, extension: &str, text: Vec<u8>) {
 }
 
 /// The line for an output that this build does not have.
-#[cfg(not(all(feature = "html", feature = "trace")))]
+#[cfg(not(all(feature = "html", feature = "pprof", feature = "trace")))]
 fn missing_feature(feature: &str, otherwise: &str) -> String {
     format!(
         "gpuprof: {feature}=PATH needs the feature {feature} of the crate gpuprof: gpuprof = {{ \

@@ -100,6 +100,7 @@ fn nothing_else_is_served() {
         ("GET /secret HTTP/1.1\r\n\r\n", "404"),
         ("GET /../../etc/passwd HTTP/1.1\r\n\r\n", "404"),
         ("HEAD /secret HTTP/1.1\r\n\r\n", "404"),
+        ("GET /debug/pprof/profile HTTP/1.1\r\n\r\n", "404"),
         (
             "POST /metrics HTTP/1.1\r\nContent-Length: 5\r\n\r\nhello",
             "405",

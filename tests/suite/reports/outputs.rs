@@ -4,7 +4,9 @@
 mod program;
 
 use std::fs;
+use std::io::Read;
 
+use flate2::read::GzDecoder;
 use support::program::{Ended, Folder, Program};
 use support::suite::Module;
 use support::tests;
@@ -17,6 +19,7 @@ const TESTS: &[(&str, fn())] = tests![
     a_file_that_cannot_be_written_is_a_temporary_one,
     a_missing_feature_is_named_and_the_table_is_shown,
     a_time_line_is_in_its_file,
+    pprofs_profile_is_in_its_file,
 ];
 
 fn run(report: &str) -> Ended {
@@ -103,6 +106,27 @@ fn a_missing_feature_is_named_and_the_table_is_shown() {
         }
         assert!(folder.files().is_empty());
     }
+}
+
+fn pprofs_profile_is_in_its_file() {
+    let folder = Folder::create();
+    let path = folder.path("gpu.pb.gz");
+    let ended = run(&format!("pprof={}", path.display()));
+    assert_eq!(ended.stderr, "");
+    let zipped = fs::read(&path).expect("the file");
+    let mut file = Vec::new();
+    GzDecoder::new(zipped.as_slice())
+        .read_to_end(&mut file)
+        .expect("gzip");
+    let file = String::from_utf8_lossy(&file);
+    for name in ["outputs::program::outer", "outputs::program::inner"] {
+        assert!(file.contains(name), "{name}");
+    }
+    // Not as text on standard error, as other outputs are.
+    let ended = run("pprof=/nowhere/gpu.pb.gz");
+    assert_eq!(ended.reports(), 1, "{}", ended.stderr);
+    let why = "gpuprof: cannot write \"/nowhere/gpu.pb.gz\"";
+    assert!(ended.stderr.contains(why), "{}", ended.stderr);
 }
 
 fn a_time_line_is_in_its_file() {

@@ -32,6 +32,8 @@ pub(crate) enum Need {
     Node,
     /// Prometheus with promtool.
     Prometheus,
+    /// Go with its pprof.
+    Go,
     /// Open MPI's mpirun.
     OpenMpi,
     /// A Java runtime, 17 or newer.
@@ -55,6 +57,7 @@ impl Need {
             Need::Java => "Java 17 or newer, needed to run Spark",
             Need::OpenMpi => "Open MPI, needed to run a job of several ranks",
             Need::Prometheus => "Prometheus with promtool, needed to check metrics",
+            Need::Go => "Go, needed to run go tool pprof",
             Need::Aarch64 => {
                 "C compiler for aarch64 with qemu (these are Debian's packages), needed to build \
                  and run programs for it"
@@ -85,6 +88,9 @@ impl Need {
             (Need::OpenMpi, Family::Debian) => &["openmpi-bin"],
             (Need::OpenMpi, _) => &["openmpi"],
             (Need::Prometheus, _) => &["prometheus"],
+            (Need::Go, Family::Debian) => &["golang-go"],
+            (Need::Go, Family::Fedora) => &["golang"],
+            (Need::Go, _) => &["go"],
             (Need::Aarch64, _) => &[
                 "gcc-aarch64-linux-gnu",
                 "libc6-dev-arm64-cross",
@@ -110,6 +116,7 @@ impl Need {
             Need::Java => Ok(!workspace::runs("java", &["-version"])),
             Need::OpenMpi => Ok(!workspace::runs("mpirun", &["--version"])),
             Need::Prometheus => Ok(!workspace::runs("promtool", &["--version"])),
+            Need::Go => Ok(!workspace::runs("go", &["version"])),
             Need::Aarch64 => Ok(!workspace::runs("aarch64-linux-gnu-gcc", &["--version"])
                 || !workspace::runs("qemu-aarch64", &["--version"])),
             Need::Libclang => match Search::here().run() {

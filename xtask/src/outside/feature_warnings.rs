@@ -17,7 +17,7 @@ const FEATURE_SETS: [&[&str]; 9] = [
     &["enable", "metrics"],
     // The last: this program is run.
     &[
-        "bench", "cupti", "html", "metrics", "nvtx", "serde", "trace", "tracing",
+        "bench", "cupti", "html", "metrics", "nvtx", "pprof", "serde", "trace", "tracing",
     ],
 ];
 

@@ -10,9 +10,16 @@ use hyper::{Request, Response, StatusCode};
 
 use super::request::{self, Asked};
 use super::scrape::page;
+#[cfg(feature = "pprof")]
+use super::scrape::pprof_file;
 use crate::session::serving::{Budget, cpu_time_of};
 use crate::session::waits::LOCK_LIMIT;
 use gpuprof_report::metrics::text;
+
+#[cfg(feature = "pprof")]
+const INDEX: &str = "gpuprof: /metrics /debug/pprof/gpu";
+#[cfg(not(feature = "pprof"))]
+const INDEX: &str = "gpuprof: /metrics";
 
 /// A page is sent again within so many times the CPU time that it took to make: clients cannot have
 /// more than a tenth of a processor spent on it.
@@ -21,12 +28,16 @@ const REUSE: u32 = 10;
 pub(super) struct Answers {
     /// The listener is for this machine alone.
     is_local: bool,
-    metrics: RefCell<Page>,
+    metrics: Page,
+    #[cfg(feature = "pprof")]
+    pprof: Page,
 }
 
-/// Metrics that are sent again until others may be made.
-struct Page {
-    text: Option<Bytes>,
+/// A page that is sent again until another may be made.
+struct Page(RefCell<MadePage>);
+
+struct MadePage {
+    body: Option<Bytes>,
     budget: Budget,
 }
 
@@ -34,33 +45,52 @@ impl Answers {
     pub(super) fn new(is_local: bool) -> Self {
         Self {
             is_local,
-            metrics: RefCell::new(Page {
-                text: None,
-                budget: Budget::new(REUSE, Duration::MAX),
-            }),
+            metrics: Page::new(),
+            #[cfg(feature = "pprof")]
+            pprof: Page::new(),
         }
     }
 
     pub(super) fn to<B>(&self, request: &Request<B>) -> Response<Full<Bytes>> {
         match request::asked(request, self.is_local) {
-            Ok(Asked::Metrics) => match self.metrics() {
-                Some(text) => response(StatusCode::OK, text::CONTENT_TYPE, text),
-                None => line(StatusCode::SERVICE_UNAVAILABLE, "locked"),
-            },
-            Ok(Asked::Index) => line(StatusCode::OK, "gpuprof: /metrics"),
+            Ok(Asked::Metrics) => self.metrics.answer(text::CONTENT_TYPE, page),
+            #[cfg(feature = "pprof")]
+            Ok(Asked::Pprof) => self.pprof.answer("application/octet-stream", pprof_file),
+            Ok(Asked::Index) => line(StatusCode::OK, INDEX),
             Err(status) => line(status, status.as_str()),
         }
     }
+}
 
-    /// `None`: a lock was not free.
-    fn metrics(&self) -> Option<Bytes> {
-        let mut known = self.metrics.borrow_mut();
-        if known.budget.wait().is_none() {
-            let (text, spent) = cpu_time_of(|| page(LOCK_LIMIT));
-            known.text = Some(Bytes::from(text?));
-            known.budget.spend(spent);
+impl Page {
+    fn new() -> Self {
+        Self(RefCell::new(MadePage {
+            body: None,
+            budget: Budget::new(REUSE, Duration::MAX),
+        }))
+    }
+
+    /// `make` gives nothing if a lock is not free within its limit.
+    fn answer(
+        &self,
+        content_type: &'static str,
+        make: fn(Duration) -> Option<Vec<u8>>,
+    ) -> Response<Full<Bytes>> {
+        match self.0.borrow_mut().body(make) {
+            Some(body) => response(StatusCode::OK, content_type, body),
+            None => line(StatusCode::SERVICE_UNAVAILABLE, "locked"),
         }
-        known.text.clone()
+    }
+}
+
+impl MadePage {
+    fn body(&mut self, make: fn(Duration) -> Option<Vec<u8>>) -> Option<Bytes> {
+        if self.budget.wait().is_none() {
+            let (body, spent) = cpu_time_of(|| make(LOCK_LIMIT));
+            self.body = Some(Bytes::from(body?));
+            self.budget.spend(spent);
+        }
+        self.body.clone()
     }
 }
 

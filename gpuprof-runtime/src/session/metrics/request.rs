@@ -11,6 +11,9 @@ use hyper::{Method, Request, StatusCode};
 pub(super) enum Asked {
     /// `/metrics`.
     Metrics,
+    /// `/debug/pprof/gpu`: below the path where those who collect pprof's profiles look.
+    #[cfg(feature = "pprof")]
+    Pprof,
     /// `/`.
     Index,
 }
@@ -37,6 +40,8 @@ pub(super) fn asked<B>(request: &Request<B>, is_local: bool) -> Result<Asked, St
     // Prometheus adds parameters only if its configuration has some.
     match request.uri().path() {
         "/metrics" => Ok(Asked::Metrics),
+        #[cfg(feature = "pprof")]
+        "/debug/pprof/gpu" => Ok(Asked::Pprof),
         "/" => Ok(Asked::Index),
         _ => Err(StatusCode::NOT_FOUND),
     }
@@ -101,15 +106,18 @@ mod tests {
     }
 
     #[test]
-    fn only_two_pages_exist() {
+    fn nothing_but_these_pages_exists() {
         let ask = |method, uri| asked(&request(method, uri, &[]), false);
         assert_eq!(ask("GET", "/metrics"), Ok(Asked::Metrics));
         assert_eq!(ask("GET", "/metrics?a=b"), Ok(Asked::Metrics));
         assert_eq!(ask("HEAD", "/metrics"), Ok(Asked::Metrics));
         assert_eq!(ask("GET", "/"), Ok(Asked::Index));
+        #[cfg(feature = "pprof")]
+        assert_eq!(ask("GET", "/debug/pprof/gpu"), Ok(Asked::Pprof));
         for (method, uri, status) in [
             ("GET", "/metrics/", StatusCode::NOT_FOUND),
             ("GET", "/../metrics", StatusCode::NOT_FOUND),
+            ("GET", "/debug/pprof/", StatusCode::NOT_FOUND),
             ("HEAD", "/secret", StatusCode::NOT_FOUND),
             ("POST", "/metrics", StatusCode::METHOD_NOT_ALLOWED),
             ("get", "/metrics", StatusCode::METHOD_NOT_ALLOWED),

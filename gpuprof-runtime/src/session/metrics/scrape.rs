@@ -1,4 +1,4 @@
-//! One scrape: the profile of all windows so far as metrics.
+//! One scrape: the profile of all windows so far as metrics, or for pprof.
 
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -42,6 +42,23 @@ pub(in crate::session) fn page(limit: Duration) -> Option<Vec<u8>> {
     Some(to_text(&scrape(limit)?))
 }
 
+/// The same for pprof.
+#[cfg(feature = "pprof")]
+pub(super) fn pprof_file(limit: Duration) -> Option<Vec<u8>> {
+    use gpuprof_report::pprof;
+
+    let _scrapes = SCRAPES.try_lock_for(limit)?;
+    if serving::has_ended() {
+        return None;
+    }
+    let mut profile = profile(limit)?;
+    profile.program = process_facts::program_and_script();
+    let mut file = Vec::new();
+    // Writing into memory cannot fail.
+    let _ = pprof::write_cumulative(&profile, &mut file);
+    Some(file)
+}
+
 pub(super) fn to_text(families: &Families) -> Vec<u8> {
     let mut text = Vec::new();
     // Writing into memory cannot fail.
@@ -68,18 +85,24 @@ pub(super) fn last_scrape(limit: Duration) -> Option<Families> {
 
 impl Scrapes {
     fn families(&mut self, limit: Duration) -> Option<Families> {
-        let mut profile = collector().profile_since_start(limit)?;
+        let profile = profile(limit)?;
         if !has_measured(&profile) {
             return Some(Families::default());
         }
-        let (host, rank) = host_and_rank();
-        profile.host.clone_from(host);
-        profile.rank = *rank;
-        let diagnostics = &mut profile.diagnostics;
-        diagnostics.overhead_ns += overhead::span_overhead_ns(diagnostics.calls);
         let series = self.series.get_or_insert_default();
         Some(metrics::families(&profile, series))
     }
+}
+
+/// What was measured since the start of the process.
+fn profile(limit: Duration) -> Option<Profile> {
+    let mut profile = collector().profile_since_start(limit)?;
+    let (host, rank) = host_and_rank();
+    profile.host.clone_from(host);
+    profile.rank = *rank;
+    let diagnostics = &mut profile.diagnostics;
+    diagnostics.overhead_ns += overhead::span_overhead_ns(diagnostics.calls);
+    Some(profile)
 }
 
 fn has_measured(profile: &Profile) -> bool {

@@ -9,7 +9,9 @@ use std::time::Duration;
 pub(crate) struct Answer {
     pub(crate) status: String,
     headers: String,
+    /// As text; `bytes` are what came.
     pub(crate) body: String,
+    pub(crate) bytes: Vec<u8>,
 }
 
 impl Answer {
@@ -42,13 +44,16 @@ pub(crate) fn exchange(port: u16, request: &[u8]) -> Answer {
         .set_read_timeout(Some(Duration::from_secs(60)))
         .expect("a limit");
     stream.write_all(request).expect("sent");
-    let mut text = String::new();
-    stream.read_to_string(&mut text).expect("an answer");
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).expect("an answer");
+    let text = String::from_utf8_lossy(&answer);
     let (head, body) = text.split_once("\r\n\r\n").expect("a head");
+    let bytes = answer[head.len() + 4..].to_vec();
     let (status, headers) = head.split_once("\r\n").expect("headers");
     Answer {
         status: status.to_owned(),
         headers: headers.to_owned(),
         body: body.to_owned(),
+        bytes,
     }
 }

@@ -1,5 +1,8 @@
 //! Addresses and methods that are accepted, and what a forked child keeps of a connection.
 
+use std::io::Read;
+
+use flate2::read::GzDecoder;
 use support::program::Program;
 use support::suite::Test;
 use support::tests;
@@ -10,6 +13,7 @@ use super::{calls, free_port, serve};
 pub(super) const TESTS: &[Test] = tests![
     each_form_of_the_loopback_address_is_of_this_machine_alone,
     the_head_of_a_page_has_its_length_and_no_text,
+    pprofs_profile_has_the_call_paths_so_far,
     a_forked_child_keeps_no_descriptor,
 ];
 
@@ -42,6 +46,25 @@ fn the_head_of_a_page_has_its_length_and_no_text() {
         .and_then(|length| length.parse().ok())
         .expect("a length");
     assert!(length > 100, "{head:?}");
+}
+
+fn pprofs_profile_has_the_call_paths_so_far() {
+    let (_running, port) = serve("serving");
+    let path = "/debug/pprof/gpu";
+    let answer = get(port, path);
+    assert_eq!(answer.status, "HTTP/1.1 200 OK");
+    let kind = answer.header("content-type");
+    assert_eq!(kind, Some("application/octet-stream"));
+    let length = answer.bytes.len().to_string();
+    assert_eq!(answer.header("content-length"), Some(&*length));
+    let mut file = Vec::new();
+    let mut zipped = GzDecoder::new(answer.bytes.as_slice());
+    zipped.read_to_end(&mut file).expect("gzip");
+    let file = String::from_utf8_lossy(&file);
+    for text in ["listener::program::tick", "listener/program.rs", "gpu"] {
+        assert!(file.contains(text), "{text}");
+    }
+    assert!(get(port, "/").body.contains(path));
 }
 
 fn a_forked_child_keeps_no_descriptor() {

@@ -26,13 +26,13 @@ fn a_wrong_value_is_one_line_and_the_default() {
             "GPUPROF_REPORT",
             "table,tree".as_ref(),
             "a comma list of table, table:full, json=PATH, csv=PATH, folded=PATH, \
-             folded:cpu=PATH, html=PATH and trace=PATH; using the others",
+             folded:cpu=PATH, pprof=PATH, html=PATH and trace=PATH; using the others",
         ),
         (
             "GPUPROF_REPORT",
             "json=".as_ref(),
             "a comma list of table, table:full, json=PATH, csv=PATH, folded=PATH, \
-             folded:cpu=PATH, html=PATH and trace=PATH; using the default",
+             folded:cpu=PATH, pprof=PATH, html=PATH and trace=PATH; using the default",
         ),
         (
             "GPUPROF_REPORT",

@@ -1,13 +1,23 @@
-//! The checked-in Rust code of Perfetto's messages is what prost generates from `trace.proto`.
+//! The checked-in Rust code of the messages of Perfetto and pprof is what prost generates from
+//! their `.proto` files.
 
 use std::fs;
 use std::path::Path;
 
 #[test]
-fn the_messages_are_generated_from_the_proto_file() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/trace/perfetto");
+fn the_messages_of_perfetto_are_generated_from_its_proto_file() {
+    check("src/trace/perfetto", "trace.proto");
+}
+
+#[test]
+fn the_messages_of_pprof_are_generated_from_its_proto_file() {
+    check("src/pprof", "profile.proto");
+}
+
+fn check(folder: &str, proto: &str) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
     let generated = tempfile::tempdir().unwrap();
-    let descriptors = protox::compile(["trace.proto"], [&folder]).unwrap();
+    let descriptors = protox::compile([proto], [&folder]).unwrap();
     prost_build::Config::new()
         .out_dir(generated.path())
         .compile_fds(descriptors)
