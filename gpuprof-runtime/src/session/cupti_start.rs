@@ -63,7 +63,11 @@ const HOOKS: cupti::Hooks = cupti::Hooks {
     profiler_called: |starts| collector().measure(starts, |settings| !settings.from_start),
     context_used: || collector().cupti.pc_sampling.meet_context(),
     context_destroyed: |context| collector().cupti.pc_sampling.end_context(context),
-    module_loaded: |code| collector().cupti.modules.keep(code),
+    module_loaded: |code| {
+        let cupti = &collector().cupti;
+        cupti.modules.keep(code);
+        cupti.pc_sampling.take_rest();
+    },
     module_unloaded: || collector().cupti.pc_sampling.flush(),
     poll_clocks,
 };

@@ -109,7 +109,8 @@ pub(super) struct ContextSampler {
     is_enabled: bool,
     reasons: ReasonNames,
     room: Room,
-    /// What CUPTI writes to until it is disabled.
+    /// What CUPTI writes to when a module is loaded after another was unloaded, and when it is
+    /// disabled.
     rest: Room,
 }
 
@@ -234,6 +235,11 @@ impl ContextSampler {
         }
     }
 
+    /// Moves what CUPTI has written by itself into `samples`, inside the call in which it may have.
+    pub(super) fn take_rest(&mut self, samples: &mut PcSamples) {
+        self.rest.take(&self.reasons, samples);
+    }
+
     /// Ends sampling and moves the rest into `samples`.
     pub(super) fn stop(mut self, samples: &mut PcSamples) {
         // A context that the program has destroyed is an error.
@@ -243,7 +249,7 @@ impl ContextSampler {
         });
         let _ = self.read(samples);
         self.disable();
-        self.rest.take(&self.reasons, samples);
+        self.take_rest(samples);
     }
 
     fn disable(&mut self) {

@@ -197,6 +197,7 @@ impl PcSampling {
                 }
             });
         });
+        self.is_stale.store(false, Relaxed);
         self.set_clock(samplers);
     }
 
@@ -207,7 +208,7 @@ impl PcSampling {
         each: impl FnOnce(&mut Vec<(usize, ContextSampler)>, &mut PcSamples),
     ) {
         let mut samples = self.samples.lock();
-        if self.is_counting.load(Relaxed) && !self.is_stale.swap(false, Relaxed) {
+        if self.is_counting.load(Relaxed) && !self.is_stale.load(Relaxed) {
             each(&mut samplers.contexts, &mut samples);
         } else {
             each(&mut samplers.contexts, &mut PcSamples::default());
@@ -242,6 +243,18 @@ impl PcSampling {
             && let Some(mut samplers) = self.samplers.try_lock_for(START_TIMEOUT)
         {
             self.read(&mut samplers);
+        }
+    }
+
+    /// The program has loaded a module, inside a call of its.
+    pub(crate) fn take_rest(&self) {
+        if self.is_requested()
+            && let Some(mut samplers) = self.samplers.try_lock_for(START_TIMEOUT)
+        {
+            self.take(&mut samplers, |contexts, samples| {
+                let all = contexts.iter_mut();
+                all.for_each(|(_, sampler)| sampler.take_rest(samples));
+            });
         }
     }
 
