@@ -1,6 +1,7 @@
 //! What measures, for builds without the feature `enable`: the same names and signatures, which do
 //! nothing, so that a library compiles in both builds. Plain types are those of `gpuprof-report`.
 
+use gpuprof_report::diagnostic::Diagnostic;
 use gpuprof_report::profile::Profile;
 use gpuprof_report::setting_values::{
     Counters, CuptiMode, Mode, Output, Sampling, SessionError, Sort,
@@ -143,6 +144,11 @@ pub fn reset() {}
 
 /// Does nothing.
 pub fn step() {}
+
+/// False: nothing is ever said.
+pub fn on_diagnostic(_callback: impl Fn(&Diagnostic) + Send + Sync + 'static) -> bool {
+    false
+}
 
 /// A measuring window that measures nothing.
 #[derive(Debug)]

@@ -48,6 +48,7 @@
 //!   [`Profile`].
 //! - [`set_recording`], [`collect_trace`]: the [time line](trace) of a part of the program.
 //! - [`step`]: the times of the program's steps, such as training steps or batches.
+//! - [`on_diagnostic`]: what gpuprof says about itself, for the log of a service.
 //! - `docs/` in the repository: reading the report, sampling, limits, cost.
 //!
 //! # Kernels inside functions
@@ -195,6 +196,7 @@ pub use gpuprof_bench::{self as bench, bench};
 /// ```
 #[cfg(feature = "bench")]
 pub use gpuprof_macros::gpu_bench;
+pub use gpuprof_report::diagnostic::{Diagnostic, Severity};
 pub use gpuprof_report::profile::{self, Profile};
 pub use gpuprof_report::setting_values::{
     Counters, CuptiMode, Mode, Output, Sampling, SessionError, Sort, WrongCounters,
@@ -206,7 +208,7 @@ pub use gpuprof_runtime::metrics;
 pub use gpuprof_runtime::tracing;
 pub use implementation::{
     CurrentSpan, HasStream, Session, SessionBuilder, StreamRef, collect, collect_trace, current,
-    reset, set_default_stream, set_recording, snapshot, step, with_stream,
+    on_diagnostic, reset, set_default_stream, set_recording, snapshot, step, with_stream,
 };
 
 /// Profiles a function, or every function of an inline `mod` or an `impl` block.

@@ -27,6 +27,7 @@ pub mod compare;
 pub mod csv;
 #[cfg(feature = "demangle")]
 pub mod demangle;
+pub mod diagnostic;
 #[cfg(feature = "html")]
 mod escape;
 mod figures;

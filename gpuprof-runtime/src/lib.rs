@@ -18,6 +18,7 @@
     )
 )]
 
+pub use gpuprof_report::diagnostic::{Diagnostic, Severity};
 pub use gpuprof_report::profile;
 pub use gpuprof_report::setting_values::{
     Counters, CuptiMode, Mode, Output, Sampling, SessionError, Sort, WrongCounters,
@@ -27,6 +28,7 @@ pub use gpuprof_report::trace;
 mod clock;
 mod collector;
 mod cupti;
+mod diagnostic_lines;
 mod driver;
 mod gpu;
 #[doc(hidden)]
@@ -68,7 +70,7 @@ pub mod tracing {
 
 pub use gpu::{HasStream, StreamRef};
 pub use session::{
-    Session, SessionBuilder, collect, collect_trace, reset, set_default_stream, set_recording,
-    snapshot, step, with_stream,
+    Session, SessionBuilder, collect, collect_trace, on_diagnostic, reset, set_default_stream,
+    set_recording, snapshot, step, with_stream,
 };
 pub use span::thread_state::current_span::{CurrentSpan, current};

@@ -15,8 +15,8 @@
 //! ```
 
 use gpuprof::{
-    CurrentSpan, HasStream, Mode, Output, Profile, Sampling, Session, SessionBuilder, SessionError,
-    StreamRef, gpu_profile, profile, scope,
+    CurrentSpan, Diagnostic, HasStream, Mode, Output, Profile, Sampling, Session, SessionBuilder,
+    SessionError, Severity, StreamRef, gpu_profile, profile, scope,
 };
 use std::cell::Cell;
 use std::time::Duration;
@@ -137,6 +137,12 @@ pub fn everything() -> [Profile; 2] {
     let functions: Vec<profile::Function> = gpuprof::snapshot().functions;
     assert!(functions.is_empty());
     [gpuprof::snapshot(), gpuprof::collect()]
+}
+
+/// A callback for a log, which is never called.
+#[must_use]
+pub fn logged(callback: fn(&Diagnostic, Severity)) -> bool {
+    gpuprof::on_diagnostic(move |line| callback(line, line.severity))
 }
 
 /// A session with every setting.

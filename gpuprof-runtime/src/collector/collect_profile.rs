@@ -235,6 +235,7 @@ impl Collector {
             self.clocks.add_links(&mut profile.devices, limit);
         }
         profile.findings = findings::findings(&profile);
+        self.diagnostics.add_notes(&profile.diagnostics.notes);
         Some(profile)
     }
 

@@ -40,6 +40,7 @@ use self::threads::Threads;
 use self::window::{MeasuringWindow, WindowState};
 use crate::clock;
 use crate::cupti;
+use crate::diagnostic_lines::DiagnosticLines;
 use crate::gpu::Timing;
 use crate::nvml::PolledClocks;
 use crate::os::{fork, own_work};
@@ -91,6 +92,8 @@ pub(crate) struct Collector {
     pub(crate) clocks: PolledClocks,
     /// What the layer for `tracing` says in each report, once there is one.
     pub(crate) layer_notes: OnceLock<fn() -> Vec<String>>,
+    /// What gpuprof says about itself.
+    pub(crate) diagnostics: Arc<DiagnosticLines>,
     pub(crate) process: ProcessState,
     /// Calls on threads that had already detached from their counters.
     pub(crate) calls_after_thread_exit: AtomicU64,
@@ -99,6 +102,7 @@ pub(crate) struct Collector {
 impl Collector {
     fn new() -> Self {
         let recorder = Arc::new(Recorder::new());
+        let diagnostics = Arc::new(DiagnosticLines::default());
         Self {
             sites: Mutex::new(Vec::new()),
             paths: Mutex::new(CallPaths::new()),
@@ -108,12 +112,13 @@ impl Collector {
             flags: AtomicU8::new(0),
             default_stream: DefaultStream::default(),
             first_context: FirstContext::new(),
-            gpu: Timing::new(Arc::clone(&recorder), add_device),
+            gpu: Timing::new(Arc::clone(&recorder), Arc::clone(&diagnostics), add_device),
             cupti: cupti::SharedAttribution::new(Arc::clone(&recorder)),
             lines: cupti::LineCache::default(),
             recorder,
             clocks: PolledClocks::default(),
             layer_notes: OnceLock::new(),
+            diagnostics,
             process: ProcessState::default(),
             calls_after_thread_exit: AtomicU64::new(0),
         }

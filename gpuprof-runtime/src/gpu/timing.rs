@@ -9,6 +9,7 @@ use crossbeam_queue::SegQueue;
 use crossbeam_utils::CachePadded;
 use parking_lot::Mutex;
 
+use crate::diagnostic_lines::DiagnosticLines;
 use crate::driver::device;
 use crate::driver::table::Driver;
 use crate::gpu::events::event_overhead::Probes;
@@ -57,10 +58,16 @@ pub(crate) struct Timing {
     /// Event overheads being measured.
     pub(super) probes: Probes,
     pub(super) recorder: Arc<Recorder>,
+    /// For the start of the resolver.
+    pub(super) diagnostics: Arc<DiagnosticLines>,
 }
 
 impl Timing {
-    pub(crate) fn new(recorder: Arc<Recorder>, meet_device: fn(u32)) -> Self {
+    pub(crate) fn new(
+        recorder: Arc<Recorder>,
+        diagnostics: Arc<DiagnosticLines>,
+        meet_device: fn(u32),
+    ) -> Self {
         Self {
             contexts: Contexts::new(),
             meet_device,
@@ -77,6 +84,7 @@ impl Timing {
             refused: AtomicBool::new(false),
             probes: Probes::new(),
             recorder,
+            diagnostics,
         }
     }
 

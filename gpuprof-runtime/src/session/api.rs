@@ -9,7 +9,7 @@ use super::{
 use crate::collector::collector;
 use crate::cupti;
 use crate::os::own_work::OwnWork;
-use crate::os::{fd, fork, user};
+use crate::os::{fork, user};
 use crate::settings::{self, Mode, Settings};
 use crate::span::overhead;
 use gpuprof_report::profile::Profile;
@@ -52,7 +52,7 @@ pub(crate) fn start_once(read: impl FnOnce() -> (Settings, Vec<String>)) {
         }
         let (settings, problems) = read();
         for problem in problems {
-            fd::stderr(format!("gpuprof: {problem}\n").as_bytes());
+            collector().diagnostics.warning(&problem);
         }
         let settings = Arc::new(settings);
         start(Arc::clone(&settings));

@@ -14,7 +14,7 @@ use super::waits::LOCK_LIMIT;
 use super::{open_windows, write_outputs};
 use crate::collector::collector;
 use crate::collector::process_state::Checkpoints;
-use crate::os::{self, atomic_file, fd};
+use crate::os::{self, atomic_file};
 use crate::settings::{Mode, Output, Settings};
 
 /// The pause before the first checkpoint, and between looks for something to write. CUPTI's reader
@@ -34,17 +34,14 @@ pub(super) fn start(settings: &Settings) {
         return;
     }
     if paths(settings).next().is_none() && !has_metrics() {
-        fd::stderr(
-            b"gpuprof: GPUPROF_CHECKPOINT has no effect: \
-              GPUPROF_REPORT has no json=PATH to rewrite\n",
+        collector().diagnostics.warning(
+            "GPUPROF_CHECKPOINT has no effect: GPUPROF_REPORT has no json=PATH to rewrite",
         );
         return;
     }
     if let Err(error) = os::thread_signals::spawn("gpuprof-checkpoint", move || run(interval)) {
-        let line = format!(
-            "gpuprof: GPUPROF_CHECKPOINT has no effect: could not start a thread: {error}\n"
-        );
-        fd::stderr(line.as_bytes());
+        let line = format!("GPUPROF_CHECKPOINT has no effect: could not start a thread: {error}");
+        collector().diagnostics.warning(&line);
     }
 }
 
@@ -81,7 +78,7 @@ fn run(interval: Duration) {
             && !has_warned
         {
             has_warned = true;
-            fd::stderr(problem.as_bytes());
+            collector().diagnostics.error(&problem);
         }
         took = began.elapsed();
     }
@@ -125,9 +122,8 @@ fn rewrite() -> Rewritten {
             Ok(()) => has_written.store(true, Ordering::Release),
             Err(error) => {
                 let path = write_outputs::shown(&path);
-                rewritten = Rewritten::Failed(format!(
-                    "gpuprof: cannot write the checkpoint {path} ({error})\n"
-                ));
+                rewritten =
+                    Rewritten::Failed(format!("cannot write the checkpoint {path} ({error})"));
             }
         }
     }

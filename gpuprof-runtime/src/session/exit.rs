@@ -16,11 +16,12 @@ use super::metrics;
 use super::{checkpoint, live, open_windows, waits, write_outputs};
 use crate::collector::collector;
 use crate::os::own_work::OwnWork;
-use crate::os::{self, fd, fork};
+use crate::os::{self, fork};
 use crate::settings::{Output, Settings};
 use crate::site::Site;
 use crate::site::all_sites::all_sites;
 use crate::span::thread_state;
+use gpuprof_report::diagnostic::Severity;
 use gpuprof_report::profile::Profile;
 use gpuprof_report::sanitize;
 
@@ -47,6 +48,9 @@ const ANSWER_LIMIT: Duration = Duration::from_secs(1);
 /// Timeout for a scrape of metrics in progress.
 #[cfg(feature = "metrics")]
 const SCRAPE_LIMIT: Duration = Duration::from_secs(1);
+
+/// Timeout for the program's callback to receive the last lines.
+const DIAGNOSTICS_LIMIT: Duration = Duration::from_secs(1);
 
 /// Characters of a filter that a message shows.
 const MAX_PATTERN: usize = 60;
@@ -76,9 +80,9 @@ pub(super) fn register_handler() {
     // SAFETY: the handler is a plain function of the right type that lives as long as the program.
     let status = unsafe { libc::atexit(handler) };
     if status != 0 && STATE.load(Ordering::Relaxed) == NOT_BEGUN {
-        fd::stderr(
-            b"gpuprof: atexit is full: there will be no report; call gpuprof::collect() for one\n",
-        );
+        collector()
+            .diagnostics
+            .error("atexit is full: there will be no report; call gpuprof::collect() for one");
     }
 }
 
@@ -144,6 +148,7 @@ pub(super) fn report_once() {
         Ok(_) => {
             // A panic must not leave a C function, and nothing is left that could handle it.
             let _ = panic::catch_unwind(write_reports);
+            collector().diagnostics.wait(DIAGNOSTICS_LIMIT);
             STATE.store(WRITTEN, Ordering::Release);
         }
         Err(BEGUN) => wait_for_report(),
@@ -184,14 +189,14 @@ fn write_reports() {
     }
     #[cfg(feature = "metrics")]
     if let Some(problem) = metrics::write_files(REPORT_LOCK_LIMIT) {
-        fd::stderr(problem.as_bytes());
+        collector().diagnostics.error(&problem);
     }
 }
 
 /// Somebody has asked for the report of a program that has used CUDA, or of a part of a program.
 fn explain_no_records(profile: &Profile) {
     for note in &profile.diagnostics.notes {
-        fd::stderr(format!("gpuprof: {note}\n").as_bytes());
+        collector().diagnostics.say(Severity::Note, note);
     }
 }
 
@@ -202,9 +207,8 @@ fn warn_unmatched_filter(settings: &Settings, profile: &Profile) {
     {
         let pattern = sanitize::quoted(filter.as_str(), MAX_PATTERN);
         let annotated = all_sites().count();
-        let line = format!(
-            "gpuprof: the filter {pattern} matches none of the {annotated} annotated functions\n"
-        );
-        fd::stderr(line.as_bytes());
+        let line =
+            format!("the filter {pattern} matches none of the {annotated} annotated functions");
+        collector().diagnostics.warning(&line);
     }
 }

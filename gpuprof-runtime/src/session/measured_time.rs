@@ -3,7 +3,7 @@
 use std::thread;
 
 use crate::collector::collector;
-use crate::os::{fd, thread_signals};
+use crate::os::thread_signals;
 use crate::settings::{Mode, Settings};
 
 /// Starts the thread if the settings of the window that was opened ask for it.
@@ -25,10 +25,9 @@ pub(super) fn start(settings: &Settings) {
     if let Err(error) = thread_signals::spawn("gpuprof-timer", run) {
         measure(true);
         let line = format!(
-            "gpuprof: GPUPROF_DELAY and GPUPROF_FOR have no effect: could not start a thread: \
-             {error}\n"
+            "GPUPROF_DELAY and GPUPROF_FOR have no effect: could not start a thread: {error}"
         );
-        fd::stderr(line.as_bytes());
+        collector().diagnostics.warning(&line);
     }
 }
 

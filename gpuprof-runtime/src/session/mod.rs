@@ -16,6 +16,7 @@ mod measuring_session;
 mod metrics;
 #[cfg(feature = "metrics")]
 pub(crate) mod metrics_api;
+mod on_diagnostic;
 mod open_windows;
 mod process_facts;
 mod serving;
@@ -30,4 +31,5 @@ pub use activation::{set_default_stream, with_stream};
 pub(crate) use api::start_once;
 pub use api::{collect, reset, snapshot, step};
 pub use measuring_session::{Session, SessionBuilder};
+pub use on_diagnostic::on_diagnostic;
 pub use time_line::{collect_trace, set_recording};

@@ -10,7 +10,6 @@ use super::waits::{self, LOCK_LIMIT};
 use crate::collector::collector;
 use crate::collector::process_state::Sessions;
 use crate::cupti;
-use crate::os::fd;
 use crate::settings::Settings;
 use gpuprof_report::profile::Profile;
 
@@ -84,10 +83,9 @@ pub(super) fn profiles_at_exit(limit: Duration) -> Vec<(Arc<Settings>, Profile)>
         Some((settings, profile))
     });
     if is_lost {
-        let line = format!(
-            "gpuprof: no report: another thread held a lock on the measurements for {limit:?}\n"
-        );
-        fd::stderr(line.as_bytes());
+        let line =
+            format!("no report: another thread held a lock on the measurements for {limit:?}");
+        collector().diagnostics.error(&line);
     }
     let environment = environment.map(|(settings, mut profile)| {
         profile.at_exit = true;

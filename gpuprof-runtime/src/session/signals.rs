@@ -13,7 +13,8 @@ use std::ptr;
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 
 use super::exit;
-use crate::os::{self, fd};
+use crate::collector::collector;
+use crate::os;
 use crate::settings::{Mode, Settings};
 
 const SIGNALS: [c_int; 2] = [libc::SIGINT, libc::SIGTERM];
@@ -61,9 +62,8 @@ pub(super) fn start(settings: &Settings) {
         && settings.mode == Mode::On
         && let Err(error) = take()
     {
-        let line =
-            format!("gpuprof: GPUPROF_SIGNALS has no effect: could not start a thread: {error}\n");
-        fd::stderr(line.as_bytes());
+        let line = format!("GPUPROF_SIGNALS has no effect: could not start a thread: {error}");
+        collector().diagnostics.warning(&line);
     }
 }
 

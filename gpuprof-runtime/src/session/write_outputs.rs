@@ -10,6 +10,7 @@ use std::time::Duration;
 #[cfg(feature = "trace")]
 use super::current_trace;
 use super::{process_facts, table_options};
+use crate::collector::collector;
 use crate::os::{atomic_file, fd};
 use crate::settings::{Output, Settings};
 use gpuprof_report::profile::{Function, Profile};
@@ -85,7 +86,7 @@ fn write_html(_: &Path, settings: &Settings, profile: &Profile) {
         "html",
         "; the command `gpuprof show --format html` makes it of a JSON profile",
     );
-    table_instead(line, settings, profile);
+    table_instead(&line, settings, profile);
 }
 
 #[cfg(feature = "trace")]
@@ -104,7 +105,7 @@ fn write_trace(path: &Path, settings: &Settings, profile: &Profile) {
 
 #[cfg(not(feature = "trace"))]
 fn write_trace(_: &Path, settings: &Settings, profile: &Profile) {
-    table_instead(missing_feature("trace", ""), settings, profile);
+    table_instead(&missing_feature("trace", ""), settings, profile);
 }
 
 /// Writes a document that is not for a terminal.
@@ -117,8 +118,8 @@ fn write_file(
 ) {
     let path = fill_placeholders(path);
     if let Err(error) = atomic_file::write_with(&path, write) {
-        let line = format!("gpuprof: cannot write {} ({error})", shown(&path));
-        table_instead(line, settings, profile);
+        let line = format!("cannot write {} ({error})", shown(&path));
+        table_instead(&line, settings, profile);
     }
 }
 
@@ -143,13 +144,15 @@ fn write_text(path: &Path, extension: &str, text: Vec<u8>) {
     let Err(error) = atomic_file::write(&path, &text) else {
         return;
     };
-    let line = format!("gpuprof: cannot write {} ({error})", shown(&path));
+    let line = format!("cannot write {} ({error})", shown(&path));
+    let diagnostics = &collector().diagnostics;
     match atomic_file::write_temporary(&text, extension) {
-        Ok(other) => fd::stderr(format!("{line}: the report is in {}\n", shown(&other)).as_bytes()),
+        Ok(other) => diagnostics.error(&format!("{line}: the report is in {}", shown(&other))),
         Err(other) => {
-            let mut lines = format!("{line}, nor a temporary file ({other}): the report follows\n");
-            lines.push_str(&String::from_utf8_lossy(&text));
-            fd::stderr(lines.as_bytes());
+            diagnostics.error(&format!(
+                "{line}, nor a temporary file ({other}): the report follows"
+            ));
+            fd::stderr(String::from_utf8_lossy(&text).as_bytes());
         }
     }
 }
@@ -158,7 +161,7 @@ fn write_text(path: &Path, extension: &str, text: Vec<u8>) {
 #[cfg(not(all(feature = "html", feature = "pprof", feature = "trace")))]
 fn missing_feature(feature: &str, otherwise: &str) -> String {
     format!(
-        "gpuprof: {feature}=PATH needs the feature {feature} of the crate gpuprof: gpuprof = {{ \
+        "{feature}=PATH needs the feature {feature} of the crate gpuprof: gpuprof = {{ \
          version = \"{}\", features = [\"{feature}\"] }}{otherwise}",
         concat!(
             env!("CARGO_PKG_VERSION_MAJOR"),
@@ -168,17 +171,13 @@ fn missing_feature(feature: &str, otherwise: &str) -> String {
     )
 }
 
-/// Writes the line, and the table so that the measurement is not lost, unless it is written anyway.
-fn table_instead(line: String, settings: &Settings, profile: &Profile) {
+/// Says the line, and writes the table unless that is an output: the measurement must not be lost.
+fn table_instead(line: &str, settings: &Settings, profile: &Profile) {
     let is_table = |output: &Output| matches!(output, Output::Table | Output::FullTable);
-    let mut text = if settings.outputs.iter().any(is_table) {
-        Vec::new()
-    } else {
-        table(settings, profile, false)
-    };
-    text.extend(line.bytes());
-    text.push(b'\n');
-    fd::stderr(&text);
+    if !settings.outputs.iter().any(is_table) {
+        fd::stderr(&table(settings, profile, false));
+    }
+    collector().diagnostics.error(line);
 }
 
 /// The JSON document.

@@ -2,6 +2,7 @@
 //! the program's own.
 
 mod checkpoint;
+mod diagnostics;
 mod exit;
 mod forked_child;
 mod helper_threads;
@@ -21,5 +22,6 @@ fn main() -> ExitCode {
         set_user_id::MODULE,
         signals::MODULE,
         checkpoint::MODULE,
+        diagnostics::MODULE,
     ])
 }

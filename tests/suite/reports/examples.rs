@@ -19,6 +19,7 @@ pub(crate) const MODULE: Module = Module::new(
         training_gives_the_same_each_time,
         requests_and_threads_are_counted_whole,
         a_captured_step_says_where_its_replays_are,
+        a_service_has_the_lines_in_its_logs,
         switched_off_an_example_does_the_same_and_says_nothing_of_it,
     ]],
 );
@@ -101,6 +102,7 @@ fn every_example_runs_alone_and_checks_itself() {
         "05_async",
         "06_threads",
         "07_graph",
+        "08_service_log",
     ] {
         let ended = Program::at(&example(name)).env("GPUPROF_SIM", "1").run();
         assert!(ended.status.success(), "{ended:#?}");
@@ -192,6 +194,24 @@ fn a_captured_step_says_where_its_replays_are() {
     assert_eq!(replay.map(|gpu| gpu.timed_calls), Some(20));
     let line = "captured into a graph: add_constant, step.";
     assert!(ended.stderr.contains(line), "{}", ended.stderr);
+}
+
+fn a_service_has_the_lines_in_its_logs() {
+    let ended = Program::at(&example("08_service_log"))
+        .env("GPUPROF_SIM", "1")
+        .env("GPUPROF_SORT", "colour")
+        .run();
+    assert!(ended.status.success(), "{ended:#?}");
+    assert_eq!((ended.reports(), ended.remarks()), (1, vec![]));
+    let begins = [
+        " WARN gpuprof: GPUPROF_SORT=",
+        "WARN [gpuprof] GPUPROF_SORT=",
+    ];
+    for begin in begins {
+        let lines = ended.stderr.lines();
+        let lines = lines.filter(|line| line.starts_with(begin)).count();
+        assert_eq!(lines, 1, "{begin}: {}", ended.stderr);
+    }
 }
 
 fn switched_off_an_example_does_the_same_and_says_nothing_of_it() {

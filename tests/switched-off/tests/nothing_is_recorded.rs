@@ -3,7 +3,9 @@
 
 use gpuprof::Profile;
 use std::task::{Context, Poll, Waker};
-use switched_off::{Model, Stream, block, carried, everything, generic, session, with_streams};
+use switched_off::{
+    Model, Stream, block, carried, everything, generic, logged, session, with_streams,
+};
 
 #[test]
 fn functions_run_and_their_arguments_are_not_evaluated() {
@@ -29,4 +31,9 @@ fn profiles_are_empty() {
     assert_eq!(everything(), [Profile::default(), Profile::default()]);
     let measured = session(|| assert_eq!(model.forward(generic(&Stream)), 2));
     assert_eq!(measured.unwrap(), [Profile::default(), Profile::default()]);
+}
+
+#[test]
+fn a_callback_for_a_log_is_not_called() {
+    assert!(!logged(|line, _| panic!("{line}")));
 }

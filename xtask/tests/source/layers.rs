@@ -19,7 +19,16 @@ const LAYERS: [&[&str]; 7] = [
     &["span"],
     &["collector"],
     &["gpu", "cupti", "stats", "recorder", "nvml"],
-    &["driver", "site", "settings", "os", "nvtx", "clock", "sync"],
+    &[
+        "driver",
+        "site",
+        "settings",
+        "os",
+        "nvtx",
+        "clock",
+        "sync",
+        "diagnostic_lines",
+    ],
 ];
 
 /// Where the runtime has unsafe code: each operation has a reason there.

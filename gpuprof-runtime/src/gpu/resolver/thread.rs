@@ -48,9 +48,8 @@ pub(in crate::gpu) fn spawn(timing: &'static Timing) -> Option<thread::Thread> {
     match os::thread_signals::spawn("gpuprof-resolver", move || Resolver::new(timing).run()) {
         Ok(handle) => Some(handle.thread().clone()),
         Err(error) => {
-            let line =
-                format!("gpuprof: could not start a thread: {error}; calls are not GPU-timed\n");
-            os::fd::stderr(line.as_bytes());
+            let line = format!("could not start a thread: {error}; calls are not GPU-timed");
+            timing.diagnostics.error(&line);
             None
         }
     }

@@ -20,7 +20,7 @@ pub(super) use self::rate_limit::stop;
 use self::socket::Socket;
 use super::write_outputs;
 use crate::collector::collector;
-use crate::os::{fd, thread_signals};
+use crate::os::thread_signals;
 use crate::settings::{Mode, Settings};
 
 /// Lets viewers connect, if the settings ask for it.
@@ -49,5 +49,6 @@ pub(super) fn start(settings: &Settings) {
 }
 
 fn warn_without_effect(problem: &str) {
-    fd::stderr(format!("gpuprof: GPUPROF_LIVE has no effect: {problem}\n").as_bytes());
+    let line = format!("GPUPROF_LIVE has no effect: {problem}");
+    collector().diagnostics.warning(&line);
 }

@@ -47,8 +47,7 @@ fn write(files: &[&PathBuf], lock_limit: Duration) -> Option<String> {
     }
     let Some(families) = last_scrape(lock_limit) else {
         return Some(format!(
-            "gpuprof: no metrics: another thread held a lock on the measurements for \
-             {lock_limit:?}\n"
+            "no metrics: another thread held a lock on the measurements for {lock_limit:?}"
         ));
     };
     let text = to_text(&families);
@@ -56,9 +55,7 @@ fn write(files: &[&PathBuf], lock_limit: Duration) -> Option<String> {
     for path in files {
         if let Err(error) = atomic_file::write(path, &text) {
             let path = write_outputs::shown(path);
-            problem = Some(format!(
-                "gpuprof: cannot write the metrics {path} ({error})\n"
-            ));
+            problem = Some(format!("cannot write the metrics {path} ({error})"));
         }
     }
     problem

@@ -7,9 +7,11 @@ use std::path::Path;
 
 use super::descriptors;
 use super::server::Server;
-use crate::os::{fd, thread_signals};
+use crate::collector::collector;
+use crate::os::thread_signals;
 use crate::session::write_outputs;
 use crate::settings::metrics_address;
+use gpuprof_report::diagnostic::Severity;
 
 /// Serves metrics on `address`, whose placeholders are filled in. A failure is one line for the
 /// user, and so is an address that other machines may reach.
@@ -17,18 +19,19 @@ pub(super) fn start(address: &str) {
     let filled = write_outputs::fill_placeholders(Path::new(address));
     let shown = write_outputs::shown(&filled);
     let Some(address) = filled.to_str().and_then(metrics_address) else {
-        return line(format!(
+        return warn(&format!(
             "metrics are not served: {shown} is not an address:port"
         ));
     };
     match serve(address) {
-        Err(error) => line(format!("metrics are not served on {address}: {error}")),
-        Ok(bound) if !bound.ip().is_loopback() => line(format!(
+        Err(error) => warn(&format!("metrics are not served on {address}: {error}")),
+        Ok(bound) if !bound.ip().is_loopback() => warn(&format!(
             "metrics are served on {bound}: other machines may read the names and times of \
              functions there"
         )),
         Ok(bound) if bound != address => {
-            line(format!("metrics are served on http://{bound}/metrics"));
+            let line = format!("metrics are served on http://{bound}/metrics");
+            collector().diagnostics.say(Severity::Note, &line);
         }
         Ok(_) => {}
     }
@@ -44,6 +47,6 @@ fn serve(address: SocketAddr) -> io::Result<SocketAddr> {
     Ok(bound)
 }
 
-fn line(text: String) {
-    fd::stderr(format!("gpuprof: {text}\n").as_bytes());
+fn warn(line: &str) {
+    collector().diagnostics.warning(line);
 }

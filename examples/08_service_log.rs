@@ -1,0 +1,87 @@
+//! The log of a service: what gpuprof says about itself goes into `tracing` and into `log`.
+//!
+//! Run `GPUPROF_SORT=colour cargo run --release --example 08_service_log`. Look at the first lines:
+//! the wrong setting is a warning of both logs, and no line of gpuprof's own. A service takes one
+//! of `to_tracing` and `to_log`. Neither needs a feature of gpuprof.
+
+use std::{error::Error, sync::Arc};
+
+use cudarc::driver::{CudaContext, CudaFunction, CudaStream};
+use cudarc::driver::{DriverError, LaunchConfig, PushKernelArg};
+use cudarc::nvrtc::Ptx;
+use gpuprof::{Diagnostic, Severity, gpu_profile};
+
+fn to_tracing(line: &Diagnostic) {
+    match line.severity {
+        Severity::Error => tracing::error!(target: "gpuprof", "{line}"),
+        Severity::Warning => tracing::warn!(target: "gpuprof", "{line}"),
+        _ => tracing::info!(target: "gpuprof", "{line}"),
+    }
+}
+
+fn to_log(line: &Diagnostic) {
+    let level = match line.severity {
+        Severity::Error => log::Level::Error,
+        Severity::Warning => log::Level::Warn,
+        _ => log::Level::Info,
+    };
+    log::log!(target: "gpuprof", level, "{line}");
+}
+
+/// Stands for the service's logger, such as that of `env_logger`.
+struct Logger;
+
+impl log::Log for Logger {
+    fn enabled(&self, _: &log::Metadata<'_>) -> bool {
+        true
+    }
+
+    fn log(&self, record: &log::Record<'_>) {
+        let (level, target) = (record.level(), record.target());
+        eprintln!("{level} [{target}] {}", record.args());
+    }
+
+    fn flush(&self) {}
+}
+
+/// Returns `0.5 * x + 1`.
+#[gpu_profile(bytes = 12 * x.len(), items = 1)]
+fn request(
+    stream: &Arc<CudaStream>,
+    saxpy: &CudaFunction,
+    x: &[f32],
+) -> Result<Vec<f32>, DriverError> {
+    let (n, a) = (x.len() as u32, 0.5_f32);
+    let x = stream.clone_htod(x)?;
+    let mut y = stream.clone_htod(&vec![1.0_f32; n as usize])?;
+    let mut launch = stream.launch_builder(saxpy);
+    launch.arg(&n).arg(&a).arg(&x).arg(&mut y);
+    // SAFETY: these are the kernel's parameters, and both slices hold n elements.
+    unsafe { launch.launch(LaunchConfig::for_num_elems(n)) }?;
+    stream.clone_dtoh(&y)
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let subscriber = tracing_subscriber::fmt().with_writer(std::io::stderr);
+    tracing::subscriber::set_global_default(subscriber.without_time().finish())?;
+    log::set_logger(&Logger).map(|()| log::set_max_level(log::LevelFilter::Info))?;
+    // Before the first call that is profiled: nothing is printed then.
+    gpuprof::on_diagnostic(|line| {
+        to_tracing(line);
+        to_log(line);
+    });
+
+    simcuda::real_or_simulated();
+    let context = CudaContext::new(0)?;
+    let stream = context.default_stream();
+    let module = context.load_module(Ptx::from_src(kernels::SAXPY_PTX))?;
+    let saxpy = module.load_function(kernels::SAXPY)?;
+    let x: Vec<f32> = (0..1 << 20).map(|i| (i % 100) as f32).collect();
+    for _ in 0..10 {
+        // Small halves have no rounding in f32, so the result must be exact.
+        let expected = x.iter().map(|x| 1.0 + 0.5 * x);
+        assert!(expected.eq(request(&stream, &saxpy, &x)?), "saxpy is wrong");
+    }
+    println!("10 requests are answered");
+    Ok(())
+}
