@@ -69,7 +69,7 @@ fn write_pprof(_: &Path, settings: &Settings, profile: &Profile) {
         "pprof",
         "; the command `gpuprof show --format pprof` makes it of a JSON profile",
     );
-    table_instead(line, settings, profile);
+    table_instead(&line, settings, profile);
 }
 
 #[cfg(feature = "html")]

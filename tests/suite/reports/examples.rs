@@ -200,6 +200,8 @@ fn a_service_has_the_lines_in_its_logs() {
     let ended = Program::at(&example("08_service_log"))
         .env("GPUPROF_SIM", "1")
         .env("GPUPROF_SORT", "colour")
+        // Read by tracing-subscriber, which otherwise writes colours into a pipe too.
+        .env("NO_COLOR", "1")
         .run();
     assert!(ended.status.success(), "{ended:#?}");
     assert_eq!((ended.reports(), ended.remarks()), (1, vec![]));
