@@ -23,6 +23,8 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     wheel::unpack(&workspace::root().join("xtask/cupti.txt"), &folder)?;
     let mut test = workspace::cargo(["test", "--package", "gpuprof-runtime", "--lib"]);
     test.args(["--features", "cupti", "--", "pm_sampling::chips"])
+        // Two threads at once get CUPTI_ERROR_UNKNOWN from libcupti (13.0, without a driver).
+        .arg("--test-threads=1")
         .env("RUSTFLAGS", "--cfg chips")
         .env("CARGO_TARGET_DIR", &target)
         .env("GPUPROF_CUPTI_LIBRARY", folder.join(LIBRARY));
