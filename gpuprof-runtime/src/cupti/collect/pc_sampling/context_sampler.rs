@@ -165,8 +165,11 @@ impl ContextSampler {
             ..ReasonCount::default()
         })?;
         let mut indices = vec![0_u32; count];
-        let mut texts = vec![[0 as c_char; REASON_BYTES]; count];
-        let mut names: Vec<*mut c_char> = texts.iter_mut().map(|text| text.as_mut_ptr()).collect();
+        let mut texts = vec![[0_u8; REASON_BYTES]; count];
+        let mut names: Vec<*mut c_char> = texts
+            .iter_mut()
+            .map(|text| text.as_mut_ptr().cast())
+            .collect();
         self.library.reasons(&mut Reasons {
             context: self.context,
             count,
@@ -176,8 +179,7 @@ impl ContextSampler {
         })?;
         let mut wanted = ReasonNames::new();
         for (index, text) in indices.into_iter().zip(&texts) {
-            let text = text.map(|byte| byte.cast_unsigned());
-            let name = CStr::from_bytes_until_nul(&text).unwrap_or_default();
+            let name = CStr::from_bytes_until_nul(text).unwrap_or_default();
             let name = name.to_string_lossy();
             if !name.ends_with(NOT_ISSUED) {
                 wanted.insert(
