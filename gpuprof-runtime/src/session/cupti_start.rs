@@ -20,18 +20,22 @@ pub(crate) fn prepare_in_cu_init() {
     let _own = OwnWork::begin();
     // Messages about the settings are for when the window is opened.
     let (settings, _) = settings::from_env(std::env::vars_os());
-    let needs_code = settings.counters.is_on() || settings.stalls;
-    if settings.mode == Mode::On && settings.asks_for_cupti() && needs_code {
+    if settings.mode == Mode::On && settings.asks_for_cupti() && samples_kernels(&settings) {
         exit::register_fork_handler();
         start_cupti(&settings);
     }
 }
 
-pub(super) fn start_cupti(settings: &Settings) {
+/// Whether something is sampled that is told with the source lines of kernels.
+fn samples_kernels(settings: &Settings) -> bool {
+    settings.counters.is_on() || settings.stalls
+}
+
+fn start_cupti(settings: &Settings) {
     if cupti::start(&collector().cupti, &HOOKS) {
         exit::register_handler();
     }
-    if settings.counters.is_on() || settings.stalls {
+    if samples_kernels(settings) {
         cupti::watch_modules(settings.stalls);
     }
 }
@@ -40,7 +44,7 @@ pub(super) fn start_cupti(settings: &Settings) {
 pub(super) fn start(settings: &Settings) {
     start_cupti(settings);
     cupti::record_optional(settings.cupti == Some(CuptiMode::Full), settings.memory);
-    if settings.counters.is_on() || settings.stalls {
+    if samples_kernels(settings) {
         exit::watch_main_thread();
     }
     if settings.counters.is_on() {

@@ -29,17 +29,16 @@ impl SampledDevices {
     /// Adds an activity if its device is sampled. Returns for how long it ran during samples that
     /// were joined before, ns.
     pub(crate) fn add_activity(&mut self, device: u32, activity: SampledActivity) -> u64 {
-        if !self.pm_sampling.is_sampled(device) {
-            match self.joins.get(&device) {
+        match self.joins.get(&device) {
+            _ if self.pm_sampling.is_sampled(device) => {}
+            None => {
                 // Its stream is named by no profiled function that was called before.
-                None => self.pm_sampling.start_device_later(device),
-                // Sampling has ended, but for what ran before.
-                Some(join) if join.may_have_run_in(&activity) => {}
-                Some(_) => return 0,
-            }
-            if !self.joins.contains_key(&device) {
+                self.pm_sampling.start_device_later(device);
                 return 0;
             }
+            // Sampling has ended, but for what ran before.
+            Some(join) if join.may_have_run_in(&activity) => {}
+            Some(_) => return 0,
         }
         self.joins.entry(device).or_default().add_activity(activity)
     }
