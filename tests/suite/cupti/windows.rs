@@ -149,7 +149,11 @@ fn what_comes_after_its_window_is_in_no_other() {
     step(&t, &t.gpu.stream, 100);
     t.synchronize();
     t.gpu.kernel_on(&stream, 50_000);
-    until(|| cupti(&session.snapshot()).unfinished == 1);
+    // Not only the first kernel's call, before its record.
+    until(|| {
+        let profile = session.snapshot();
+        cupti(&profile).unfinished == 1 && all_kernels(&profile).0 == 1
+    });
     assert_eq!(all_kernels(&session.snapshot()), (1, 100));
     t.cpu(1);
     gpuprof::reset();
