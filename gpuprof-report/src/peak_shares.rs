@@ -25,6 +25,8 @@ pub enum Unit {
     L2,
     /// The data path that L1 caches and shared memory have together.
     L1,
+    /// The same, if shared memory takes most of it.
+    Shared,
     /// The units for integers, logic and comparisons.
     Alu,
     /// The units for conversions and special functions.
@@ -40,6 +42,7 @@ impl fmt::Display for Unit {
             Self::Fp64 => "FP64",
             Self::L2 => "L2",
             Self::L1 => "L1/shared",
+            Self::Shared => "shared",
             Self::Alu => "ALU",
             Self::Xu => "XU",
         })
@@ -170,7 +173,13 @@ pub(crate) fn unit_shares(counters: &CounterValues) -> Vec<(Unit, f64)> {
 
 fn units(counters: &CounterValues) -> impl Iterator<Item = (Unit, f64)> {
     let share = |(unit, metric)| Some((unit, counters.mean(metric)?));
-    UNITS.into_iter().filter_map(share)
+    let shared = counters.mean(Metric::SharedThroughput);
+    UNITS.into_iter().filter_map(share).map(move |of| match of {
+        (Unit::L1, share) if shared.is_some_and(|shared| shared > 0.5 * share) => {
+            (Unit::Shared, share)
+        }
+        of => of,
+    })
 }
 
 fn nearest_first(shares: impl Iterator<Item = (Unit, f64)>) -> Vec<(Unit, f64)> {

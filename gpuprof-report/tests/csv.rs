@@ -23,7 +23,9 @@ const HEADER: &str = "function,module,file,line,calls,open_calls,threads,\
     captured_calls,untimed_calls,bytes,flops,items,bytes_per_s,flops_per_s,items_per_s,\
     measured_dram_read_bytes_per_s,measured_dram_write_bytes_per_s,measured_sm_active,\
     measured_tensor_active,measured_issue_rate,measured_fp64_active,measured_l2_throughput,\
-    measured_l1_throughput,measured_alu_active,measured_xu_active,\
+    measured_l1_throughput,measured_alu_active,measured_xu_active,measured_shared_throughput,\
+    measured_warps_active,measured_threads_active,measured_shared_conflicts,\
+    measured_access_passes,measured_tensor_float,measured_tensor_integer,\
     device_allocations,device_allocated_bytes,device_frees,device_freed_bytes,device_live_bytes,\
     device_peak_growth_bytes,pinned_allocated_bytes,pinned_live_bytes,gpu_marks,device";
 
@@ -41,7 +43,7 @@ fn a_row_has_every_figure_of_its_function() {
          quickstart::saxpy,quickstart,src/main.rs,12,100,0,1,\
          624000,624000,6240,5678,6115,6676,7051,8798,11668,561,,,100,\
          28740000,28740000,287400,261534,281652,307518,324762,405234,537438,25866,,0,,,,\
-         0,0,120000000000,20000000000,,4175365344468,695894224078,,,,,,,,,,,,,,,,,,,,,NVIDIA H200\n"
+         0,0,120000000000,20000000000,,4175365344468,695894224078,,,,,,,,,,,,,,,,,,,,,,,,,,,,NVIDIA H200\n"
     );
     assert_eq!(csv(&quickstart()), expected);
 }
@@ -204,7 +206,7 @@ fn listed_metrics_have_columns_after_those_of_the_other_counters() {
     let header: Vec<_> = text.lines().next().unwrap().split(',').collect();
     let at = header
         .iter()
-        .position(|name| *name == "measured_xu_active")
+        .position(|name| *name == "measured_tensor_integer")
         .unwrap()
         + 1;
     let expected = [

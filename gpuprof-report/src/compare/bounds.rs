@@ -15,13 +15,22 @@ const MIN_CHANGE: f64 = 0.05;
 /// Of a function; `None` without samples of its own.
 pub(super) fn of_function(function: &Function, devices: &[Device]) -> Option<PeakShares> {
     own_samples(function.activity.counters.as_deref())?;
-    peak_shares::of_function(function, devices)
+    peak_shares::of_function(function, devices).map(by_path)
 }
 
 /// The same of a kernel.
 pub(super) fn of_kernel(kernel: &KernelStats, devices: &[Device]) -> Option<PeakShares> {
     own_samples(kernel.counters.as_deref())?;
-    peak_shares::of_kernel(kernel, devices)
+    peak_shares::of_kernel(kernel, devices).map(by_path)
+}
+
+/// Not all runs have samples that tell shared memory from the L1 caches.
+fn by_path(mut shares: PeakShares) -> PeakShares {
+    let units = shares.iter_mut().map(|(unit, _)| unit);
+    units
+        .filter(|unit| **unit == Unit::Shared)
+        .for_each(|unit| *unit = Unit::L1);
+    shares
 }
 
 /// The bound of a side, by the medians of its runs.

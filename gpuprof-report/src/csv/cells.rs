@@ -10,7 +10,7 @@ const MAX_TEXT: usize = 8_000;
 const SIMULATED: &str = "simulated device";
 
 /// The metrics that have columns.
-const METRICS: [Metric; 10] = [
+const METRICS: [Metric; 17] = [
     Metric::DramRead,
     Metric::DramWrite,
     Metric::SmActive,
@@ -21,6 +21,13 @@ const METRICS: [Metric; 10] = [
     Metric::L1Throughput,
     Metric::AluActive,
     Metric::XuActive,
+    Metric::SharedThroughput,
+    Metric::WarpsActive,
+    Metric::ThreadsActive,
+    Metric::SharedConflicts,
+    Metric::AccessPasses,
+    Metric::TensorFloat,
+    Metric::TensorInteger,
 ];
 
 /// The columns of hardware counters.

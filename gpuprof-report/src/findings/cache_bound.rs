@@ -1,5 +1,6 @@
 //! The rule about kernels that are limited by a cache or by shared memory.
 
+use super::access;
 use super::candidate::{About, FindingCandidate};
 use super::measured::MeasuredShares;
 use super::profile_facts::ProfileFacts;
@@ -25,18 +26,23 @@ fn check_cache_bound(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<Findi
                 "have neighbouring threads use neighbouring addresses, or keep a tile in shared \
                  memory"
             }
-            Unit::L1 => {
+            Unit::L1 | Unit::Shared => {
                 "keep values in registers, compute several results per thread, avoid bank conflicts"
             }
             _ => return None,
         };
+        let name = match unit {
+            Unit::Shared => "shared memory".to_owned(),
+            unit => unit.to_string(),
+        };
         let applies = CACHE_SHARE.reached(share)
             && !BUSY_BANDWIDTH.reached(memory)
             && KERNEL_SHARE.reached_by(kernel.times.total_ns, facts.activity_ns)
-            && KERNEL_CALLS.reached(kernel.times.calls as f64);
+            && KERNEL_CALLS.reached(kernel.times.calls as f64)
+            && !access::explains(facts, kernel);
         applies.then(|| {
             let evidence = format!(
-                "{} of GPU time: {} has {unit} at {} of its peak, memory at {}",
+                "{} of GPU time: {} has {name} at {} of its peak, memory at {}",
                 wording::percent(kernel.times.total_ns, facts.activity_ns),
                 wording::kernel_name(kernel),
                 wording::share(share),

@@ -4,6 +4,7 @@
 //! most. A rule that needs data that the profile lacks finds nothing; docs/findings.md describes
 //! each. [`commands()`] makes command lines of other tools.
 
+mod access;
 mod any_program;
 mod below_roofline;
 mod cache_bound;

@@ -2,12 +2,13 @@
 
 use super::rule::FindingCheck;
 use super::{
-    below_roofline, cache_bound, collectives, copies, double_precision, gpu_idle, host, late_rank,
-    launches, loading, measured_bytes, memory, overlap, shapes, tensor_cores, waits, whole_run,
+    access, below_roofline, cache_bound, collectives, copies, double_precision, gpu_idle, host,
+    late_rank, launches, loading, measured_bytes, memory, overlap, shapes, tensor_cores, waits,
+    whole_run,
 };
 
 /// Every rule. Of two findings with the same gain the rule that comes first here is preferred.
-pub(super) const RULES: [&FindingCheck; 32] = [
+pub(super) const RULES: [&FindingCheck; 35] = [
     &host::SYNCHRONIZATION,
     &memory::ALLOCATION_CHURN,
     &loading::MODULE_LOADS,
@@ -23,6 +24,9 @@ pub(super) const RULES: [&FindingCheck; 32] = [
     &memory::MEMSETS_RULE,
     &tensor_cores::NO_TENSOR_CORES,
     &double_precision::DOUBLE_PRECISION,
+    &access::BANK_CONFLICTS,
+    &access::UNCOALESCED_ACCESS,
+    &access::DIVERGENCE,
     &cache_bound::CACHE_BOUND,
     &waits::MEMORY_LATENCY,
     &waits::MATH_THROTTLE,

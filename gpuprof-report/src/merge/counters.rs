@@ -49,6 +49,11 @@ impl CounterTotals {
         self.sums.add(values);
         let ns = values.sampled_ns as f64;
         for mean in &values.means {
+            let ns = if mean.metric.is_in_turn() {
+                values.in_turn_ns as f64
+            } else {
+                ns
+            };
             if let Some(totals) = totals_of(&mut self.metrics, mean.metric) {
                 totals.add(mean.mean, mean.ci95, ns);
             }
@@ -79,7 +84,7 @@ impl CounterTotals {
                 ci95,
             })
         });
-        (self.sums.samples > 0).then(|| {
+        (self.sums.samples + self.sums.in_turn_samples > 0).then(|| {
             Box::new(CounterValues {
                 means: means.collect(),
                 listed: listed.collect(),
@@ -104,8 +109,23 @@ mod tests {
             sampled_ns,
             is_divided: false,
             means: vec![dram],
-            listed: Vec::new(),
+            ..CounterValues::default()
         }
+    }
+
+    #[test]
+    fn metrics_in_turn_have_a_time_of_their_own() {
+        let mut totals = CounterTotals::default();
+        for (in_turn_ns, passes) in [(300, 8.0), (100, 4.0)] {
+            let mut values = values(10, 1_000, 4e9);
+            (values.in_turn_samples, values.in_turn_ns) = (20, in_turn_ns);
+            let passes = CounterMean::new(Metric::AccessPasses, passes, 0.0);
+            values.means.push(passes);
+            totals.add(&values);
+        }
+        let merged = totals.values().unwrap();
+        assert_eq!((merged.in_turn_samples, merged.in_turn_ns), (40, 400));
+        assert_eq!(merged.mean(Metric::AccessPasses), Some(7.0));
     }
 
     #[test]

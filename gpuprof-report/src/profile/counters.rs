@@ -32,6 +32,11 @@ figures! {
         pub samples: u64 = sum;
         /// Time that the samples cover, ns.
         pub sampled_ns: u64 = sum;
+        /// Time in which the metrics of [`Metric::is_in_turn`] were sampled in the place of the
+        /// others, ns; not in `sampled_ns`.
+        pub in_turn_ns: u64 = sum, unless default;
+        /// Time without samples between the ones and the others, ns.
+        pub changing_ns: u64 = sum, unless default;
         /// Of `sampled_ns`, the samples during which nothing ran that CUPTI recorded in this
         /// process.
         pub unattributed_ns: u64 = sum;
@@ -41,7 +46,7 @@ figures! {
         /// Of `dram_bytes`, those of the samples in `unattributed_ns`.
         pub unattributed_dram_bytes: u64 = sum;
         /// Time without samples between the first and the last one, ns: samples came faster than
-        /// they were decoded, or the interval was changed.
+        /// they were decoded, or the interval was changed. Without `changing_ns`.
         pub gap_ns: u64 = sum;
         /// How often the device's buffer was full, or samples came faster than they were decoded.
         /// Each time the interval was doubled.
@@ -60,10 +65,14 @@ figures! {
         pub samples: u64 = sum;
         /// Kernel time in these samples, ns.
         pub sampled_ns: u64 = sum;
+        /// Samples of the metrics of [`Metric::is_in_turn`], in which nothing else ran.
+        pub in_turn_samples: u64 = sum, unless default;
+        /// Kernel time in these, ns.
+        pub in_turn_ns: u64 = sum, unless default;
         /// Whether other functions (of a kernel: other kernels), or copies, ran in the same
         /// samples. What such a sample measured is divided in proportion to the time of each.
         pub is_divided: bool = any;
-        /// A mean for each metric that was sampled. Empty below [`MIN_COUNTER_SAMPLES`] samples.
+        /// A mean for each metric that was sampled, [`MIN_COUNTER_SAMPLES`] times at least.
         pub means: Vec<CounterMean> = special;
         /// The same for the metrics that the user listed. JSON omits it without any.
         pub listed: Vec<ListedMean> = special, unless default;
@@ -77,11 +86,19 @@ figures! {
     pub struct CounterMean {
         /// Of this metric.
         pub metric: Metric;
-        /// In the unit of the metric: bytes per second, or a share from 0 to 1.
+        /// In the unit of the metric: bytes per second, a share from 0 to 1, or a number.
         pub mean: f64;
         /// Half the width of the 95 % confidence interval of the mean, from the spread of the
         /// samples.
         pub ci95: f64;
+    }
+}
+
+impl CounterMean {
+    /// A mean with half the width of its interval, in the unit of the metric.
+    #[must_use]
+    pub fn new(metric: Metric, mean: f64, ci95: f64) -> Self {
+        Self { metric, mean, ci95 }
     }
 }
 

@@ -201,6 +201,21 @@ words! {
         AluActive = "alu_active",
         /// Share of the peak rate of the units for conversions and special functions, 0 to 1.
         XuActive = "xu_active",
+        /// Share of the peak rate of that data path which shared memory took, 0 to 1.
+        SharedThroughput = "shared_throughput",
+        /// Warps over those that the multiprocessors can hold, 0 to 1: the achieved occupancy.
+        WarpsActive = "warps_active",
+        /// Threads that executed their instruction over those of all executed ones, 0 to 1.
+        ThreadsActive = "threads_active",
+        /// Share of the passes of shared memory that an access needed beyond its first, 0 to 1: for
+        /// bank conflicts, and for more than 4 bytes per thread.
+        SharedConflicts = "shared_conflicts",
+        /// Passes of the L1 data path per load or store, without those of shared memory.
+        AccessPasses = "access_passes",
+        /// Share of the time that the tensor cores multiplied floating-point numbers, 0 to 1.
+        TensorFloat = "tensor_float",
+        /// Share of the time that the tensor cores multiplied integers, 0 to 1.
+        TensorInteger = "tensor_integer",
         /// Bytes per second that the device read over PCIe.
         PcieRead = "pcie_read",
         /// Bytes per second that the device wrote over PCIe.
@@ -219,7 +234,23 @@ impl Metric {
         !self.is_bytes_per_s() && !matches!(self, Self::L2Throughput)
     }
 
-    /// Whether its unit is bytes per second; else it is a share from 0 to 1.
+    /// Whether it is sampled in turn with most others, and not all the time.
+    #[must_use]
+    pub const fn is_in_turn(self) -> bool {
+        matches!(
+            self,
+            Self::SharedThroughput
+                | Self::WarpsActive
+                | Self::ThreadsActive
+                | Self::SharedConflicts
+                | Self::AccessPasses
+                | Self::TensorFloat
+                | Self::TensorInteger
+        )
+    }
+
+    /// Whether its unit is bytes per second; else it is a share from 0 to 1, and
+    /// [`AccessPasses`](Self::AccessPasses) a number.
     #[must_use]
     pub const fn is_bytes_per_s(self) -> bool {
         matches!(
@@ -273,6 +304,12 @@ words! {
         DoublePrecision = "double-precision",
         /// Kernels that a cache or shared memory limits.
         CacheBound = "cache-bound",
+        /// Kernels whose accesses to shared memory take several passes, for bank conflicts.
+        BankConflicts = "bank-conflicts",
+        /// Kernels whose neighbouring threads use addresses that are far apart.
+        UncoalescedAccess = "uncoalesced-access",
+        /// Kernels in which most threads of a warp wait for the others' branch.
+        Divergence = "divergence",
         /// Kernels whose warps mostly wait for memory, with too few of them to hide it.
         MemoryLatency = "memory-latency",
         /// Kernels whose warps mostly wait for an arithmetic unit.

@@ -238,6 +238,12 @@ const COLUMNS: &[ActivityColumn] = &[
     ("L1/shared", 43, |row, _| row.unit(Metric::L1Throughput)),
     ("ALU", 33, |row, _| row.unit(Metric::AluActive)),
     ("XU", 32, |row, _| row.unit(Metric::XuActive)),
+    ("Warps", 31, |row, _| row.unit(Metric::WarpsActive)),
+    ("Threads", 30, |row, _| row.unit(Metric::ThreadsActive)),
+    ("Conflicts", 29, |row, _| row.unit(Metric::SharedConflicts)),
+    ("Passes", 28, |row, _| {
+        counters::access_passes(row.kernel?.counters.as_ref()?)
+    }),
     ("Size", 64, |row, _| {
         Some(Quantity::Bytes(row.copies?.bytes).into())
     }),

@@ -58,6 +58,10 @@ pub(super) const BUSY_COLUMNS: &[FunctionColumn] = &[
     L1,
     ALU,
     XU,
+    WARPS,
+    THREADS,
+    CONFLICTS,
+    PASSES,
     BOUND,
     ITEMS_PER_S,
     ("CPU self", 40, |row, _| total(row.cpu_self)),
@@ -116,6 +120,10 @@ pub(super) const FUNCTION_COLUMNS: &[FunctionColumn] = &[
     L1,
     ALU,
     XU,
+    WARPS,
+    THREADS,
+    CONFLICTS,
+    PASSES,
     BOUND,
     PCIE,
     NVLINK,
@@ -174,6 +182,12 @@ const L2: FunctionColumn = ("L2", 44, |row, _| unit(row, Metric::L2Throughput));
 const L1: FunctionColumn = ("L1/shared", 43, |row, _| unit(row, Metric::L1Throughput));
 const ALU: FunctionColumn = ("ALU", 33, |row, _| unit(row, Metric::AluActive));
 const XU: FunctionColumn = ("XU", 32, |row, _| unit(row, Metric::XuActive));
+const WARPS: FunctionColumn = ("Warps", 31, |row, _| unit(row, Metric::WarpsActive));
+const THREADS: FunctionColumn = ("Threads", 30, |row, _| unit(row, Metric::ThreadsActive));
+const CONFLICTS: FunctionColumn = ("Conflicts", 29, |row, _| unit(row, Metric::SharedConflicts));
+const PASSES: FunctionColumn = ("Passes", 28, |row, _| {
+    counters::access_passes(row.counters.as_ref()?)
+});
 const PCIE: FunctionColumn = ("PCIe", 19, |row, _| counters::pcie(row.counters.as_ref()?));
 const NVLINK: FunctionColumn = ("NVLink", 18, |row, _| {
     counters::nvlink(row.counters.as_ref()?)

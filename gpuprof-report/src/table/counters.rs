@@ -39,6 +39,11 @@ pub(super) fn share(counters: &CounterValues, metric: Metric) -> Option<MarkedQu
     Some(value(counters, Quantity::Share(share)))
 }
 
+/// Passes of the data path per access.
+pub(super) fn access_passes(counters: &CounterValues) -> Option<MarkedQuantity> {
+    Some(Quantity::Ratio(counters.mean(Metric::AccessPasses)?).into())
+}
+
 fn rate(counters: &CounterValues, metrics: &[Metric]) -> Option<MarkedQuantity> {
     let rates = metrics.iter().map(|metric| counters.mean(*metric));
     let rate = rates.sum::<Option<f64>>()?;
@@ -221,6 +226,15 @@ fn line(device: &DeviceCounters, full: bool) -> Paragraph {
                 number::size(bytes).text()
             ),
         );
+    }
+    if device.in_turn_ns > 0 {
+        words
+            .then(";")
+            .add(PLAIN, "other metrics in its place for")
+            .add_one(PLAIN, number::duration(device.in_turn_ns).text())
+            .then(",")
+            .add_one(PLAIN, number::duration(device.changing_ns).text())
+            .add(PLAIN, "to change between them");
     }
     let losses = [
         (device.gap_ns, "without samples"),

@@ -40,6 +40,13 @@ pub fn with_counters(t: Tier) -> Tier {
         alu_active: 0.0625,
         xu_active: 0.875,
         warps_active: 0.6875,
+        shared_throughput: 0.25,
+        instructions: 1_000_000,
+        thread_instructions: 24_000_000,
+        accesses: 100_000,
+        passes: 1_200_000,
+        shared_passes: 400_000,
+        conflicts: 300_000,
         l2_sectors: 400_000,
         l2_hits: 300_000,
     };

@@ -21,7 +21,7 @@ fn counters(memory: f64, issue: f64, tensor: f64) -> CounterValues {
             mean(Metric::IssueRate, issue),
             mean(Metric::TensorActive, tensor),
         ],
-        listed: Vec::new(),
+        ..CounterValues::default()
     }
 }
 
@@ -239,4 +239,102 @@ fn a_cache_that_is_the_limit_is_found() {
             "{memory} {l2} {l1} {fp64}"
         );
     }
+}
+
+/// `work`, for which these were measured beside a memory at 10 % and an issue rate of 55 %.
+fn measured<const N: usize>(shares: [(Metric, f64); N]) -> Profile {
+    let mut work = kernel("work", 10, 8 * MS);
+    work.counters = Some(Box::new(with_shares(0.1, shares)));
+    one(function("all", 10, 8 * MS).kernels([work]), |_| ())
+}
+
+fn shared(path: f64, shared: f64, conflicts: f64) -> Profile {
+    measured([
+        (Metric::L1Throughput, path),
+        (Metric::SharedThroughput, shared),
+        (Metric::SharedConflicts, conflicts),
+    ])
+}
+
+#[test]
+fn bank_conflicts_that_limit_a_kernel_are_found() {
+    let finding = the("bank-conflicts", &shared(1.0, 1.0, 0.96875));
+    assert_eq!(
+        finding.evidence,
+        "89 % of GPU time: work repeats 97 % of the passes of shared memory, which is at 100 % of its \
+         peak"
+    );
+    assert!(finding.advice.contains("pad rows"));
+    assert_eq!(finding.gain_ns, 36 * MS, "the issue rate is 55 % of 80 ms");
+    assert!(
+        !speaks("cache-bound", &shared(1.0, 1.0, 0.96875)),
+        "it is said once"
+    );
+    assert!(speaks("cache-bound", &shared(1.0, 1.0, 0.0)));
+    for (path, of_it, conflicts, why) in [
+        (1.0, 1.0, 0.75, "16 bytes per thread"),
+        (0.59, 0.59, 0.97, "no limit"),
+        (0.9, 0.3, 0.97, "the L1 cache is"),
+    ] {
+        assert!(
+            !speaks("bank-conflicts", &shared(path, of_it, conflicts)),
+            "{why}"
+        );
+    }
+}
+
+#[test]
+fn addresses_that_are_far_apart_are_found() {
+    let access = |passes: f64, path: f64, fp64: f64| {
+        measured([
+            (Metric::L1Throughput, path),
+            (Metric::SharedThroughput, 0.05),
+            (Metric::AccessPasses, passes),
+            (Metric::Fp64Active, fp64),
+            (Metric::L2Throughput, 0.75),
+        ])
+    };
+    let finding = the("uncoalesced-access", &access(16.0, 0.2, 0.0));
+    assert_eq!(
+        finding.evidence,
+        "89 % of GPU time: work loads and stores in 16.0 passes each: addresses in a warp are far \
+         apart"
+    );
+    assert_eq!(finding.gain_ns, 36 * MS, "the issue rate is 55 % of 80 ms");
+    for (passes, path, fp64, why) in [
+        (4.0, 0.2, 0.0, "16 bytes per thread"),
+        (16.0, 0.14, 0.0, "few accesses"),
+        (16.0, 0.2, 0.9, "arithmetic is the limit"),
+    ] {
+        assert!(
+            !speaks("uncoalesced-access", &access(passes, path, fp64)),
+            "{why}"
+        );
+    }
+}
+
+#[test]
+fn threads_that_wait_for_the_other_branch_are_found() {
+    let branch = |threads: f64, alu: f64| {
+        measured([
+            (Metric::ThreadsActive, threads),
+            (Metric::AluActive, alu),
+            (Metric::L2Throughput, 0.2),
+        ])
+    };
+    let finding = the("divergence", &branch(0.0625, 0.8));
+    assert_eq!(
+        finding.evidence,
+        "89 % of GPU time: work executes its instructions for 2.0 of 32 threads, with ALU at 80 % of \
+         its peak"
+    );
+    assert_eq!(finding.gain_ns, 60 * MS, "L2 is at 20 of 80 %");
+    assert!(
+        !speaks("divergence", &branch(0.5, 0.8)),
+        "half of the threads work"
+    );
+    assert!(
+        !speaks("divergence", &branch(0.0625, 0.5)),
+        "instructions are no limit"
+    );
 }

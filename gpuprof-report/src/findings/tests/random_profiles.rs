@@ -121,7 +121,11 @@ fn random_function(rng: &mut Rng) -> Function {
 fn random_counters(rng: &mut Rng) -> Box<CounterValues> {
     let mut means = Vec::new();
     for &metric in Metric::ALL {
-        let unit = if metric.is_bytes_per_s() { 5e12 } else { 1.0 };
+        let unit = match metric {
+            Metric::AccessPasses => 32.0,
+            metric if metric.is_bytes_per_s() => 5e12,
+            _ => 1.0,
+        };
         means.push(CounterMean {
             metric,
             mean: rng.f64() * unit,
@@ -131,6 +135,8 @@ fn random_counters(rng: &mut Rng) -> Box<CounterValues> {
     Box::new(CounterValues {
         samples: number(rng),
         sampled_ns: number(rng),
+        in_turn_samples: number(rng),
+        in_turn_ns: number(rng),
         is_divided: rng.bool(),
         means,
         listed: Vec::new(),

@@ -3,7 +3,7 @@
 use gpuprof_report::profile::DeviceCounters;
 use rustc_hash::FxHashMap;
 
-use crate::cupti::collect::pm_sampling::metrics::{PmSample, SOURCES};
+use crate::cupti::collect::pm_sampling::metrics::{MetricSet, PmSample, SOURCES};
 use gpuprof_report::sorting::sort_by_key;
 
 /// The samples of a device in one window.
@@ -17,13 +17,19 @@ pub(crate) struct DeviceSamples {
     unattributed_dram_bytes: f64,
     /// To start sampling.
     pub(crate) start_ns: u64,
-    pub(crate) gap_ns: u64,
+    in_turn_ns: u64,
+    gap_ns: u64,
+    changing_ns: u64,
     pub(crate) overflows: u64,
     pub(crate) late_ns: u64,
 }
 
 impl DeviceSamples {
     pub(super) fn add(&mut self, sample: &PmSample, is_attributed: bool) {
+        if sample.set == MetricSet::InTurn {
+            self.in_turn_ns += sample.ns();
+            return;
+        }
         let dram = SOURCES
             .iter()
             .zip(sample.integrals)
@@ -38,6 +44,15 @@ impl DeviceSamples {
         }
     }
 
+    /// Adds the time without samples before one; `is_change`: the one before was of another set.
+    pub(crate) fn add_gap(&mut self, ns: u64, is_change: bool) {
+        if is_change {
+            self.changing_ns += ns;
+        } else {
+            self.gap_ns += ns;
+        }
+    }
+
     pub(crate) fn merge(&mut self, other: &Self) {
         self.samples += other.samples;
         self.sampled_ns += other.sampled_ns;
@@ -45,7 +60,9 @@ impl DeviceSamples {
         self.dram_bytes += other.dram_bytes;
         self.unattributed_dram_bytes += other.unattributed_dram_bytes;
         self.start_ns += other.start_ns;
+        self.in_turn_ns += other.in_turn_ns;
         self.gap_ns += other.gap_ns;
+        self.changing_ns += other.changing_ns;
         self.overflows += other.overflows;
         self.late_ns += other.late_ns;
     }
@@ -67,7 +84,9 @@ pub(super) fn write(devices: &mut [DeviceCounters], all: &FxHashMap<u32, DeviceS
             device.unattributed_dram_bytes = samples.unattributed_dram_bytes.round() as u64;
         }
         device.start_ns = samples.start_ns;
+        device.in_turn_ns = samples.in_turn_ns;
         device.gap_ns = samples.gap_ns;
+        device.changing_ns = samples.changing_ns;
         device.overflows = samples.overflows;
         device.late_ns = samples.late_ns;
     }

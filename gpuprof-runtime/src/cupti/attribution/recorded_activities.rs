@@ -229,12 +229,13 @@ fn number<T: Copy + Eq + std::hash::Hash>(
 #[cfg(test)]
 mod tests {
     use super::{MAX_RECORDED_SAMPLES, PmSample, halved};
-    use crate::cupti::collect::pm_sampling::metrics::METRICS;
+    use crate::cupti::collect::pm_sampling::metrics::{METRICS, MetricSet};
 
     fn sample(start: u64, end: u64) -> PmSample {
         PmSample {
             start,
             end,
+            set: MetricSet::First,
             integrals: [1.0; METRICS],
             listed: &[],
         }

@@ -61,15 +61,14 @@ pub(crate) struct SampleJoin {
     samples: VecDeque<PmSample>,
     /// The end of the latest sample that was joined.
     joined_until: u64,
-    /// The end of the latest sample.
-    sampled_until: Option<u64>,
+    latest: Option<PmSample>,
 }
 
 impl SampleJoin {
     /// Whether an activity began before the end of the latest sample.
     pub(crate) fn may_have_run_in(&self, activity: &SampledActivity) -> bool {
-        self.sampled_until
-            .is_some_and(|until| activity.start < until)
+        self.latest
+            .is_some_and(|latest| activity.start < latest.end)
     }
 
     /// Adds an activity. Returns for how long it ran during samples that were joined before, ns.
@@ -85,11 +84,10 @@ impl SampleJoin {
         late_ns
     }
 
-    /// Adds a sample. Returns the time without samples before it, ns.
-    pub(crate) fn add_sample(&mut self, sample: PmSample) -> u64 {
-        let before = self.sampled_until.replace(sample.end);
+    /// Adds a sample. Returns the one before it.
+    pub(crate) fn add_sample(&mut self, sample: PmSample) -> Option<PmSample> {
         self.samples.push_back(sample);
-        before.map_or(0, |end| sample.start.saturating_sub(end))
+        self.latest.replace(sample)
     }
 
     /// Joins the earlier half of the samples if too many of them, or too many activities, wait. If

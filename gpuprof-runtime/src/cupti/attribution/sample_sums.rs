@@ -1,9 +1,12 @@
 //! Sums over samples of hardware counters: for means, and for their confidence intervals.
 
-use gpuprof_report::profile::{CounterMean, CounterValues, ListedMean, MIN_COUNTER_SAMPLES};
+use gpuprof_report::profile::{
+    CounterMean, CounterValues, ListedMean, MIN_COUNTER_SAMPLES, Metric,
+};
 
+use crate::cupti::collect::pm_sampling::in_turn::IN_TURN_METRICS;
 use crate::cupti::collect::pm_sampling::listed::{Form, ListedMetric};
-use crate::cupti::collect::pm_sampling::metrics::{PmSample, SOURCES};
+use crate::cupti::collect::pm_sampling::metrics::{MetricSet, PmSample, SOURCES};
 
 /// Standard deviations in half of a 95 % confidence interval.
 const Z95: f64 = 1.96;
@@ -16,21 +19,26 @@ pub(crate) struct RowSamples {
     own: SampleSums,
     /// Of the others, in proportion to the time.
     divided: SampleSums,
+    /// Of the second set, in which nothing else ran: ratios of counters of several kernels say
+    /// nothing of one.
+    in_turn: InTurnSums,
 }
 
 impl RowSamples {
     /// Adds a sample, or the part of it that belongs to this row, with the kernel time in it.
     pub(crate) fn add(&mut self, ns: f64, part: &PmSample, is_divided: bool) {
-        if is_divided {
-            self.divided.add(ns, part)
-        } else {
-            self.own.add(ns, part)
+        match (part.set, is_divided) {
+            (MetricSet::First, false) => self.own.add(ns, part),
+            (MetricSet::First, true) => self.divided.add(ns, part),
+            (MetricSet::InTurn, false) => self.in_turn.add(ns, part),
+            (MetricSet::InTurn, true) => {}
         }
     }
 
     pub(crate) fn merge(&mut self, other: &Self) {
         self.own.merge(&other.own);
         self.divided.merge(&other.divided);
+        self.in_turn.merge(&other.in_turn);
     }
 
     /// The means; `None` without samples. Divided samples are left out where there are enough
@@ -42,14 +50,20 @@ impl RowSamples {
             sums.merge(&self.divided);
             values.is_divided = self.divided.times.samples > 0;
         }
-        if sums.times.samples == 0 {
+        let in_turn = &self.in_turn.times;
+        if sums.times.samples + in_turn.samples == 0 {
             return None;
         }
         values.samples = sums.times.samples;
         values.sampled_ns = sums.times.ns.round() as u64;
+        values.in_turn_samples = in_turn.samples;
+        values.in_turn_ns = in_turn.ns.round() as u64;
         if sums.times.samples >= MIN_COUNTER_SAMPLES {
             values.means = sums.means();
             values.listed = sums.listed_means();
+        }
+        if in_turn.samples >= MIN_COUNTER_SAMPLES {
+            values.means.extend(self.in_turn.means());
         }
         Some(Box::new(values))
     }
@@ -64,7 +78,15 @@ struct SampleSums {
     listed: Vec<(&'static ListedMetric, TimeSums, IntegralSums)>,
 }
 
-/// Sums over samples of the kernel time in them, ns.
+/// Sums over samples of the second set.
+#[derive(Clone, Debug, Default)]
+struct InTurnSums {
+    times: TimeSums,
+    /// Of each of [`IN_TURN_METRICS`], and of what it is per.
+    metrics: [(TimeSums, IntegralSums); IN_TURN_METRICS.len()],
+}
+
+/// Sums over samples of the kernel time in them, ns, or of what else a metric is per.
 #[derive(Clone, Copy, Debug, Default)]
 struct TimeSums {
     samples: u64,
@@ -117,6 +139,40 @@ impl IntegralSums {
     }
 }
 
+impl InTurnSums {
+    fn add(&mut self, ns: f64, part: &PmSample) {
+        self.times.add(ns);
+        for (of, (times, sums)) in IN_TURN_METRICS.iter().zip(&mut self.metrics) {
+            let (counted, per) = of.ratio(ns, &part.integrals);
+            times.add(per);
+            sums.add(per, counted);
+        }
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.times.merge(&other.times);
+        for ((times, sums), (more, other)) in self.metrics.iter_mut().zip(&other.metrics) {
+            times.merge(more);
+            sums.merge(other);
+        }
+    }
+
+    /// Those that were counted, but for ratios to a counter that stayed 0.
+    fn means(&self) -> impl Iterator<Item = CounterMean> {
+        let sampled = IN_TURN_METRICS.iter().zip(&self.metrics);
+        let sampled = sampled.filter(|(_, (times, sums))| sums.sum.is_finite() && times.ns > 0.0);
+        sampled.map(|(of, (times, sums))| {
+            let (ratio, ci95) = sums.ratio(times);
+            // Records and samples have different ends.
+            let mean = match of.metric {
+                Metric::AccessPasses => ratio.max(0.0),
+                _ => ratio.clamp(0.0, 1.0),
+            };
+            CounterMean::new(of.metric, mean, ci95)
+        })
+    }
+}
+
 impl SampleSums {
     fn add(&mut self, ns: f64, part: &PmSample) {
         self.times.add(ns);
@@ -160,10 +216,8 @@ impl SampleSums {
             .zip(&self.metrics)
             .filter(|(_, sums)| sums.sum.is_finite() && self.times.ns > 0.0);
         let means = sampled.map(|(source, sums)| {
-            let mut mean = CounterMean::default();
-            mean.metric = source.metric;
-            (mean.mean, mean.ci95) = mean_of(source.form, sums, &self.times);
-            mean
+            let (mean, ci95) = mean_of(source.form, sums, &self.times);
+            CounterMean::new(source.metric, mean, ci95)
         });
         means.collect()
     }
@@ -203,7 +257,8 @@ fn mean_of(form: Form, sums: &IntegralSums, times: &TimeSums) -> (f64, f64) {
 mod tests {
     use gpuprof_report::profile::{Metric, MetricUnit};
 
-    use super::{ListedMetric, PmSample, RowSamples, SOURCES};
+    use super::{ListedMetric, MetricSet, PmSample, RowSamples, SOURCES};
+    use crate::cupti::collect::pm_sampling::in_turn;
     use crate::cupti::collect::pm_sampling::metrics::METRICS;
 
     fn read(bytes: f64) -> PmSample {
@@ -212,6 +267,7 @@ mod tests {
         PmSample {
             start: 0,
             end: 10,
+            set: MetricSet::First,
             integrals,
             listed: &[],
         }
@@ -282,6 +338,32 @@ mod tests {
             "{} {expected}",
             mean.ci95
         );
+    }
+
+    #[test]
+    fn metrics_in_turn_are_ratios_of_the_totals_in_samples_of_one_kernel() {
+        let sample = |passes: f64, accesses: f64| {
+            let mut sample = read(f64::NAN);
+            sample.set = MetricSet::InTurn;
+            sample.integrals = [0.0; METRICS];
+            sample.integrals[in_turn::PASSES] = passes;
+            sample.integrals[in_turn::ACCESSES] = accesses;
+            sample
+        };
+        let mut row = RowSamples::default();
+        (0..8).for_each(|_| row.add(10.0, &sample(8.0, 1.0), false));
+        (0..1).for_each(|_| row.add(10.0, &sample(2.0, 4.0), false));
+        (0..9).for_each(|_| row.add(10.0, &sample(900.0, 1.0), true));
+        assert!(row.values().unwrap().means.is_empty(), "too few");
+        row.add(10.0, &sample(2.0, 4.0), false);
+        let values = row.values().unwrap();
+        assert_eq!((values.samples, values.in_turn_samples), (0, 10));
+        assert_eq!((values.in_turn_ns, values.is_divided), (100, false));
+        // 68 passes of 16 accesses.
+        assert_eq!(values.mean(Metric::AccessPasses), Some(4.25));
+        // Nothing used shared memory.
+        assert_eq!(values.mean(Metric::SharedConflicts), None);
+        assert_eq!(values.mean(Metric::SharedThroughput), Some(0.0));
     }
 
     #[test]

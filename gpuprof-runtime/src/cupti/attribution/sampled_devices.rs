@@ -43,8 +43,8 @@ impl SampledDevices {
         self.joins.entry(device).or_default().add_activity(activity)
     }
 
-    /// Adds a sample. Returns the time without samples before it, ns.
-    pub(crate) fn add_sample(&mut self, device: u32, sample: PmSample) -> u64 {
+    /// Adds a sample. Returns the one before it.
+    pub(crate) fn add_sample(&mut self, device: u32, sample: PmSample) -> Option<PmSample> {
         self.joins.entry(device).or_default().add_sample(sample)
     }
 

@@ -30,6 +30,20 @@ pub struct KernelCounters {
     pub xu_active: f64,
     /// Share of the warps that could be resident in its time, 0 to 1.
     pub warps_active: f64,
+    /// Share of the peak of L1 caches and shared memory that shared memory takes, 0 to 1.
+    pub shared_throughput: f64,
+    /// Instructions of warps.
+    pub instructions: u64,
+    /// Threads that executed them.
+    pub thread_instructions: u64,
+    /// Loads and stores among the instructions.
+    pub accesses: u64,
+    /// Their passes of the L1 data path.
+    pub passes: u64,
+    /// Those of shared memory.
+    pub shared_passes: u64,
+    /// Those of shared memory beyond the first of an access.
+    pub conflicts: u64,
     /// Sectors that the L2 cache was asked for.
     pub l2_sectors: u64,
     /// Those of them that it had.
@@ -40,7 +54,7 @@ pub struct KernelCounters {
 pub(crate) type Totals = [f64; COUNTERS];
 
 /// The counters, by their number in [`Totals`].
-pub(crate) const COUNTERS: usize = 15;
+pub(crate) const COUNTERS: usize = 22;
 pub(crate) const DRAM_READ: usize = 0;
 pub(crate) const DRAM_WRITE: usize = 1;
 pub(crate) const SM_ACTIVE: usize = 2;
@@ -56,8 +70,15 @@ pub(crate) const XU_ACTIVE: usize = 11;
 pub(crate) const WARPS_ACTIVE: usize = 12;
 pub(crate) const L2_SECTORS: usize = 13;
 pub(crate) const L2_HITS: usize = 14;
+pub(crate) const SHARED_THROUGHPUT: usize = 15;
+pub(crate) const INSTRUCTIONS: usize = 16;
+pub(crate) const THREAD_INSTRUCTIONS: usize = 17;
+pub(crate) const ACCESSES: usize = 18;
+pub(crate) const PASSES: usize = 19;
+pub(crate) const SHARED_PASSES: usize = 20;
+pub(crate) const CONFLICTS: usize = 21;
 /// Those that are shares of the time.
-const SHARES: [usize; 9] = [
+const SHARES: [usize; 10] = [
     SM_ACTIVE,
     TENSOR_ACTIVE,
     ISSUE_RATE,
@@ -67,6 +88,7 @@ const SHARES: [usize; 9] = [
     ALU_ACTIVE,
     XU_ACTIVE,
     WARPS_ACTIVE,
+    SHARED_THROUGHPUT,
 ];
 
 #[derive(Debug)]
@@ -111,8 +133,19 @@ impl CounterModel {
                 let counters = self.kernels.get(name.text()).copied().unwrap_or(modelled);
                 totals[DRAM_READ] = counters.dram_read as f64;
                 totals[DRAM_WRITE] = counters.dram_write as f64;
-                totals[L2_SECTORS] = counters.l2_sectors as f64;
-                totals[L2_HITS] = counters.l2_hits as f64;
+                let counts = [
+                    (L2_SECTORS, counters.l2_sectors),
+                    (L2_HITS, counters.l2_hits),
+                    (INSTRUCTIONS, counters.instructions),
+                    (THREAD_INSTRUCTIONS, counters.thread_instructions),
+                    (ACCESSES, counters.accesses),
+                    (PASSES, counters.passes),
+                    (SHARED_PASSES, counters.shared_passes),
+                    (CONFLICTS, counters.conflicts),
+                ];
+                for (counter, count) in counts {
+                    totals[counter] = count as f64;
+                }
                 let shares = [
                     counters.sm_active,
                     counters.tensor_active,
@@ -123,6 +156,7 @@ impl CounterModel {
                     counters.alu_active,
                     counters.xu_active,
                     counters.warps_active,
+                    counters.shared_throughput,
                 ];
                 for (counter, share) in SHARES.into_iter().zip(shares) {
                     totals[counter] = share * ns;

@@ -49,7 +49,7 @@ macro_rules! peak {
     };
 }
 
-pub(crate) const METRICS: [Metric; 22] = [
+pub(crate) const METRICS: [Metric; 30] = [
     sum("dram__bytes_read.sum", DRAM_READ),
     sum("dram__bytes_write.sum", DRAM_WRITE),
     percent(peak!("sm__cycles_active"), SM_ACTIVE),
@@ -71,6 +71,27 @@ pub(crate) const METRICS: [Metric; 22] = [
         ALU_ACTIVE,
     ),
     percent(peak!("sm__inst_executed_pipe_xu_realtime"), XU_ACTIVE),
+    // What it samples in turn. Nothing counts what tensor cores multiply.
+    percent(peak!("sm__warps_active_realtime"), WARPS_ACTIVE),
+    sum(
+        "sm__thread_inst_executed_pred_on_realtime.sum",
+        THREAD_INSTRUCTIONS,
+    ),
+    sum("sm__inst_executed_realtime.sum", INSTRUCTIONS),
+    sum("l1tex__data_pipe_lsu_wavefronts.sum", PASSES),
+    sum(
+        "l1tex__data_pipe_lsu_wavefronts_mem_shared.sum",
+        SHARED_PASSES,
+    ),
+    sum(
+        "l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum",
+        CONFLICTS,
+    ),
+    sum("sm__inst_executed_pipe_lsu.sum", ACCESSES),
+    percent(
+        peak!("l1tex__data_pipe_lsu_wavefronts_mem_shared"),
+        SHARED_THROUGHPUT,
+    ),
     // What gpuprof samples only if it is listed.
     percent(peak!("sm__warps_active"), WARPS_ACTIVE),
     sum("lts__t_sectors.sum", L2_SECTORS),

@@ -38,11 +38,21 @@ struct Sampler {
     device: u32,
     interval: u64,
     capacity: usize,
-    /// When the next sample begins; `None` if it is stopped.
+    /// What is counted.
+    counters: Vec<usize>,
+    /// When the next sample begins; `None` if it was not started since it was configured.
     next: Option<u64>,
+    /// When it was stopped; what it has stored can still be decoded.
+    stopped: Option<u64>,
     is_first: bool,
     /// The hardware buffer was full.
     has_overflowed: bool,
+}
+
+impl Sampler {
+    fn is_running(&self) -> bool {
+        self.next.is_some() && self.stopped.is_none()
+    }
 }
 
 pub(crate) struct Sampling {
@@ -93,7 +103,9 @@ impl Sampling {
             device,
             interval: 0,
             capacity: 0,
+            counters: Vec::new(),
             next: None,
+            stopped: None,
             is_first: true,
             has_overflowed: false,
         };
@@ -114,17 +126,22 @@ impl Sampling {
             .ok_or(Code::INVALID_PARAMETER)
     }
 
-    /// Sets the interval, and the bytes of the hardware buffer, of a stopped object.
+    /// Sets the interval, the bytes of the hardware buffer, and the counters of a stopped object,
+    /// which discards what it has stored.
     pub(crate) fn configure(
         &mut self,
         object: usize,
         (trigger, interval): (Trigger, u64),
         bytes: usize,
+        counters: Vec<usize>,
     ) -> Answer {
         let sampler = self.sampler(object)?;
-        if sampler.next.is_some() || interval == 0 {
+        if sampler.is_running() || interval == 0 {
             return Err(Code::INVALID_OPERATION);
         }
+        sampler.counters = counters;
+        sampler.next = None;
+        sampler.stopped = None;
         sampler.interval = match trigger {
             Trigger::Time => interval,
             Trigger::Sysclk => interval * 2 / SYSCLK_CYCLES_PER_2_NS,
@@ -135,20 +152,24 @@ impl Sampling {
 
     pub(crate) fn start(&mut self, object: usize, now: u64) -> Answer {
         let sampler = self.sampler(object)?;
-        if sampler.next.is_some() || sampler.interval == 0 {
+        if sampler.is_running() || sampler.interval == 0 {
             return Err(Code::INVALID_OPERATION);
         }
         if sampler.has_overflowed {
             return Err(Code::UNKNOWN);
         }
         sampler.next = Some(now);
+        sampler.stopped = None;
         sampler.is_first = true;
         Ok(())
     }
 
-    pub(crate) fn stop(&mut self, object: usize) -> Answer {
+    pub(crate) fn stop(&mut self, object: usize, now: u64) -> Answer {
         let sampler = self.sampler(object)?;
-        sampler.next.take().ok_or(Code::INVALID_OPERATION)?;
+        if !sampler.is_running() {
+            return Err(Code::INVALID_OPERATION);
+        }
+        sampler.stopped = Some(now);
         Ok(())
     }
 
@@ -160,6 +181,7 @@ impl Sampling {
             .get_mut(&object)
             .ok_or(Code::INVALID_PARAMETER)?;
         let mut next = sampler.next.ok_or(Code::INVALID_OPERATION)?;
+        let now = sampler.stopped.unwrap_or(now);
         let waiting = (now.saturating_sub(next) / sampler.interval) as usize;
         sampler.has_overflowed |= waiting > sampler.capacity;
         if sampler.has_overflowed {
@@ -173,6 +195,12 @@ impl Sampling {
         let mut samples = Vec::new();
         for _ in 0..waiting.min(limit) {
             let end = next + sampler.interval;
+            let mut totals = self.model.sample(of_device(), next, end);
+            for (counter, total) in totals.iter_mut().enumerate() {
+                if !sampler.counters.contains(&counter) {
+                    *total = f64::NAN;
+                }
+            }
             samples.push(Sample {
                 // The first one after a start began with the device (H200, CUDA 13.0).
                 start: if std::mem::take(&mut sampler.is_first) {
@@ -181,7 +209,7 @@ impl Sampling {
                     next
                 },
                 end,
-                totals: self.model.sample(of_device(), next, end),
+                totals,
             });
             next = end;
         }

@@ -101,6 +101,19 @@ impl Hosts {
         together.max(alone.max().unwrap_or(0))
     }
 
+    /// What is counted for a configuration.
+    pub(crate) fn counters(&self, config: &[u8]) -> Vec<usize> {
+        let metrics = config.iter().map(|metric| &METRICS[usize::from(*metric)]);
+        let counters = metrics.flat_map(|metric| {
+            let other = match metric.unit {
+                Unit::RatioTo(other) | Unit::PercentOf(other) => Some(other),
+                Unit::Sum | Unit::Percent => None,
+            };
+            [Some(metric.counter), other].into_iter().flatten()
+        });
+        counters.collect()
+    }
+
     /// The values of metrics in a sample of `ns`. A metric that was not configured has none.
     pub(crate) fn evaluate(
         &mut self,

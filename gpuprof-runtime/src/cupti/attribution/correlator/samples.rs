@@ -26,9 +26,11 @@ impl Correlator {
         if self.windows.window_at(sample.start).is_some() {
             self.time_line.add_sample(device, sample);
         }
-        let gap_ns = self.samples.add_sample(device, sample);
-        if let Some(tables) = self.tables_at(sample.start) {
-            tables.device_samples.entry(device).or_default().gap_ns += gap_ns;
+        let before = self.samples.add_sample(device, sample);
+        if let (Some(before), Some(tables)) = (before, self.tables_at(sample.start)) {
+            let samples = tables.device_samples.entry(device).or_default();
+            let gap_ns = sample.start.saturating_sub(before.end);
+            samples.add_gap(gap_ns, before.set != sample.set);
         }
         self.limit_samples(device);
     }

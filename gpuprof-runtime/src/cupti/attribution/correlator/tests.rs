@@ -5,7 +5,7 @@ use crate::cupti::attribution::limits::{
     MAX_AWAITED_CUDA_CALLS, MAX_ORPHANS, MAX_RECENT_CUDA_CALLS,
 };
 use crate::cupti::collect::callback_ids::DRIVER_LAUNCH;
-use crate::cupti::collect::pm_sampling::metrics::{METRICS, PmSample};
+use crate::cupti::collect::pm_sampling::metrics::{METRICS, MetricSet, PmSample};
 use crate::cupti::collect::pm_sampling::{PmSampling, SamplingEvent};
 use crate::cupti::collect::record::{
     ActivityRecord, ActivitySpan, ApiFunction, ApiRecord, CopyKind, CopyRecord, MemoryOperation,
@@ -225,6 +225,7 @@ fn the_time_line_has_no_samples_of_a_pause() {
         let sample = PmSample {
             start,
             end: start + 1,
+            set: MetricSet::First,
             integrals: [0.0; METRICS],
             listed: &[],
         };

@@ -3,7 +3,7 @@ use super::{
 };
 use crate::cupti::attribution::activity_path::ActivityPath;
 use crate::cupti::attribution::row_keys::KernelKey;
-use crate::cupti::collect::pm_sampling::metrics::{METRICS, PmSample};
+use crate::cupti::collect::pm_sampling::metrics::{METRICS, MetricSet, PmSample};
 
 fn activity(path: u32, start: u64, end: u64) -> SampledActivity {
     let key = KernelKey {
@@ -27,6 +27,7 @@ fn sample(start: u64, end: u64) -> PmSample {
     PmSample {
         start,
         end,
+        set: MetricSet::First,
         integrals: [0.0; METRICS],
         listed: &[],
     }
@@ -50,9 +51,9 @@ fn joined(join: &mut SampleJoin) -> Joined {
 #[test]
 fn a_sample_has_the_activities_that_ran_during_it_and_their_time() {
     let mut join = SampleJoin::default();
-    let gaps = [(0, 100), (100, 200), (250, 300), (300, 400)]
-        .map(|(start, end)| join.add_sample(sample(start, end)));
-    assert_eq!(gaps, [0, 0, 50, 0]);
+    let before = [(0, 100), (100, 200), (250, 300), (300, 400)]
+        .map(|(start, end)| join.add_sample(sample(start, end)).map(|before| before.end));
+    assert_eq!(before, [None, Some(100), Some(200), Some(300)]);
     // Out of order, overlapping, across samples, between samples, and beyond the last one.
     for (path, start, end) in [(3, 350, 900), (1, 10, 130), (2, 120, 140), (4, 210, 240)] {
         assert_eq!(join.add_activity(activity(path, start, end)), 0);

@@ -35,6 +35,32 @@ fn chips_have_room_for_what_the_documentation_says() {
 }
 
 #[test]
+fn chips_have_room_for_what_is_sampled_in_turn() {
+    let library = library();
+    use Metric::{SharedConflicts, TensorFloat, TensorInteger};
+    let tensor = vec![TensorFloat, TensorInteger];
+    let conflicts = [&[SharedConflicts][..], &tensor].concat();
+    for (name, omitted) in [
+        (c"TU102", &conflicts),
+        (c"GA100", &conflicts),
+        (c"GA102", &conflicts),
+        (c"AD102", &conflicts),
+        (c"GH100", &vec![]),
+        (c"GB100", &tensor),
+        (c"GB202", &tensor),
+    ] {
+        let chip = AvailableCounters {
+            name,
+            availability: &[],
+        };
+        let host = Host::choose_in_turn(library, &chip).expect("a known chip");
+        let mut facts = DeviceCounters::default();
+        host.describe_in_turn(&mut facts);
+        assert_eq!(&facts.omitted, omitted, "{name:?}");
+    }
+}
+
+#[test]
 fn refused_names_have_the_nearest_of_the_chip() {
     let library = library();
     let warps = "sm__warps_active.avg.pct_of_peak_sustained_elapsed";

@@ -1,9 +1,12 @@
 //! Sampling on one device: starts it, decodes what the device has stored, and widens the interval.
 
+mod turns;
+
 use std::ffi::{CStr, c_int};
 
 use gpuprof_report::profile::DeviceCounters;
 
+use self::turns::Turns;
 use super::bindings::{
     APPEND_VERSION, Availability, COUNTER_DATA_FULL, ChipName, DataInfo, DataInitialize, DataSize,
     Decode, Disable, Enable, OUT_OF_MEMORY, OpaqueObject, SampleInfo, SetConfig, Start, Stop,
@@ -12,9 +15,10 @@ use super::bindings::{
 use super::host::{AvailableCounters, Host};
 use super::library::SamplingLibrary;
 use super::listed::MetricList;
-use super::metrics::PmSample;
+use super::metrics::{MetricSet, PmSample};
 use super::unavailable::PmSamplingUnavailable;
 use crate::cupti::collect::library::CallError;
+use crate::cupti::collect::lifecycle;
 
 /// The first interval, ns. At 30 µs sampling cost an H200 nothing that could be measured, but
 /// decoding a sample of 19 KB takes its host 25 to 40 µs, and twice as long while the program
@@ -38,14 +42,15 @@ const SYSCLK_CYCLES_PER_2_NS: u64 = 3;
 
 pub(super) struct DeviceSampler {
     library: &'static SamplingLibrary,
-    host: Host,
-    /// What `host` was made from, and may refer to.
+    first: SampledSet,
+    /// What is sampled in its place in turn; `None` before the first time, and if there is nothing.
+    in_turn: Option<SampledSet>,
+    turns: Turns,
+    /// What the hosts were made from, and may refer to.
     availability: Vec<u8>,
     device: u32,
     /// `None` if there is none to disable.
     object: Option<OpaqueObject>,
-    /// The counter data image.
-    data: Vec<u8>,
     /// Its name.
     chip: &'static CStr,
     trigger: c_int,
@@ -54,6 +59,13 @@ pub(super) struct DeviceSampler {
     room: u32,
     /// The first sample after a start began when the device did (H200, CUDA 13.0).
     skips_first: bool,
+}
+
+/// Metrics that are sampled together.
+struct SampledSet {
+    host: Host,
+    /// The counter data image.
+    data: Vec<u8>,
 }
 
 // SAFETY: the object is used by one thread at a time, which CUPTI permits.
@@ -82,11 +94,15 @@ impl DeviceSampler {
         // From here on, dropping it disables sampling.
         let mut sampler = Self {
             library,
-            host,
+            first: SampledSet {
+                host,
+                data: Vec::new(),
+            },
+            in_turn: None,
+            turns: Turns::new(lifecycle::now()),
             availability,
             device,
             object: Some(enable(library, device)?),
-            data: Vec::new(),
             chip,
             trigger: trigger::TIME,
             interval_ns: INTERVAL_NS,
@@ -109,7 +125,22 @@ impl DeviceSampler {
     /// Writes what is sampled.
     pub(super) fn describe(&self, facts: &mut DeviceCounters) {
         facts.chip = self.chip.to_string_lossy().into_owned();
-        self.host.describe(facts);
+        self.first.host.describe(facts);
+    }
+
+    /// The metrics that are sampled now.
+    fn set(&self) -> &SampledSet {
+        match self.turns.set {
+            MetricSet::First => &self.first,
+            MetricSet::InTurn => self.in_turn.as_ref().unwrap_or(&self.first),
+        }
+    }
+
+    fn set_mut(&mut self) -> &mut SampledSet {
+        match (self.turns.set, &mut self.in_turn) {
+            (MetricSet::InTurn, Some(in_turn)) => in_turn,
+            _ => &mut self.first,
+        }
     }
 
     /// Why metrics of the list are not sampled; of each once. May ask CUPTI for the metrics of the
@@ -119,7 +150,7 @@ impl DeviceSampler {
             name: self.chip,
             availability: &self.availability,
         };
-        let refused = std::mem::take(&mut self.host.refused);
+        let refused = std::mem::take(&mut self.first.host.refused);
         let lines = refused
             .iter()
             .map(|metric| metric.line(self.library, &chip));
@@ -136,10 +167,11 @@ impl DeviceSampler {
             trigger::TIME => self.interval_ns,
             _ => self.interval_ns * SYSCLK_CYCLES_PER_2_NS / 2,
         };
+        let config = &self.set().host.config;
         let mut parameters = SetConfig {
             object: self.object(),
-            size: self.host.config.len(),
-            image: self.host.config.as_ptr(),
+            size: config.len(),
+            image: config.as_ptr(),
             hardware_buffer_bytes: HARDWARE_BUFFER_BYTES,
             interval,
             trigger: self.trigger,
@@ -159,15 +191,16 @@ impl DeviceSampler {
             let fitting = MAX_DATA_BYTES / (bytes / samples as usize).max(1);
             bytes = self.data_bytes(u32::try_from(fitting.max(1)).unwrap_or(1))?;
         }
-        self.data.resize(bytes, 0);
+        self.set_mut().data.resize(bytes, 0);
         self.clear_data()
     }
 
     fn data_bytes(&self, max_samples: u32) -> Result<usize, CallError> {
+        let names = &self.set().host.names;
         let mut parameters = DataSize {
             object: self.object(),
-            names: self.host.names.as_ptr(),
-            count: self.host.names.len(),
+            names: names.as_ptr(),
+            count: names.len(),
             max_samples,
             ..DataSize::default()
         };
@@ -176,10 +209,12 @@ impl DeviceSampler {
     }
 
     fn clear_data(&mut self) -> Result<(), CallError> {
-        self.library.data_initialize(&mut DataInitialize {
-            object: self.object(),
-            size: self.data.len(),
-            image: self.data.as_mut_ptr(),
+        let (library, object) = (self.library, self.object());
+        let data = &mut self.set_mut().data;
+        library.data_initialize(&mut DataInitialize {
+            object,
+            size: data.len(),
+            image: data.as_mut_ptr(),
             ..DataInitialize::default()
         })
     }
@@ -202,10 +237,12 @@ impl DeviceSampler {
     /// Gives what the device has stored to `each`, in order of time. To be called before it has
     /// stored those of [`DECODED_NS`]: returns whether it had more, so that some are lost.
     pub(super) fn decode(&mut self, each: &mut dyn FnMut(PmSample)) -> Result<bool, CallError> {
+        let object = self.object();
+        let data = &mut self.set_mut().data;
         let mut parameters = Decode {
-            object: self.object(),
-            image: self.data.as_mut_ptr(),
-            size: self.data.len(),
+            object,
+            image: data.as_mut_ptr(),
+            size: data.len(),
             ..Decode::default()
         };
         let mut is_full = match self.library.decode(&mut parameters) {
@@ -220,33 +257,37 @@ impl DeviceSampler {
 
     /// Gives the decoded samples to `each`. Returns whether there was room for no more.
     fn read(&mut self, each: &mut dyn FnMut(PmSample)) -> Result<bool, CallError> {
+        let mut skips_first = std::mem::take(&mut self.skips_first);
+        let SampledSet { host, data } = self.set();
         let mut info = DataInfo {
-            image: self.data.as_ptr(),
-            size: self.data.len(),
+            image: data.as_ptr(),
+            size: data.len(),
             ..DataInfo::default()
         };
         self.library.data_info(&mut info)?;
         for index in 0..info.completed {
             let mut times = SampleInfo {
                 object: self.object(),
-                image: self.data.as_ptr(),
-                size: self.data.len(),
+                image: data.as_ptr(),
+                size: data.len(),
                 index,
                 ..SampleInfo::default()
             };
             self.library.sample_info(&mut times)?;
             let SampleInfo { start, end, .. } = times;
-            if std::mem::take(&mut self.skips_first) || end <= start {
+            if std::mem::take(&mut skips_first) || end <= start {
                 continue;
             }
-            let integrals = self.host.evaluate(&self.data, index, end - start)?;
+            let integrals = host.evaluate(data, index, end - start)?;
             each(PmSample {
                 start,
                 end,
+                set: self.turns.set,
                 integrals,
-                listed: self.host.listed,
+                listed: host.listed,
             });
         }
+        self.skips_first = skips_first;
         Ok(info.completed > 0 && info.completed == info.total)
     }
 
@@ -262,14 +303,19 @@ impl DeviceSampler {
             });
         }
         self.interval_ns = (2 * self.interval_ns).min(MAX_INTERVAL_NS);
+        Ok(self.restart()?)
+    }
+
+    /// Begins again with a new object and the first set.
+    fn restart(&mut self) -> Result<(), CallError> {
         // After an overflow it may fail.
         let _ = self.stop();
         self.disable()?;
+        self.turns.set = MetricSet::First;
         self.object = Some(enable(self.library, self.device)?);
         self.configure()?;
         self.make_data()?;
-        self.begin()?;
-        Ok(())
+        self.begin()
     }
 
     fn disable(&mut self) -> Result<(), CallError> {

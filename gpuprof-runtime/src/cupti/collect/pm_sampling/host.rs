@@ -9,9 +9,10 @@ use super::bindings::{
     HostAddMetrics, HostBaseMetrics, HostConfigImage, HostConfigSize, HostDeinitialize,
     HostEvaluate, HostInitialize, HostPasses, OpaqueObject, PM_SAMPLING,
 };
+use super::in_turn::IN_TURN_METRICS;
 use super::library::SamplingLibrary;
-use super::listed::{ListedMetric, MetricList, Reason, RefusedMetric};
-use super::metrics::{Integrals, METRICS, MetricNames, SOURCES};
+use super::listed::{Form, ListedMetric, MetricList, Reason, RefusedMetric};
+use super::metrics::{Integrals, METRICS, MetricSet, SOURCES};
 use super::unavailable::PmSamplingUnavailable;
 use crate::cupti::collect::library::CallError;
 
@@ -22,7 +23,7 @@ pub(super) struct Host {
     /// The configuration for the device.
     pub(super) config: Vec<u8>,
     /// The sampled metrics by index in [`Integrals`], and the addresses of their names.
-    sources: Vec<usize>,
+    sources: Vec<(usize, Form)>,
     pub(super) names: Vec<*const c_char>,
     /// The user's list, and what of it is not sampled.
     pub(super) listed: &'static [ListedMetric],
@@ -62,7 +63,8 @@ impl Host {
         let mut refused = list.unusable.clone();
         for (index, metric) in list.metrics.iter().enumerate() {
             let (name, c_name) = (metric.name.clone(), metric.c_name());
-            let reason = match chosen.with(chip, SOURCES.len() + index, c_name) {
+            let source = (SOURCES.len() + index, metric.form);
+            let reason = match chosen.with(chip, source, c_name) {
                 Ok(host) => {
                     chosen = host;
                     continue;
@@ -74,18 +76,37 @@ impl Host {
             };
             refused.push(RefusedMetric { name, reason });
         }
-        for (index, MetricNames { names, .. }) in SOURCES.iter().enumerate() {
-            let mut hosts = names.iter().map(|name| chosen.with(chip, index, name));
-            if let Some(host) = hosts.find_map(Result::ok) {
-                chosen = host;
-            }
-        }
+        let mut chosen = chosen.with_set(chip, MetricSet::First);
         if chosen.names.is_empty() {
             let chip = chip.name.to_string_lossy().into_owned();
             return Err(PmSamplingUnavailable::NoMetrics { chip });
         }
         chosen.refused = refused;
         Ok(chosen)
+    }
+
+    /// As many of the second set as fit into one pass.
+    pub(super) fn choose_in_turn(
+        library: &'static SamplingLibrary,
+        chip: &AvailableCounters<'_>,
+    ) -> Option<Self> {
+        let nothing = Self::initialize(library, chip).ok()?;
+        let chosen = nothing.with_set(chip, MetricSet::InTurn);
+        (!chosen.names.is_empty()).then_some(chosen)
+    }
+
+    /// The same with as many of a set as fit into one pass, in their order.
+    fn with_set(self, chip: &AvailableCounters<'_>, set: MetricSet) -> Self {
+        let mut chosen = self;
+        for (index, (names, form)) in set.sources().enumerate() {
+            let mut hosts = names
+                .iter()
+                .map(|name| chosen.with(chip, (index, form), name));
+            if let Some(host) = hosts.find_map(Result::ok) {
+                chosen = host;
+            }
+        }
+        chosen
     }
 
     /// Whether a metric needs one pass if nothing else is sampled.
@@ -95,7 +116,7 @@ impl Host {
         name: &CStr,
     ) -> bool {
         let nothing = Self::initialize(library, chip);
-        nothing.is_ok_and(|nothing| nothing.with(chip, 0, name).is_ok())
+        nothing.is_ok_and(|nothing| nothing.with(chip, (0, Form::Count), name).is_ok())
     }
 
     /// The names of the chip's base metrics of one kind, by [`KINDS`](super::listed::KINDS).
@@ -151,7 +172,7 @@ impl Host {
     fn with(
         &self,
         chip: &AvailableCounters<'_>,
-        source: usize,
+        source: (usize, Form),
         name: &CStr,
     ) -> Result<Self, Reason> {
         let host = Self::initialize(self.library, chip);
@@ -204,7 +225,7 @@ impl Host {
     /// Writes which metrics are sampled.
     pub(super) fn describe(&self, facts: &mut DeviceCounters) {
         for (index, source) in SOURCES.iter().enumerate() {
-            if self.sources.contains(&index) {
+            if self.counts(index) {
                 facts.metrics.push(source.metric);
             } else {
                 facts.omitted.push(source.metric);
@@ -213,9 +234,27 @@ impl Host {
         facts.listed = self.listed_names().collect();
     }
 
+    /// The same of the second set.
+    pub(super) fn describe_in_turn(&self, facts: &mut DeviceCounters) {
+        for of in &IN_TURN_METRICS {
+            if of.counters().all(|index| self.counts(index)) {
+                facts.metrics.push(of.metric);
+            } else {
+                facts.omitted.push(of.metric);
+            }
+        }
+    }
+
+    fn counts(&self, index: usize) -> bool {
+        self.sources.iter().any(|(known, _)| *known == index)
+    }
+
     /// The names of the listed metrics that are sampled.
     fn listed_names(&self) -> impl Iterator<Item = String> {
-        let listed = self.sources.iter().filter_map(|index| self.listed(*index));
+        let listed = self
+            .sources
+            .iter()
+            .filter_map(|(index, _)| self.listed(*index));
         listed.map(|metric| metric.name.clone())
     }
 
@@ -243,12 +282,8 @@ impl Host {
         };
         self.library.host_evaluate(&mut parameters)?;
         let mut integrals = [f64::NAN; METRICS];
-        for (&source, value) in self.sources.iter().zip(values) {
-            let form = match SOURCES.get(source) {
-                Some(source) => Some(source.form),
-                None => self.listed(source).map(|metric| metric.form),
-            };
-            if let (Some(form), Some(integral)) = (form, integrals.get_mut(source)) {
+        for ((source, form), value) in self.sources.iter().zip(values) {
+            if let Some(integral) = integrals.get_mut(*source) {
                 *integral = form.integral(value, ns as f64);
             }
         }

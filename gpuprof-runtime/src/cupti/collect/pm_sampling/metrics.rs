@@ -5,6 +5,7 @@ use std::ffi::CStr;
 use gpuprof_report::profile::Metric;
 use gpuprof_report::setting_values::MAX_LISTED;
 
+use super::in_turn::{self, CounterNames};
 use super::listed::{Form, ListedMetric};
 
 /// How many metrics a sample can have: [`SOURCES`], and those of a list.
@@ -47,7 +48,7 @@ macro_rules! share {
     };
 }
 
-const fn name(bytes: &'static str) -> &'static CStr {
+pub(super) const fn name(bytes: &'static str) -> &'static CStr {
     match CStr::from_bytes_with_nul(bytes.as_bytes()) {
         Ok(name) => name,
         // No chip has a metric of this name.
@@ -91,9 +92,31 @@ pub(crate) const SOURCES: [MetricNames; 14] = [
     bytes!(NvlinkSent: "nvltx__bytes"),
 ];
 
-/// What one sample measured: for each of [`SOURCES`], and then of the list, the integral over its
-/// time, bytes, things or ns. NaN for those that were not sampled, and for a ratio without a value.
+/// What one sample measured: for each source of its set, and then of the list if it is of the first
+/// one, the integral over its time, bytes, things or ns. NaN for those that were not sampled, and
+/// for a ratio without a value.
 pub(crate) type Integrals = [f64; METRICS];
+
+/// What is sampled at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum MetricSet {
+    /// [`SOURCES`] and the user's list, most of the time.
+    First,
+    /// [`COUNTERS`](in_turn::COUNTERS), in the place of the others.
+    InTurn,
+}
+
+impl MetricSet {
+    /// The names of a source, and what its value is.
+    pub(super) fn sources(self) -> impl Iterator<Item = (&'static [&'static CStr], Form)> {
+        let (first, in_turn): (&[MetricNames], &[CounterNames]) = match self {
+            Self::First => (&SOURCES, &[]),
+            Self::InTurn => (&[], &in_turn::COUNTERS),
+        };
+        let first = first.iter().map(|source| (source.names, source.form));
+        first.chain(in_turn.iter().map(|source| (source.names, source.form)))
+    }
+}
 
 /// The values of one device's counters over a short time.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -101,6 +124,7 @@ pub(crate) struct PmSample {
     /// ns of CUPTI's clock.
     pub(crate) start: u64,
     pub(crate) end: u64,
+    pub(crate) set: MetricSet,
     pub(crate) integrals: Integrals,
     /// The user's list.
     pub(crate) listed: &'static [ListedMetric],
@@ -127,9 +151,9 @@ impl PmSample {
                 Division::Activities
             }
         };
-        let fixed = SOURCES
-            .iter()
-            .map(move |source| division(source.metric.is_of_kernels()));
+        let fixed = SOURCES.iter().map(move |source| {
+            division(self.set == MetricSet::InTurn || source.metric.is_of_kernels())
+        });
         let listed = self.listed.iter().map(move |metric| match metric.form {
             form if form.is_ratio() => Division::SameRatio,
             _ => division(metric.is_of_kernels()),
@@ -145,6 +169,7 @@ impl PmSample {
             sums.for_each(|(sum, integral)| *sum += integral);
         }
         Self {
+            set: of.first().map_or(MetricSet::First, |first| first.set),
             start: of.first().map_or(0, |first| first.start),
             end: of.last().map_or(0, |last| last.end),
             integrals,
@@ -158,7 +183,7 @@ impl PmSample {
 
     /// Whether it comes right after `before`: no other would fit between them.
     pub(crate) fn follows(&self, before: &Self) -> bool {
-        self.start.saturating_sub(before.end) < before.ns()
+        self.set == before.set && self.start.saturating_sub(before.end) < before.ns()
     }
 }
 
@@ -176,9 +201,13 @@ enum Source {
 }
 
 impl SampledMetric {
-    /// Those that samples like this one can have.
+    /// Those that samples like this one can have; none of the second set, which are rare.
     pub(crate) fn all(sample: &PmSample) -> impl Iterator<Item = Self> {
-        let fixed = SOURCES.iter().map(|of| Source::Fixed(of.metric));
+        let first = (sample.set == MetricSet::First).then_some(&SOURCES);
+        let fixed = first
+            .into_iter()
+            .flatten()
+            .map(|of| Source::Fixed(of.metric));
         let sources = fixed.chain(sample.listed.iter().map(Source::Listed));
         let numbered = sources.enumerate();
         numbered.map(|(index, source)| Self { index, source })

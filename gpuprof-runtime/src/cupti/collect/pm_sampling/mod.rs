@@ -9,6 +9,7 @@ mod bindings;
 mod chips;
 mod device_sampler;
 mod host;
+pub(crate) mod in_turn;
 mod library;
 pub(crate) mod listed;
 pub(crate) mod metrics;

@@ -93,6 +93,11 @@ impl PmSamplingResults {
         self.with(device, |of| of.events.extend(events));
     }
 
+    /// Adds what is known of a device.
+    pub(super) fn describe(&self, device: u32, describe: impl FnOnce(&mut DeviceCounters)) {
+        self.with(device, |of| describe(&mut of.facts));
+    }
+
     /// Why metrics of the user's list are not sampled on a device.
     pub(super) fn refuse(&self, device: u32, lines: Vec<String>) {
         self.with(device, |of| of.refusals.extend(lines));

@@ -43,7 +43,15 @@ impl Samplers {
             let mut events = Vec::new();
             // Not the time that it waits for a busy device.
             let began = thread_cpu_ns();
-            let decoded = sampler.decode(&mut |sample| events.push(SamplingEvent::Sample(sample)));
+            let mut add = |sample| events.push(SamplingEvent::Sample(sample));
+            let mut decoded = sampler.decode(&mut add);
+            if let (Ok(false), Some(now)) = (&decoded, lifecycle::now()) {
+                match sampler.take_turns(now, &mut add) {
+                    Ok(true) => results.describe(*device, |facts| sampler.describe_in_turn(facts)),
+                    Ok(false) => {}
+                    Err(error) => decoded = Err(error),
+                }
+            }
             decoding += Duration::from_nanos(thread_cpu_ns().saturating_sub(began));
             results.add(*device, events);
             match decoded {

@@ -69,10 +69,12 @@ cupti_functions! {
             1 => Trigger::Time,
             _ => return Err(Code::INVALID_PARAMETER),
         };
+        let counters = state.hosts.counters(&config);
         state.sampling.configure(
             parameters.object,
             (trigger, parameters.interval),
             parameters.hardware_buffer_bytes,
+            counters,
         )
     }
 
@@ -85,7 +87,8 @@ cupti_functions! {
 
     fn cuptiPmSamplingStop(parameters: Parameters<SamplingObject>) {
         let mut parameters = parameters;
-        state::lock().sampling.stop(parameters.get()?.object)
+        let now = driver::now()?;
+        state::lock().sampling.stop(parameters.get()?.object, now)
     }
 
     fn cuptiPmSamplingGetCounterDataSize(parameters: Parameters<DataSize>) {
