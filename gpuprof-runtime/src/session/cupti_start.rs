@@ -49,7 +49,9 @@ pub(super) fn start(settings: &Settings) {
     }
     if settings.counters.is_on() {
         let pm_sampling = &collector().cupti.pm_sampling;
-        pm_sampling.request(&settings.counters, exit::register_handler);
+        // No profiled function names the devices of a program without any.
+        let by_context = settings.is_injected;
+        pm_sampling.request(&settings.counters, by_context, exit::register_handler);
         for device in collector().gpu.devices(LOCK_LIMIT) {
             pm_sampling.start_device(device.ordinal);
         }
@@ -65,7 +67,11 @@ pub(super) fn start(settings: &Settings) {
 const HOOKS: cupti::Hooks = cupti::Hooks {
     context_created,
     profiler_called: |starts| collector().measure(starts, |settings| !settings.from_start),
-    context_used: || collector().cupti.pc_sampling.meet_context(),
+    context_used: || {
+        let cupti = &collector().cupti;
+        cupti.pm_sampling.meet_context();
+        cupti.pc_sampling.meet_context();
+    },
     context_destroyed: |context| collector().cupti.pc_sampling.end_context(context),
     module_loaded: |code| {
         let cupti = &collector().cupti;

@@ -140,7 +140,7 @@ fn a_kernel_has_its_reasons_and_lines() {
     t.synchronize();
     let profile = t.finish(session);
     let stalls = stalls(&profile);
-    assert_eq!((stalls.period_cycles, stalls.samples), (1 << 14, 135));
+    assert_eq!((stalls.period_cycles, stalls.samples), (1 << 12, 135));
     assert_eq!((stalls.dropped_samples, stalls.other_samples), (0, 0));
     assert!(stalls.sampled_ns > 0 && stalls.start_ns > 0);
     let kernel = only_kernel(&profile);

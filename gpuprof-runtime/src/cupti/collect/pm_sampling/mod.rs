@@ -35,7 +35,7 @@ use self::results::{PmSamplingResults, bit};
 use self::samplers::Samplers;
 use self::unavailable::PmSamplingUnavailable;
 use super::library::CuptiLibrary;
-use super::lifecycle;
+use super::{lifecycle, used_contexts};
 use crate::driver::Driver;
 use crate::os::thread_signals;
 
@@ -66,17 +66,22 @@ struct Request {
     /// which are destroyed before what was registered earlier, and a call after that corrupts the
     /// heap (H100, CUDA 13.0).
     register: fn(),
+    by_context: bool,
     counters: Counters,
     /// Lives as long as the process, like the samples of it.
     list: &'static MetricList,
 }
 
 impl PmSampling {
-    /// From now on every device that is met is sampled. `register` registers the exit handler
-    /// again, which ends the sampling.
-    pub(crate) fn request(&self, counters: &Counters, register: fn()) {
+    /// From now on every device that is met is sampled; `by_context`: also one of which a call uses a
+    /// context. `register` registers the exit handler again, which ends the sampling.
+    pub(crate) fn request(&self, counters: &Counters, by_context: bool, register: fn()) {
+        if by_context {
+            used_contexts::watch();
+        }
         self.requested.get_or_init(|| Request {
             register,
+            by_context,
             counters: counters.clone(),
             list: Box::leak(Box::new(MetricList::new(counters.listed()))),
         });
@@ -87,6 +92,20 @@ impl PmSampling {
     pub(crate) fn start_device(self: &Arc<Self>, ordinal: u32) {
         if self.is_first(ordinal) {
             self.start(ordinal);
+        }
+    }
+
+    /// The same on the device of the current context, inside a call of the program's that uses it
+    /// for the first time.
+    pub(crate) fn meet_context(self: &Arc<Self>) {
+        if self
+            .requested
+            .get()
+            .is_some_and(|request| request.by_context)
+            && let Some(Ok(device)) = Driver::loaded().map(Driver::device)
+            && let Ok(ordinal) = u32::try_from(device.0)
+        {
+            self.start_device(ordinal);
         }
     }
 
