@@ -92,20 +92,20 @@ pub(super) const NO_FP64_ACTIVITY: Threshold = Threshold(0.001);
 /// Guide", GPU Speed Of Light Throughput).
 pub(super) const CACHE_SHARE: Threshold = Threshold(0.6);
 
-/// Share of the passes of shared memory that are not the first of their access. Accesses of 16 bytes
-/// per thread take four, which is a share of 0.75 (measured: docs/counters.md).
+/// Share of the passes of shared memory that are not the first of their access. Accesses of 16
+/// bytes per thread take four, which is a share of 0.75 (measured: docs/counters.md).
 pub(super) const CONFLICT_SHARE: Threshold = Threshold(0.8);
 
-/// Share of its peak that the data path of the L1 caches reaches without shared memory. A kernel below
-/// it loads and stores little (chosen).
+/// Share of its peak that the data path of the L1 caches reaches without shared memory. A kernel
+/// below it loads and stores little (chosen).
 pub(super) const ACCESS_SHARE: Threshold = Threshold(0.1);
 
 /// Passes of that data path per load or store, without shared memory. Neighbouring threads that use
 /// 16 bytes each need 4 (measured: docs/counters.md).
 pub(super) const MANY_PASSES: Threshold = Threshold(6.0);
 
-/// Threads that execute their instruction in those of a warp, less than. With more, half of the work is
-/// not lost (definition of most).
+/// Threads that execute their instruction in those of a warp, less than. With more, half of the
+/// work is not lost (definition of most).
 pub(super) const FEW_THREADS: Threshold = Threshold(0.5);
 
 /// Share of the kernel's samples that wait for memory. With less than half, it is not what they

@@ -261,8 +261,8 @@ fn bank_conflicts_that_limit_a_kernel_are_found() {
     let finding = the("bank-conflicts", &shared(1.0, 1.0, 0.96875));
     assert_eq!(
         finding.evidence,
-        "89 % of GPU time: work repeats 97 % of the passes of shared memory, which is at 100 % of its \
-         peak"
+        "89 % of GPU time: work repeats 97 % of the passes of shared memory, which is at 100 % of \
+         its peak"
     );
     assert!(finding.advice.contains("pad rows"));
     assert_eq!(finding.gain_ns, 36 * MS, "the issue rate is 55 % of 80 ms");
@@ -325,8 +325,8 @@ fn threads_that_wait_for_the_other_branch_are_found() {
     let finding = the("divergence", &branch(0.0625, 0.8));
     assert_eq!(
         finding.evidence,
-        "89 % of GPU time: work executes its instructions for 2.0 of 32 threads, with ALU at 80 % of \
-         its peak"
+        "89 % of GPU time: work executes its instructions for 2.0 of 32 threads, with ALU at 80 % \
+         of its peak"
     );
     assert_eq!(finding.gain_ns, 60 * MS, "L2 is at 20 of 80 %");
     assert!(

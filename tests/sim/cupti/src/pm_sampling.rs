@@ -126,8 +126,9 @@ impl Sampling {
             .ok_or(Code::INVALID_PARAMETER)
     }
 
-    /// Sets the interval, the bytes of the hardware buffer, and the counters of a stopped object,
-    /// which discards what it has stored.
+    /// Sets the interval and the bytes of the hardware buffer of a stopped object, which discards
+    /// what it has stored, and its counters for the first time: others are ignored (H100, CUDA
+    /// 13.0).
     pub(crate) fn configure(
         &mut self,
         object: usize,
@@ -139,7 +140,9 @@ impl Sampling {
         if sampler.is_running() || interval == 0 {
             return Err(Code::INVALID_OPERATION);
         }
-        sampler.counters = counters;
+        if sampler.counters.is_empty() {
+            sampler.counters = counters;
+        }
         sampler.next = None;
         sampler.stopped = None;
         sampler.interval = match trigger {

@@ -13,10 +13,10 @@ use super::samples::{PcSamples, SampledPc};
 use crate::cupti::collect::library::CallError;
 use parking_lot::Mutex;
 
-/// The logarithm of the cycles of a multiprocessor between two samples. An H100 takes 40 samples per
-/// µs with it. With 13 and 14 it took those of regular loops at the same places: a loop of
-/// multiplications in double precision waited for its unit in 26 % of them, and with 9 to 12 in 40 %,
-/// as in Nsight Compute. With 11 its buffer was full after 7 s without a read.
+/// The logarithm of the cycles of a multiprocessor between two samples. An H100 takes 40 samples
+/// per µs with it. With 13 and 14 those of regular loops were of the same places: a loop of
+/// multiplications in double precision waited for its unit in 26 % of them, and with 9 to 12 in
+/// 40 %, as in Nsight Compute. With 11 its buffer was full after 7 s without a read.
 const PERIOD: u64 = 12;
 /// Program counters that are read at once.
 const ROOM: usize = 4096;

@@ -1,21 +1,18 @@
 //! Sampling on one device: starts it, decodes what the device has stored, and widens the interval.
 
-mod turns;
-
 use std::ffi::{CStr, c_int};
 
 use gpuprof_report::profile::DeviceCounters;
 
-use self::turns::Turns;
 use super::bindings::{
-    APPEND_VERSION, Availability, COUNTER_DATA_FULL, ChipName, DataInfo, DataInitialize, DataSize,
-    Decode, Disable, Enable, OUT_OF_MEMORY, OpaqueObject, SampleInfo, SetConfig, Start, Stop,
-    trigger,
+    APPEND_VERSION, COUNTER_DATA_FULL, ChipName, DataInfo, DataInitialize, DataSize, Decode,
+    Disable, OUT_OF_MEMORY, OpaqueObject, SampleInfo, SetConfig, Start, Stop, trigger,
 };
 use super::host::{AvailableCounters, Host};
 use super::library::SamplingLibrary;
 use super::listed::MetricList;
 use super::metrics::{MetricSet, PmSample};
+use super::turns::{Turn, Turns};
 use super::unavailable::PmSamplingUnavailable;
 use crate::cupti::collect::library::CallError;
 use crate::cupti::collect::lifecycle;
@@ -85,7 +82,7 @@ impl DeviceSampler {
         library.chip_name(&mut chip)?;
         // SAFETY: after success it is a static NUL-terminated string.
         let chip = unsafe { CStr::from_ptr(chip.name) };
-        let availability = availability(library, device)?;
+        let availability = library.counters(device)?;
         let counters = AvailableCounters {
             name: chip,
             availability: &availability,
@@ -102,7 +99,7 @@ impl DeviceSampler {
             turns: Turns::new(lifecycle::now()),
             availability,
             device,
-            object: Some(enable(library, device)?),
+            object: Some(library.object(device)?),
             chip,
             trigger: trigger::TIME,
             interval_ns: INTERVAL_NS,
@@ -303,19 +300,66 @@ impl DeviceSampler {
             });
         }
         self.interval_ns = (2 * self.interval_ns).min(MAX_INTERVAL_NS);
-        Ok(self.restart()?)
+        Ok(self.restart(MetricSet::First)?)
     }
 
-    /// Begins again with a new object and the first set.
-    fn restart(&mut self) -> Result<(), CallError> {
+    /// Begins again with a set, and a new object: the configuration of the old one stays as it is
+    /// (H100, CUDA 13.0).
+    fn restart(&mut self, set: MetricSet) -> Result<(), CallError> {
         // After an overflow it may fail.
         let _ = self.stop();
         self.disable()?;
-        self.turns.set = MetricSet::First;
-        self.object = Some(enable(self.library, self.device)?);
+        self.turns.set = set;
+        self.object = Some(self.library.object(self.device)?);
         self.configure()?;
         self.make_data()?;
         self.begin()
+    }
+
+    /// If it is the other set's turn at `now`, ns of CUPTI's clock: gives what the device has
+    /// stored to `each`, and samples that one from now on.
+    pub(super) fn take_turns(
+        &mut self,
+        now: u64,
+        each: &mut dyn FnMut(PmSample),
+    ) -> Result<Turn, CallError> {
+        let Some(next) = self.turns.next(now) else {
+            return Ok(Turn::Same);
+        };
+        let is_new = next == MetricSet::InTurn && self.in_turn.is_none();
+        if is_new {
+            let chip = AvailableCounters {
+                name: self.chip,
+                availability: &self.availability,
+            };
+            let Some(host) = Host::choose_in_turn(self.library, &chip) else {
+                self.turns.end();
+                return Ok(Turn::Same);
+            };
+            let data = Vec::new();
+            self.in_turn = Some(SampledSet { host, data });
+        }
+        self.stop()?;
+        if self.decode(each)? && self.samples_first_set() {
+            return Ok(Turn::Full);
+        }
+        if self.restart(next).is_err() {
+            self.turns.end();
+            self.restart(MetricSet::First)?;
+        }
+        Ok(if is_new { Turn::New } else { Turn::Other })
+    }
+
+    /// Whether it is the turn of the first set.
+    pub(super) fn samples_first_set(&self) -> bool {
+        self.turns.set == MetricSet::First
+    }
+
+    /// Writes what is sampled in turn.
+    pub(super) fn describe_in_turn(&self, facts: &mut DeviceCounters) {
+        if let Some(in_turn) = &self.in_turn {
+            in_turn.host.describe_in_turn(facts);
+        }
     }
 
     fn disable(&mut self) -> Result<(), CallError> {
@@ -337,27 +381,4 @@ impl Drop for DeviceSampler {
             let _ = self.disable();
         }
     }
-}
-
-/// The object that stands for sampling on the device; there can be one at a time.
-fn enable(library: &SamplingLibrary, device: u32) -> Result<OpaqueObject, CallError> {
-    let mut parameters = Enable {
-        device: device as usize,
-        ..Enable::default()
-    };
-    library.enable(&mut parameters)?;
-    Ok(parameters.object)
-}
-
-/// Which counters of the device can be used.
-fn availability(library: &SamplingLibrary, device: u32) -> Result<Vec<u8>, CallError> {
-    let mut parameters = Availability {
-        device: device as usize,
-        ..Availability::default()
-    };
-    library.availability(&mut parameters)?;
-    let mut image = vec![0; parameters.size];
-    parameters.image = image.as_mut_ptr();
-    library.availability(&mut parameters)?;
-    Ok(image)
 }

@@ -9,10 +9,10 @@ use super::bindings::{
     HostAddMetrics, HostBaseMetrics, HostConfigImage, HostConfigSize, HostDeinitialize,
     HostEvaluate, HostInitialize, HostPasses, OpaqueObject, PM_SAMPLING,
 };
-use super::in_turn::IN_TURN_METRICS;
+use super::in_turn::{COUNTERS, CounterNames, IN_TURN_METRICS};
 use super::library::SamplingLibrary;
 use super::listed::{Form, ListedMetric, MetricList, Reason, RefusedMetric};
-use super::metrics::{Integrals, METRICS, MetricSet, SOURCES};
+use super::metrics::{Integrals, METRICS, MetricNames, MetricSet, SOURCES};
 use super::unavailable::PmSamplingUnavailable;
 use crate::cupti::collect::library::CallError;
 
@@ -98,7 +98,7 @@ impl Host {
     /// The same with as many of a set as fit into one pass, in their order.
     fn with_set(self, chip: &AvailableCounters<'_>, set: MetricSet) -> Self {
         let mut chosen = self;
-        for (index, (names, form)) in set.sources().enumerate() {
+        for (index, (names, form)) in sources(set).enumerate() {
             let mut hosts = names
                 .iter()
                 .map(|name| chosen.with(chip, (index, form), name));
@@ -289,6 +289,16 @@ impl Host {
         }
         Ok(integrals)
     }
+}
+
+/// The names of the sources of a set, and what their values are.
+fn sources(set: MetricSet) -> impl Iterator<Item = (&'static [&'static CStr], Form)> {
+    let (first, in_turn): (&[MetricNames], &[CounterNames]) = match set {
+        MetricSet::First => (&SOURCES, &[]),
+        MetricSet::InTurn => (&[], &COUNTERS),
+    };
+    let first = first.iter().map(|source| (source.names, source.form));
+    first.chain(in_turn.iter().map(|source| (source.names, source.form)))
 }
 
 impl Drop for Host {

@@ -43,7 +43,8 @@ macro_rules! peak {
     };
 }
 
-/// They fit into one pass, but decoding them takes 1.5 ms per ms in which a GH100 works (CUDA 13.0).
+/// They fit into one pass, but decoding them takes 1.5 ms per ms in which a GH100 works (CUDA
+/// 13.0).
 /// `cargo xtask chips` says what chips have room for.
 pub(super) const COUNTERS: [CounterNames; 10] = [
     peak!("sm__warps_active_realtime"),

@@ -7,11 +7,11 @@ use libloading::os::unix::{Library, RTLD_LAZY, RTLD_LOCAL};
 use super::bindings::{
     Availability, ChipName, DataInfo, DataInitialize, DataSize, Decode, Disable, Enable,
     HostAddMetrics, HostBaseMetrics, HostConfigImage, HostConfigSize, HostDeinitialize,
-    HostEvaluate, HostInitialize, HostPasses, MIN_VERSION, ProfilerInitialize, SampleInfo,
-    SetConfig, Start, Stop,
+    HostEvaluate, HostInitialize, HostPasses, MIN_VERSION, OpaqueObject, ProfilerInitialize,
+    SampleInfo, SetConfig, Start, Stop,
 };
 use super::unavailable::PmSamplingUnavailable;
-use crate::cupti::collect::library::CuptiLibrary;
+use crate::cupti::collect::library::{CallError, CuptiLibrary};
 use crate::cupti::collect::parameters::functions;
 
 functions! {
@@ -63,6 +63,31 @@ impl SamplingLibrary {
         let mut parameters = ProfilerInitialize::default();
         library.profiler_initialize(&mut parameters)?;
         Ok(library)
+    }
+}
+
+impl SamplingLibrary {
+    /// The object that stands for sampling on the device; there can be one at a time.
+    pub(super) fn object(&self, device: u32) -> Result<OpaqueObject, CallError> {
+        let mut parameters = Enable {
+            device: device as usize,
+            ..Enable::default()
+        };
+        self.enable(&mut parameters)?;
+        Ok(parameters.object)
+    }
+
+    /// Which counters of the device can be used.
+    pub(super) fn counters(&self, device: u32) -> Result<Vec<u8>, CallError> {
+        let mut parameters = Availability {
+            device: device as usize,
+            ..Availability::default()
+        };
+        self.availability(&mut parameters)?;
+        let mut image = vec![0; parameters.size];
+        parameters.image = image.as_mut_ptr();
+        self.availability(&mut parameters)?;
+        Ok(image)
     }
 }
 

@@ -5,7 +5,6 @@ use std::ffi::CStr;
 use gpuprof_report::profile::Metric;
 use gpuprof_report::setting_values::MAX_LISTED;
 
-use super::in_turn::{self, CounterNames};
 use super::listed::{Form, ListedMetric};
 
 /// How many metrics a sample can have: [`SOURCES`], and those of a list.
@@ -102,20 +101,8 @@ pub(crate) type Integrals = [f64; METRICS];
 pub(crate) enum MetricSet {
     /// [`SOURCES`] and the user's list, most of the time.
     First,
-    /// [`COUNTERS`](in_turn::COUNTERS), in the place of the others.
+    /// [`COUNTERS`](super::in_turn::COUNTERS), in the place of the others.
     InTurn,
-}
-
-impl MetricSet {
-    /// The names of a source, and what its value is.
-    pub(super) fn sources(self) -> impl Iterator<Item = (&'static [&'static CStr], Form)> {
-        let (first, in_turn): (&[MetricNames], &[CounterNames]) = match self {
-            Self::First => (&SOURCES, &[]),
-            Self::InTurn => (&[], &in_turn::COUNTERS),
-        };
-        let first = first.iter().map(|source| (source.names, source.form));
-        first.chain(in_turn.iter().map(|source| (source.names, source.form)))
-    }
 }
 
 /// The values of one device's counters over a short time.

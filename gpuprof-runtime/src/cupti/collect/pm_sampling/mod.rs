@@ -16,6 +16,7 @@ pub(crate) mod metrics;
 mod refused;
 mod results;
 mod samplers;
+mod turns;
 mod unavailable;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -73,8 +74,8 @@ struct Request {
 }
 
 impl PmSampling {
-    /// From now on every device that is met is sampled; `by_context`: also one of which a call uses a
-    /// context. `register` registers the exit handler again, which ends the sampling.
+    /// From now on every device that is met is sampled; `by_context`: also one of which a call uses
+    /// a context. `register` registers the exit handler again, which ends the sampling.
     pub(crate) fn request(&self, counters: &Counters, by_context: bool, register: fn()) {
         if by_context {
             used_contexts::watch();

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::device_sampler::DeviceSampler;
 use super::results::{PmSamplingResults, SamplingEvent};
+use super::turns::Turn;
 use super::unavailable::PmSamplingUnavailable;
 use crate::cupti::collect::lifecycle;
 use crate::os::thread_cpu_ns;
@@ -44,15 +45,19 @@ impl Samplers {
             // Not the time that it waits for a busy device.
             let began = thread_cpu_ns();
             let mut add = |sample| events.push(SamplingEvent::Sample(sample));
-            let mut decoded = sampler.decode(&mut add);
-            if let (Ok(false), Some(now)) = (&decoded, lifecycle::now()) {
-                match sampler.take_turns(now, &mut add) {
-                    Ok(true) => results.describe(*device, |facts| sampler.describe_in_turn(facts)),
-                    Ok(false) => {}
-                    Err(error) => decoded = Err(error),
-                }
+            let turn =
+                lifecycle::now().map_or(Ok(Turn::Same), |now| sampler.take_turns(now, &mut add));
+            if turn == Ok(Turn::New) {
+                results.describe(*device, |facts| sampler.describe_in_turn(facts));
             }
-            decoding += Duration::from_nanos(thread_cpu_ns().saturating_sub(began));
+            let decoded = match turn {
+                Ok(Turn::Same) => sampler.decode(&mut add),
+                turn => turn.map(|turn| turn == Turn::Full),
+            };
+            // A wider interval makes the second set no cheaper.
+            if sampler.samples_first_set() {
+                decoding += Duration::from_nanos(thread_cpu_ns().saturating_sub(began));
+            }
             results.add(*device, events);
             match decoded {
                 Ok(is_full) if has_waited || !is_full => true,

@@ -1,0 +1,55 @@
+//! When each set of metrics is sampled. Changing takes 0.3 s, and decoding the second set more than
+//! a processor (H100, CUDA 13.0), so that it has a small part of the time.
+
+use super::metrics::MetricSet;
+
+/// The first set alone, ns: at first, and between two times of the second set.
+const FIRST_NS: u64 = 2_000_000_000;
+const BETWEEN_NS: u64 = 15_000_000_000;
+/// The second set at a time, ns. There is room to decode what is stored meanwhile at once.
+const IN_TURN_NS: u64 = 100_000_000;
+
+/// The turns of a device.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Turns {
+    pub(super) set: MetricSet,
+    /// When it is the other's turn, ns of CUPTI's clock; `None`: never.
+    until: Option<u64>,
+}
+
+/// Whether another set is sampled from now on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Turn {
+    Same,
+    Other,
+    /// For the first time.
+    New,
+    /// Not yet: samples of the first set were lost.
+    Full,
+}
+
+impl Turns {
+    /// Of a device that samples the first set from `start` on, ns of CUPTI's clock.
+    pub(super) fn new(start: Option<u64>) -> Self {
+        Self {
+            set: MetricSet::First,
+            until: start.map(|start| start + FIRST_NS),
+        }
+    }
+
+    /// The set whose turn it is at `now`, if that is another one. To be asked once for each change.
+    pub(super) fn next(&mut self, now: u64) -> Option<MetricSet> {
+        self.until.filter(|until| now >= *until)?;
+        let (next, ns) = match self.set {
+            MetricSet::First => (MetricSet::InTurn, IN_TURN_NS),
+            MetricSet::InTurn => (MetricSet::First, BETWEEN_NS),
+        };
+        self.until = Some(now + ns);
+        Some(next)
+    }
+
+    /// The first set alone from now on.
+    pub(super) fn end(&mut self) {
+        self.until = None;
+    }
+}
