@@ -24,7 +24,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         write(&profile, &folder.join(name))?;
     }
     let made = [
-        ("hostile", profiles::with_markup(&profiles::digits())),
+        (
+            "hostile",
+            profiles::with_markup(&profiles::with_stalls(profiles::digits())),
+        ),
         ("large", profiles::large(10_000)),
         ("deep", profiles::deep(5_000)),
         ("thousand", profiles::large(1_000)),
@@ -41,12 +44,28 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         ("counters", profiles::with_counters(profiles::digits())),
         ("limits", profiles::with_limits(profiles::digits())),
         ("many-limits", profiles::with_limits(profiles::large(100))),
+        ("stalls", profiles::with_stalls(profiles::digits())),
         ("empty", Profile::default()),
     ];
     for (name, profile) in made {
         write(&profile, &folder.join(name))?;
     }
-    Ok(())
+    write_source(folder)
+}
+
+/// A page with the text of a source file, which has markup.
+fn write_source(folder: &Path) -> Result<(), Box<dyn std::error::Error>> {
+    let file = folder.join("adam.cu");
+    std::fs::write(&file, profiles::kernel_source())?;
+    let mut profile = profiles::with_stalls(profiles::digits());
+    profiles::set_source_file(&mut profile, &file);
+    // The file is newer than that run.
+    profile.started_at.clear();
+    profile.findings = findings(&profile);
+    let texts = html::SourceTexts::read(&profile, None);
+    let mut out = BufWriter::new(File::create(folder.join("source.html"))?);
+    html::write_with_source(&profile, &texts, &mut out)?;
+    Ok(out.flush()?)
 }
 
 fn write(profile: &Profile, path: &Path) -> std::io::Result<()> {

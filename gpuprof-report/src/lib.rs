@@ -64,5 +64,5 @@ pub mod stall_reasons;
 pub mod table;
 pub mod trace;
 pub mod variables;
-#[cfg(any(feature = "analysis", feature = "pprof"))]
+#[cfg(any(feature = "analysis", feature = "html", feature = "pprof"))]
 mod wall_clock;

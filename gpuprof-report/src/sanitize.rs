@@ -34,8 +34,14 @@ pub fn short(text: &str, max_chars: usize) -> Cow<'_, str> {
 /// `file:line` without the folders of the file, as outputs show a place in the source.
 #[must_use]
 pub fn place(file: &str, line: u32) -> String {
-    let file = file.rsplit(['/', '\\']).next().unwrap_or_default();
-    format!("{}:{line}", short(file, MAX_FILE_CHARS))
+    format!("{}:{line}", self::file(file))
+}
+
+/// The name of a source file without its folders, as outputs show it.
+#[must_use]
+pub fn file(file: &str) -> Cow<'_, str> {
+    let name = file.rsplit(['/', '\\']).next().unwrap_or_default();
+    short(name, MAX_FILE_CHARS)
 }
 
 /// The longest beginning of `text` of at most `max_bytes` bytes.

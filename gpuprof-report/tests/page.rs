@@ -8,7 +8,8 @@ use std::io::{self, Write};
 use gpuprof_report::html;
 use gpuprof_report::profile::{Device, Metric, Profile};
 use profiles::{
-    MARKUP, digits, large, options, report, training, with_limits, with_markup, with_steps,
+    MARKUP, digits, kernel_source, large, options, report, set_source_file, stall_line, training,
+    with_limits, with_markup, with_stalls, with_steps,
 };
 use serde_json::{Value, json};
 
@@ -241,6 +242,129 @@ fn shares_of_peaks_are_those_of_sampled_kernels_and_functions() {
     assert_eq!(kernels["0"], expected);
     assert_eq!(kernels["3"]["mark"], json!("≈"));
     assert_eq!(peaks["functions"], json!({"0": expected}));
+}
+
+/// With the text of a file whose markup lies near the sampled lines.
+fn page_with_source(profile: &Profile) -> String {
+    let texts = html::SourceTexts::read(profile, None);
+    let mut out = Vec::new();
+    html::write_with_source(profile, &texts, &mut out).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+#[test]
+fn lines_of_source_stand_beside_their_samples() {
+    assert_eq!(data(&page(&digits()))["source"], Value::Null);
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("adam.cu");
+    std::fs::write(&file, kernel_source()).unwrap();
+    let mut profile = with_stalls(digits());
+    set_source_file(&mut profile, &file);
+    profile.started_at.clear();
+    let source = &data(&page_with_source(&profile))["source"];
+    let kernels = source["kernels"].as_array().unwrap();
+    // The others have no lines, or too few samples.
+    assert_eq!(kernels.len(), 1);
+    assert_eq!(kernels[0]["name"], json!("adam_step"));
+    assert_eq!(kernels[0]["samples"], json!(10_000));
+    assert_eq!(
+        kernels[0]["reasons"][0],
+        json!(["for global or local memory", 6_200])
+    );
+    let lines = json!([
+        [
+            0,
+            41,
+            6_000,
+            "for global or local memory",
+            "DFMA, F2F.F64.F32"
+        ],
+        [0, 47, 1_300, "at a barrier of the block", ""],
+        [0, 39, 1_200, "issues", ""],
+    ]);
+    assert_eq!(kernels[0]["lines"], lines);
+    assert_eq!(source["omitted"], json!(0));
+    let [of_file] = &source["files"].as_array().unwrap()[..] else {
+        panic!("{source}");
+    };
+    // Without its folders.
+    assert_eq!(of_file["name"], json!("adam.cu"));
+    let texts = of_file["lines"].as_object().unwrap();
+    assert_eq!(texts.len(), 13);
+    assert_eq!(texts["47"], json!("    __syncthreads();"));
+    // A page is passed on: what `write` is not given is not in it.
+    let without = page(&profile);
+    assert!(!without.contains("__syncthreads"));
+    let source = &data(&without)["source"];
+    assert_eq!(source["kernels"][0]["lines"], lines);
+    assert_eq!(source["files"], json!([{"name": "adam.cu", "lines": {}}]));
+}
+
+#[test]
+fn markup_in_a_source_file_is_text() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("adam.cu");
+    std::fs::write(&file, kernel_source()).unwrap();
+    let mut profile = with_stalls(digits());
+    set_source_file(&mut profile, &file);
+    profile.started_at.clear();
+    let kernels = &mut profile.stalls.as_mut().unwrap().kernels;
+    kernels[0].lines[2].line = 32;
+    let page = page_with_source(&profile);
+    assert_eq!(page.matches("<script").count(), 2);
+    assert_eq!(page.matches("</script").count(), 2);
+    assert!(!page.contains("<img") && !page.contains(['\u{202e}', '\u{2028}']));
+    let text = &data(&page)["source"]["files"][0]["lines"]["31"];
+    let shown = text.as_str().unwrap();
+    assert!(
+        shown.starts_with("</script></title></pre><img src=x"),
+        "{shown}"
+    );
+    assert!(shown.ends_with("\\u{202e}{{data}}"), "{shown}");
+}
+
+#[test]
+fn lines_of_double_precision_need_no_samples() {
+    let mut profile = with_stalls(digits());
+    profile.stalls = None;
+    let source = &data(&page(&profile))["source"];
+    assert_eq!(source["kernels"][0]["samples"], json!(0));
+    let lines = json!([[0, 41, 0, "", "DFMA, F2F.F64.F32"]]);
+    assert_eq!(source["kernels"][0]["lines"], lines);
+}
+
+#[test]
+fn source_of_many_kernels_keeps_the_page_small() {
+    let folder = tempfile::tempdir().unwrap();
+    let long = format!("{}\n", "x".repeat(5_000)).repeat(500);
+    let mut profile = with_stalls(digits());
+    let kernels = &mut profile.stalls.as_mut().unwrap().kernels;
+    let first = kernels.remove(0);
+    kernels.clear();
+    for number in 0..1_000 {
+        let file = folder.path().join(format!("{}.cu", number % 40));
+        std::fs::write(&file, &long).unwrap();
+        let file = file.to_string_lossy();
+        let mut kernel = first.clone();
+        kernel.name = format!("kernel {number}");
+        let line = |line: u32| stall_line(&file, 10 * line, &[("wait", 5)]);
+        kernel.lines = (1..=50).map(line).collect();
+        kernels.push(kernel);
+    }
+    profile.started_at.clear();
+    let small = page(&digits()).len();
+    let page = page_with_source(&profile);
+    let source = &data(&page)["source"];
+    assert_eq!(source["kernels"].as_array().unwrap().len(), 24);
+    // And the one with a line of double precision.
+    assert_eq!(source["omitted"], json!(977));
+    let has_text = |file: &&Value| !file["lines"].as_object().unwrap().is_empty();
+    let files = source["files"].as_array().unwrap();
+    assert_eq!(
+        (files.len(), files.iter().filter(has_text).count()),
+        (24, 16)
+    );
+    assert!(page.len() < small + 800_000, "{} bytes", page.len());
 }
 
 #[test]

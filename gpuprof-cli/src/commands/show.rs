@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ColorChoice, ValueEnum};
+use gpuprof_report::html::SourceTexts;
 use gpuprof_report::profile::Profile;
 use gpuprof_report::setting_values::Sort;
 use gpuprof_report::{csv, folded, html, json, pprof, table};
@@ -76,7 +77,7 @@ enum ShowFormat {
     FoldedCpu,
     /// GPU and CPU time of each call path as a file for `go tool pprof`
     Pprof,
-    /// A web page in one file
+    /// A web page in one file, with the source of sampled kernels as far as it is in this folder
     Html,
 }
 
@@ -186,6 +187,10 @@ fn render(profile: &Profile, arguments: &ShowArguments, out: &mut Vec<u8>) {
         ShowFormat::Folded => folded::write_gpu(profile, out),
         ShowFormat::FoldedCpu => folded::write_cpu(profile, out),
         ShowFormat::Pprof => pprof::write(profile, out),
-        ShowFormat::Html => html::write(profile, out),
+        ShowFormat::Html => {
+            // A profile from elsewhere gets no file outside of the folder that the user is in.
+            let texts = SourceTexts::read(profile, Some(Path::new(".")));
+            html::write_with_source(profile, &texts, out)
+        }
     };
 }

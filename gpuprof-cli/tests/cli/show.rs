@@ -7,6 +7,7 @@ use gpuprof_report::profile::Profile;
 use gpuprof_report::setting_values::Sort;
 use gpuprof_report::table::{self, TableOptions};
 use gpuprof_report::{csv, folded, html, json, pprof};
+use serde_json::{Value, json};
 
 use super::{Ended, SMALL, ended, gpuprof, recorded, with_input};
 
@@ -69,6 +70,38 @@ fn every_format_is_what_the_library_writes() {
     assert_eq!(default, shown(report(&profile, |_| {})));
     let more = "17 rows, 3 findings more: --format full.";
     assert!(default.stdout.contains(more), "{}", default.stdout);
+}
+
+#[test]
+fn the_page_has_the_source_that_lies_in_the_folder_alone() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let project = folder.path().join("project");
+    fs::create_dir_all(project.join("kernels")).expect("folders");
+    let place = |path: &str, line, samples| {
+        json!({"file": path, "line": line, "samples": samples,
+            "reasons": [{"reason": "long_scoreboard", "samples": samples}]})
+    };
+    let outside = folder.path().join("secret.cu");
+    fs::write(&outside, "password\n").expect("a file");
+    fs::write(project.join("kernels/adam.cu"), "first\nsecond\n").expect("a file");
+    let lines = [
+        place("kernels/adam.cu", 2, 70),
+        place(outside.to_str().expect("UTF-8"), 1, 50),
+        place("../secret.cu", 1, 30),
+    ];
+    let (path, _) = digits();
+    let text = fs::read_to_string(path).expect("a profile");
+    let mut document: Value = serde_json::from_str(&text).expect("JSON");
+    document["started_at"] = json!("2226-01-01T00:00:00Z");
+    document["stalls"] = json!({"period_cycles": 16_384, "sampled_ns": 1, "start_ns": 0,
+        "samples": 150, "other_samples": 0, "dropped_samples": 0, "kernels": [{"name": "adam",
+        "samples": 150, "samples_without_line": 0, "lines": lines, "reasons": []}]});
+    fs::write(project.join("run.json"), document.to_string()).expect("a file");
+    let mut command = gpuprof(&["show", "--format", "html", "run.json"]);
+    command.current_dir(&project);
+    let page = ended(command).stdout;
+    assert!(page.contains(r#"{"1":"first","2":"second"}"#), "{page}");
+    assert!(!page.contains("password"));
 }
 
 #[test]

@@ -8,9 +8,14 @@
 
 mod function_records;
 mod json_text;
+mod kernel_lines;
 mod page_data;
 mod peaks;
+mod source;
+mod source_texts;
 mod steps;
+
+pub use source_texts::SourceTexts;
 
 use std::io::{self, Write};
 use std::num::NonZeroUsize;
@@ -32,6 +37,7 @@ const SCRIPT: &str = concat!(
     include_str!("assets/table.js"),
     include_str!("assets/views.js"),
     include_str!("assets/peaks.js"),
+    include_str!("assets/source.js"),
     include_str!("assets/flame.js"),
     include_str!("assets/histogram.js"),
     include_str!("assets/steps.js"),
@@ -41,8 +47,8 @@ const SCRIPT: &str = concat!(
 
 /// The SHA-256 hashes by which the policy knows the page's own style and script, in Base64. A
 /// browser ignores a style or script with another hash.
-const STYLE_HASH: &str = "yHorK+45NGPV1FEHh3+2I8D8/DXZKeW2/JQpukGS7Ro=";
-const SCRIPT_HASH: &str = "JzjpxCdvjYSwVl2V+516YLNe7VLxTWVEc1/2Wvm4Fts=";
+const STYLE_HASH: &str = "/RRusmVv9OUV0HaNv5Xz72oiTvbiaihaS/ctMTmiTNE=";
+const SCRIPT_HASH: &str = "xfEj93zJQ4AFN6QtlMksbPaFguoP1mPjvHdbLsM9Buo=";
 
 /// Rows of the call tree that a reader without scripts gets.
 const TEXT_ROWS: usize = 60;
@@ -53,6 +59,19 @@ const TEXT_ROWS: usize = 60;
 /// # Errors
 /// Those of `out`.
 pub fn write(profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
+    write_with_source(profile, &SourceTexts::default(), out)
+}
+
+/// Like [`write`], and shows `texts` beside the samples of kernels: whoever gets the page can read
+/// them.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_with_source(
+    profile: &Profile,
+    texts: &SourceTexts,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let mut rest = PAGE;
     while let Some((before, after)) = rest.split_once("{{") {
         let (name, after) = after.split_once("}}").unwrap_or((after, ""));
@@ -66,7 +85,7 @@ pub fn write(profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
             "program" => out.write_all(program(profile).as_bytes())?,
             "title" => out.write_all(title(profile).as_bytes())?,
             "style" => out.write_all(STYLE.as_bytes())?,
-            "data" => out.write_all(page_data::to_json(profile).as_bytes())?,
+            "data" => out.write_all(page_data::to_json(profile, texts).as_bytes())?,
             "text" => out.write_all(text(profile).as_bytes())?,
             _ => out.write_all(SCRIPT.as_bytes())?,
         }

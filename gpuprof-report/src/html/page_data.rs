@@ -7,7 +7,8 @@ use std::collections::HashMap;
 
 use super::function_records::{self, KernelNumbers};
 use super::json_text::JsonText;
-use super::{peaks, steps};
+use super::source_texts::SourceTexts;
+use super::{peaks, source, steps};
 use crate::profile::{Finding, Function, GpuBusy, KernelStats, Profile};
 use crate::sanitize;
 use crate::table::page_parts::{
@@ -19,7 +20,7 @@ const LONG_TEXT: usize = 1_000;
 /// Characters of a command line that are shown.
 const COMMAND_LINE: usize = 6_000;
 
-pub(super) fn to_json(profile: &Profile) -> String {
+pub(super) fn to_json(profile: &Profile, texts: &SourceTexts) -> String {
     let mut json = JsonText::default();
     json.object(|json| {
         run(profile, json);
@@ -48,6 +49,7 @@ pub(super) fn to_json(profile: &Profile) -> String {
         json.key("kernels").object(|json| kernels(profile, json));
         json.key("tables").object(|json| tables(profile, json));
         peaks::write(profile, json);
+        source::write(profile, texts, json);
         if let Some(times) = &profile.steps {
             steps::write(times, json.key("steps"));
         }

@@ -317,6 +317,49 @@ test('memory is a table of its own, largest allocations first', () =>
     assert.match(await page.locator('main').textContent(), /Memory: peak 205 MB/);
   }));
 
+test('the source of a kernel stands beside its samples', () =>
+  withPage('source', async (page) => {
+    const section = page.locator('#source');
+    const line = (number) => section.locator('tbody tr', {
+      has: page.getByRole('rowheader', { name: String(number), exact: true }),
+    });
+    const cells = async (number) => (await line(number).locator('td').allTextContents());
+    assert.deepEqual(await cells(41), ['60.0', '    variance[i] = 0.999 * variance[i] + 0.001 * g * g;',
+      'for global or local memory DFMA, F2F.F64.F32']);
+    assert.deepEqual(await cells(42), ['', '', '']);
+    assert.deepEqual((await cells(47)).slice(0, 1), ['13.0']);
+    assert.equal(await line(41).locator('.double').getAttribute('title'),
+      'instructions of double precision');
+    const numbers = await section.locator('tbody th[scope="row"]').allTextContents();
+    assert.deepEqual(numbers, Array.from({ length: 13 }, (_, at) => String(36 + at)));
+    assert.match(await section.innerText(), /Samples: for global or local memory 62.0 %, issues 15.0 %/);
+    assert.ok(!(await section.innerText()).includes('Without text'));
+    const summary = section.locator('summary');
+    await summary.focus();
+    await page.keyboard.press('Enter');
+    assert.ok(await section.locator('table').isHidden());
+    await page.keyboard.press('Enter');
+    assert.ok(await section.locator('table').isVisible());
+    await page.locator('#table .name', { hasText: 'adam_step' }).first().click();
+    const dialog = page.getByRole('dialog', { name: 'adam_step' });
+    await dialog.getByRole('region', { name: 'Source of adam_step' }).waitFor();
+  }));
+
+test('without a readable file the lines have their numbers', () =>
+  withPage('stalls', async (page) => {
+    const section = page.locator('#source');
+    assert.deepEqual(await section.locator('thead th').allTextContents(),
+      ['Line', 'Samples(%)', 'Most often']);
+    assert.deepEqual(await section.locator('tbody th').allTextContents(),
+      ['adam.cu', '39', '41', '47']);
+    assert.match(await section.innerText(), /Without text, because .*: adam.cu\./);
+  }));
+
+test('a page without lines of kernels has no such section', () =>
+  withPage('04_train_digits', async (page) => {
+    assert.ok(await page.locator('#source').isHidden());
+  }));
+
 test('measured columns stand beside the stated ones, and divided samples are marked', () =>
   withPage('counters', async (page) => {
     const heads = await page.locator('#table th').allTextContents();
@@ -533,7 +576,7 @@ test('the page is never wider than its window, and has no text too faint to read
   for (const colorScheme of ['light', 'dark']) {
     for (const width of [400, 2000]) {
       for (const name of ['04_train_digits', '03_streams', 'trouble', 'hostile', 'large',
-        'steps', 'limits']) {
+        'steps', 'limits', 'source']) {
         await withPage(name, async (page) => {
           const wide = await page.evaluate(() => document.documentElement.scrollWidth);
           assert.ok(wide <= width, `${name} at ${width} px is ${wide} px wide`);

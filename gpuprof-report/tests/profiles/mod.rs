@@ -30,7 +30,7 @@ pub(crate) use layers::layers;
 pub(crate) use markup::{MARKUP, with_markup};
 pub(crate) use memory::with_memory;
 pub(crate) use shared_stream::shared_stream;
-pub(crate) use stalls::{stall_line, with_stalls};
+pub(crate) use stalls::{kernel_source, set_source_file, stall_line, with_stalls};
 pub(crate) use steps::with_steps;
 pub(crate) use training::training;
 pub(crate) use trouble::{partly_timed, trouble};

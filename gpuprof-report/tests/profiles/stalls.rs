@@ -72,3 +72,46 @@ pub(crate) fn with_stalls(mut profile: Profile) -> Profile {
     profile.double_lines = vec![double];
     profile
 }
+
+/// A source for the kernel with lines, whose comments a page must not interpret.
+pub(crate) fn kernel_source() -> String {
+    let mut text = "// one line of many\n".repeat(30);
+    text.push_str(super::MARKUP);
+    text.push_str(
+        "
+// Adam, after Kingma and Ba (2015), </script><img src=x onerror=\"window.broken=1\">
+extern \"C\" __global__ void adam_step(float *weights, float *mean, float *variance,
+                                     const float *gradients, int len, float rate) {
+\tint i = blockIdx.x * blockDim.x + threadIdx.x;
+\tif (i >= len)
+\t\treturn;
+
+\tfloat g = gradients[i];
+\tmean[i] = 0.9f * mean[i] + 0.1f * g;
+\tvariance[i] = 0.999 * variance[i] + 0.001 * g * g;
+
+\tfloat step = rate * mean[i] / (sqrtf(variance[i]) + 1e-8f);
+\tweights[i] -= step;
+\t__shared__ float norms[256];
+\tnorms[threadIdx.x] = step * step;
+\t__syncthreads();
+}
+",
+    );
+    text
+}
+
+/// Has the lines be those of another file.
+pub(crate) fn set_source_file(profile: &mut Profile, file: &std::path::Path) {
+    let file = file.to_string_lossy();
+    let stalls = profile
+        .stalls
+        .iter_mut()
+        .flat_map(|stalls| &mut stalls.kernels);
+    for line in stalls.flat_map(|kernel| &mut kernel.lines) {
+        file.as_ref().clone_into(&mut line.file);
+    }
+    for line in &mut profile.double_lines {
+        file.as_ref().clone_into(&mut line.file);
+    }
+}

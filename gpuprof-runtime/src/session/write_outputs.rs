@@ -74,9 +74,10 @@ fn write_pprof(_: &Path, settings: &Settings, profile: &Profile) {
 
 #[cfg(feature = "html")]
 fn write_html(path: &Path, settings: &Settings, profile: &Profile) {
-    use gpuprof_report::html;
+    use gpuprof_report::html::{SourceTexts, write_with_source};
 
-    let write = |out: &mut dyn Write| html::write(profile, out);
+    let texts = SourceTexts::read(profile, None);
+    let write = |out: &mut dyn Write| write_with_source(profile, &texts, out);
     write_file(path, write, settings, profile);
 }
 

@@ -5,6 +5,8 @@
 //! small, complete and tested.
 
 mod glibc_version;
+#[cfg(test)]
+mod tests;
 
 use std::fs;
 use std::io;
@@ -25,12 +27,24 @@ const USAGE: &str = "usage: cargo xtask gpu-pack
 /// The script that starts everything; [`GLIBC`] in it is replaced by the version that the pack
 /// needs.
 const RUN: &str = include_str!("run.sh");
-/// The names and texts of the programs that measure torch.profiler, use it under `gpuprof run`, and
-/// measure peers of the benchmarks.
-const PYTHON: [(&str, &str); 3] = [
+/// The names and texts of the programs that measure torch.profiler, use it under `gpuprof run`,
+/// measure peers of the benchmarks, and read a report of Nsight Compute.
+const PYTHON: [(&str, &str); 4] = [
     ("torch_profiler.py", include_str!("torch_profiler.py")),
     ("torch_windows.py", include_str!("torch_windows.py")),
     ("bench_peers.py", include_str!("bench_peers.py")),
+    ("ncu_stalls.py", include_str!("ncu_stalls.py")),
+];
+/// Programs that the checks `stalls` and `findings` compile, as the build may have no CUDA toolkit.
+const CUDA_C: [(&str, &str); 2] = [
+    (
+        "limits.cu",
+        include_str!("../../../examples/any-program/limits.cu"),
+    ),
+    (
+        "findings.cu",
+        include_str!("../../../examples/any-program/findings.cu"),
+    ),
 ];
 const GLIBC: &str = "@GLIBC@";
 /// The largest allowed size of the pack, in bytes.
@@ -240,7 +254,7 @@ fn fill(pack: &Path, files: &[PathBuf]) -> Result<Vec<(String, u64)>, String> {
     fs::write(&path, &script).map_err(failed)?;
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).map_err(failed)?;
     sizes.push(("run.sh".into(), script.len() as u64));
-    for (name, text) in PYTHON {
+    for (name, text) in PYTHON.into_iter().chain(CUDA_C) {
         fs::write(pack.join(name), text).map_err(failed)?;
         sizes.push((name.into(), text.len() as u64));
     }
@@ -286,114 +300,4 @@ fn weigh(sizes: &[(String, u64)]) -> Result<(), String> {
 
 fn kib(bytes: u64) -> String {
     format!("{} KiB", bytes.div_ceil(1024))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_pack_that_is_too_large_is_refused_with_its_files() {
-        let sizes = |large| vec![("small".to_owned(), 1024), ("large".to_owned(), large)];
-        assert_eq!(weigh(&sizes(LIMIT - 1024)), Ok(()));
-        let error = weigh(&sizes(LIMIT)).expect_err("too large");
-        assert!(error.starts_with("the pack has 61441 KiB, more than 61440 KiB:"));
-        assert!(error.find("large") < error.find("small"), "{error}");
-    }
-
-    /// What of it needs no GPU: statistics, criteria, and reading what the others write.
-    #[test]
-    fn the_peers_of_the_benchmarks_are_compared_as_the_table_says() {
-        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/src/gpu_pack/bench_peers.py");
-        let test = std::process::Command::new("python3")
-            .args([file, "--self-test"])
-            .output();
-        let test = test.expect("python3 runs");
-        assert!(
-            test.status.success(),
-            "{}",
-            String::from_utf8_lossy(&test.stderr)
-        );
-    }
-
-    #[test]
-    fn the_python_programs_have_no_syntax_errors() {
-        let cache = tempfile::tempdir().expect("a folder");
-        for (name, _) in PYTHON {
-            let file = format!("{}/src/gpu_pack/{name}", env!("CARGO_MANIFEST_DIR"));
-            let compiled = std::process::Command::new("python3")
-                .args(["-m", "py_compile", &file])
-                .env("PYTHONPYCACHEPREFIX", cache.path())
-                .output()
-                .expect("python3 runs");
-            let error = String::from_utf8_lossy(&compiled.stderr);
-            assert!(compiled.status.success(), "{error}");
-        }
-    }
-
-    /// Runs run.sh on the simulated device, with programs that only say what they are asked for.
-    /// Returns whether it succeeded, what it printed, and peers.json.
-    fn run_peers(arguments: &[&str], status: u8) -> (bool, String, Option<String>) {
-        let root = tempfile::tempdir().expect("a folder");
-        let (pack, out) = (root.path().join("pack"), root.path().join("out"));
-        fill(&pack, &[]).expect("packed");
-        let csv = "benchmark,mode,median_ns,device\nsaxpy n=1,hot,7,it";
-        let kernels = format!("#!/bin/sh\necho '{csv}'\nexit {status}\n");
-        for (name, text) in [
-            ("gpu-checks", "#!/bin/sh\necho checks: \"$@\"\n"),
-            ("cost", "#!/bin/sh\n"),
-            ("kernels", kernels.as_str()),
-        ] {
-            fs::write(pack.join(name), text).expect("a file");
-        }
-        let ran = std::process::Command::new("sh")
-            .arg(pack.join("run.sh"))
-            .args(["--simulated", "--short"])
-            .args(arguments)
-            .arg(&out)
-            .output()
-            .expect("it runs");
-        let printed = String::from_utf8_lossy(&ran.stdout).into_owned();
-        let peers = fs::read_to_string(out.join("peers.json")).ok();
-        (ran.status.success(), printed, peers)
-    }
-
-    #[test]
-    fn the_peers_are_a_part_of_their_own() {
-        let (succeeded, printed, peers) = run_peers(&["--only", "peers"], 0);
-        assert!(succeeded && !printed.contains("checks:"), "{printed}");
-        assert!(printed.contains("nvbench is NOT MEASURED: the device is simulated"));
-        assert!(peers.expect("written").contains("saxpy n=1"));
-        let (succeeded, printed, peers) = run_peers(&["--skip", "peers"], 0);
-        assert!(succeeded && printed.contains("checks: --out"), "{printed}");
-        assert_eq!(peers, None);
-        assert_eq!(run_peers(&["--only", "ends"], 0).2, None);
-        assert!(run_peers(&[], 0).2.is_some());
-        assert!(!run_peers(&["--only", "peers"], 1).0);
-    }
-
-    #[test]
-    fn the_folder_is_made_anew_and_runs() {
-        let root = tempfile::tempdir().expect("a folder");
-        let pack = root.path().join("pack");
-        fs::create_dir_all(&pack).expect("a folder");
-        fs::write(pack.join("old"), "").expect("a file");
-        let program = root.path().join("program");
-        fs::write(&program, b"\0GLIBC_2.17\0GLIBC_2.34\0").expect("a file");
-        let sizes = fill(&pack, &[program]).expect("packed");
-        assert_eq!(sizes[0], ("program".into(), 23));
-        assert!(!pack.join("old").exists());
-        let script = fs::read_to_string(pack.join("run.sh")).expect("packed");
-        assert!(script.contains("glibc 2.34") && !script.contains(GLIBC));
-        for (name, text) in PYTHON {
-            let python = fs::read_to_string(pack.join(name)).expect("packed");
-            assert_eq!(python, text);
-        }
-        let help = std::process::Command::new(pack.join("run.sh"))
-            .arg("--help")
-            .output()
-            .expect("it runs");
-        let text = String::from_utf8_lossy(&help.stdout);
-        assert!(help.status.success() && text.contains("--short"), "{text}");
-    }
 }

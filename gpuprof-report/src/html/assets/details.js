@@ -161,6 +161,7 @@ function openKernel(at) {
     title: tables.activities.names[at],
     content: [
       peakFigure(profile.peaks?.kernels[at], 'Shares of the peaks'),
+      sourceOf(at),
       factList(kernelFacts(at)),
       factList([
         ['p99', duration(kernel.p99_ns)],

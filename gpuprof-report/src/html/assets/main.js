@@ -21,11 +21,12 @@ drawFindings();
 byId('main').hidden = false;
 drawTables();
 drawPeaks();
+drawSource();
 drawFlame();
 drawSteps();
 drawDistribution();
 drawRemarks();
 // What has nothing to show is not there.
-for (const id of ['peaks', 'flame', 'steps', 'distribution', 'remarks']) {
+for (const id of ['peaks', 'source', 'flame', 'steps', 'distribution', 'remarks']) {
   if (byId(id).childElementCount === 0) byId(id).closest('section').hidden = true;
 }

@@ -1,16 +1,14 @@
 //! Promise: `gpuprof run` reports a program that does not use gpuprof with exact counts, and the
 //! program works as alone, its own profiler included.
 
-use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
-use std::{env, fs};
 
 use gpuprof::Profile;
 
+use super::installed::{self, Installed};
 use crate::check::{Check, Row, RunMode};
-use crate::device::failed_in;
 use crate::process::{self, Finished};
 
 pub(crate) const CHECKS: &[Check] = &[
@@ -36,13 +34,6 @@ const WINDOWS: &str = "torch_windows.py";
 const BEFORE: u64 = 50;
 const MAX_ADDED: u64 = 10;
 
-const COMMAND: &str = "gpuprof";
-const LIBRARY: &str = "libgpuprof_inject.so";
-/// The simulated libraries in the pack, under the names that programs load.
-const SIMULATED: [(&str, &str); 2] = [
-    ("libcuda.so.1", "libsimcuda.so"),
-    ("libcupti.so.13", "libsimcupti.so"),
-];
 const LIMIT: Duration = Duration::from_secs(60);
 /// Importing PyTorch takes long from a cold disk.
 const PYTHON_LIMIT: Duration = Duration::from_secs(180);
@@ -59,89 +50,12 @@ const CALLS: [(&str, u64); 8] = [
     ("cuModuleLoadData", 1),
 ];
 
-/// The command as it is installed, in a folder that is removed with it.
-struct Installed {
-    folder: PathBuf,
-}
-
-impl Installed {
-    /// `None` if this program is not in a GPU pack.
-    fn from_pack(pack: &Path, run_mode: &RunMode) -> Result<Option<Self>, String> {
-        let files = [COMMAND, LIBRARY, PROGRAM];
-        if !files.iter().all(|file| pack.join(file).is_file()) {
-            return Ok(None);
-        }
-        let name = format!("gpu-checks-installed-{}", std::process::id());
-        let installed = Self {
-            folder: env::temp_dir().join(name),
-        };
-        let put = |file: &str, folder: &str| {
-            let folder = installed.folder.join(folder);
-            fs::create_dir_all(&folder)?;
-            fs::copy(pack.join(file), folder.join(file))
-        };
-        put(COMMAND, "bin")
-            .and_then(|_| put(LIBRARY, "lib/gpuprof"))
-            .map_err(failed_in("installing"))?;
-        if run_mode.simulated {
-            for (name, file) in SIMULATED {
-                symlink(pack.join(file), installed.folder.join(name))
-                    .map_err(failed_in("linking"))?;
-            }
-        }
-        Ok(Some(installed))
-    }
-
-    /// Runs a program alone and under `gpuprof run`. Returns both ends, and the profile.
-    fn run(
-        &self,
-        program: &Path,
-        arguments: &[&Path],
-        limit: Duration,
-        run_mode: &RunMode,
-    ) -> Result<(Finished, Finished, Profile), String> {
-        let report = self.folder.join("report.json");
-        let spec = format!("json={}", report.display());
-        let gpuprof = self.folder.join("bin").join(COMMAND);
-        let under = ["run", "--report", &spec, "--"].map(Path::new);
-        let under = [&under[..], &[program], arguments].concat();
-        let run = |program: &Path, arguments: &[&Path]| {
-            let mut command = Command::new(program);
-            process::clear_settings(&mut command);
-            command.args(arguments).env_remove("CUDA_INJECTION64_PATH");
-            if run_mode.simulated {
-                command.env("LD_LIBRARY_PATH", &self.folder);
-            }
-            process::run(command, limit)
-        };
-        let alone = run(program, arguments).map_err(failed_in("the program alone"))?;
-        let with = run(&gpuprof, &under).map_err(failed_in("gpuprof run"))?;
-        let text = fs::read_to_string(report)
-            .map_err(|error| format!("no report: {error}\n{}", with.tail()))?;
-        let profile = serde_json::from_str(&text).map_err(failed_in("the report"))?;
-        Ok((alone, with, profile))
-    }
-}
-
-impl Drop for Installed {
-    fn drop(&mut self) {
-        // What cannot be removed stays in the temporary folder.
-        let _ = fs::remove_dir_all(&self.folder);
-    }
-}
-
-fn pack() -> Result<PathBuf, String> {
-    let this = env::current_exe().map_err(failed_in("finding this program"))?;
-    Ok(this.parent().map(Path::to_owned).unwrap_or_default())
-}
-
 fn c_program(run_mode: &RunMode) -> Result<Vec<Row>, String> {
-    let pack = pack()?;
-    let Some(installed) = Installed::from_pack(&pack, run_mode)? else {
+    let Some((installed, program)) = in_pack(PROGRAM, run_mode)? else {
         return Ok(vec![not_in_a_pack("a C program")]);
     };
-    let program = pack.join(PROGRAM);
-    let (alone, with, profile) = installed.run(&program, &[], LIMIT, run_mode)?;
+    let alone = installed.run(&program, &[], LIMIT, run_mode)?;
+    let (with, profile) = installed.profile(&[], &program, &[], LIMIT, run_mode)?;
     let calls = CALLS.map(|(name, calls)| format!("{name} {calls}"));
     Ok(vec![
         ends_as_alone(&alone, &with, 7),
@@ -168,13 +82,13 @@ fn torch_profiler(run_mode: &RunMode) -> Result<Vec<Row>, String> {
         let why = "NOT MEASURED: python3 has no PyTorch here";
         return Ok(vec![Row::unavailable(what, why)]);
     }
-    let pack = pack()?;
-    let Some(installed) = Installed::from_pack(&pack, run_mode)? else {
+    let Some((installed, windows)) = in_pack(WINDOWS, run_mode)? else {
         return Ok(vec![not_in_a_pack(what)]);
     };
-    let windows = pack.join(WINDOWS);
     let python = Path::new("python3");
-    let (alone, with, profile) = installed.run(python, &[&windows], PYTHON_LIMIT, run_mode)?;
+    let arguments = [windows.as_os_str()];
+    let alone = installed.run(python, &arguments, PYTHON_LIMIT, run_mode)?;
+    let (with, profile) = installed.profile(&[], python, &arguments, PYTHON_LIMIT, run_mode)?;
     let before: u64 = (profile.kernels.iter())
         .map(|kernel| kernel.times.calls)
         .sum();
@@ -197,9 +111,15 @@ fn torch_profiler(run_mode: &RunMode) -> Result<Vec<Row>, String> {
     ])
 }
 
+/// The command and a file of the pack; `None` if they are not beside this program.
+fn in_pack(file: &str, run_mode: &RunMode) -> Result<Option<(Installed, PathBuf)>, String> {
+    let file = installed::pack()?.join(file);
+    let installed = Installed::from_pack(run_mode)?.filter(|_| file.is_file());
+    Ok(installed.map(|installed| (installed, file)))
+}
+
 fn not_in_a_pack(what: &str) -> Row {
-    let why = format!("{COMMAND}, {LIBRARY} and {PROGRAM} are not beside this program");
-    Row::unavailable(what, why)
+    Row::unavailable(what, installed::NOT_IN_A_PACK)
 }
 
 fn row(what: &str, measured: String, wanted: &str) -> Row {

@@ -6,7 +6,9 @@
 
 mod bare_cupti;
 mod counters;
+mod cuda_source;
 mod exit_and_other_tools;
+mod findings;
 mod graph_costs;
 mod graph_nodes;
 mod late_records;
@@ -16,6 +18,7 @@ mod nsight_tools;
 mod occupancy;
 mod overhead;
 mod stacks;
+mod stalls;
 mod test_program;
 mod timed_streams;
 mod token_costs;
@@ -50,6 +53,18 @@ pub(crate) const CHECKS: &[Check] = &[
         promise: "Hardware counters agree with Nsight Compute's.",
         limit: Duration::from_secs(300),
         run: counters::run,
+    },
+    Check {
+        name: "stalls",
+        promise: "Samples of program counters agree with Nsight Compute's: reasons and lines.",
+        limit: Duration::from_secs(420),
+        run: stalls::run,
+    },
+    Check {
+        name: "findings",
+        promise: "Each finding by measurement is found in one kernel, and not in its twin.",
+        limit: Duration::from_secs(420),
+        run: findings::run,
     },
     Check {
         name: "kernels-limits",

@@ -11,6 +11,7 @@ mod cupti;
 mod driver;
 mod exit;
 mod graphs;
+mod installed;
 mod open_calls;
 mod sampling;
 mod shared_streams;

@@ -44,6 +44,22 @@ pub(super) fn under_ncu(ncu: &Path, command: &Command, metric: &str) -> Command 
     with(tool, command)
 }
 
+/// `command` under Nsight Compute, which samples program counters and writes `report`.
+pub(super) fn sampled_by_ncu(
+    ncu: &Path,
+    command: &Command,
+    report: &Path,
+    options: &[&str],
+) -> Command {
+    let mut tool = Command::new(ncu);
+    process::clear_settings(&mut tool);
+    tool.args(["--clock-control", "none", "--section", "SourceCounters"])
+        .args(options)
+        .args(["-f", "-o"])
+        .arg(report);
+    with(tool, command)
+}
+
 /// `command` under Nsight Systems with only its CUDA trace, and with `options`.
 pub(super) fn under_nsys(
     nsys: &Path,
