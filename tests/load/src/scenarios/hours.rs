@@ -210,7 +210,11 @@ fn watch(size: Size) -> io::Result<Result<Outcome, String>> {
                 looks.scrapes,
                 looks.viewers
             ),
-            memory: Memory::flat(growth),
+            // Whoever looks copies tables, and now and then several do so at the same moment.
+            memory: Memory {
+                allowed: size.pick(16 << 20, 32 << 20),
+                ..Memory::flat(growth)
+            },
         });
     Ok(outcome)
 }
