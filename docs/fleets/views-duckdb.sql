@@ -13,3 +13,15 @@ CREATE VIEW kernel_buckets AS
 SELECT * FROM read_parquet('fleet/kernel_buckets/*/*.parquet', hive_types_autocast = false);
 CREATE VIEW function_kernels AS
 SELECT * FROM read_parquet('fleet/function_kernels/*/*.parquet', hive_types_autocast = false);
+CREATE VIEW copies AS
+SELECT * FROM read_parquet('fleet/copies/*/*.parquet', hive_types_autocast = false);
+CREATE VIEW function_copies AS
+SELECT * FROM read_parquet('fleet/function_copies/*/*.parquet', hive_types_autocast = false);
+CREATE VIEW api_calls AS
+SELECT * FROM read_parquet('fleet/api_calls/*/*.parquet', hive_types_autocast = false);
+CREATE VIEW function_api_calls AS
+SELECT * FROM read_parquet('fleet/function_api_calls/*/*.parquet', hive_types_autocast = false);
+CREATE VIEW memory AS
+SELECT * FROM read_parquet('fleet/memory/*/*.parquet', hive_types_autocast = false);
+CREATE VIEW function_memory AS
+SELECT * FROM read_parquet('fleet/function_memory/*/*.parquet', hive_types_autocast = false);

@@ -249,6 +249,59 @@ fn a_job_that_is_merged_in_parts_has_the_same_collectives() {
     assert_eq!(at_once.findings[0].gain_ns, 344 * MS);
 }
 
+/// 1,000 ranks, of which those in `late` compute longer and wait as much less in collectives.
+fn thousand(late: &[(u32, u64)]) -> Profile {
+    let mut merger = Merger::default();
+    for number in 0..1_000 {
+        let by_ms = late.iter().find(|(rank, _)| *rank == number);
+        let by_ms = by_ms.map_or(0, |(_, by_ms)| *by_ms);
+        // No two ranks take exactly as long.
+        let noise_ms = u64::from(number * 7 % 13);
+        merger.add(&rank(number, 844 + by_ms, 400 - by_ms + noise_ms).profile());
+    }
+    merger.finish()
+}
+
+fn late_ranks(job: &Profile) -> Vec<(Option<u32>, u64)> {
+    let ranks = job.ranks.as_ref().expect("merged");
+    let late = ranks.late_processes(0.05).into_iter();
+    late.map(|(of, late_ns)| (of.process.rank, late_ns / MS))
+        .collect()
+}
+
+#[test]
+fn exactly_the_late_ranks_of_a_thousand_are_named() {
+    let job = thousand(&[(17, 120), (404, 354), (803, 200)]);
+    let expected = [(Some(404), 353), (Some(803), 201), (Some(17), 124)];
+    assert_eq!(late_ranks(&job), expected);
+    let [finding] = &job.findings[..] else {
+        panic!("{:?}", job.findings);
+    };
+    assert_eq!(
+        finding.evidence,
+        "3 ranks are late (rank 404 by 353 ms, rank 803 by 201 ms, rank 17 by 124 ms): 1.07 s of \
+         GPU work, others 844 ms; rank 11 waits 359 ms in AllReduce"
+    );
+    let equal = thousand(&[]);
+    assert_eq!(late_ranks(&equal), []);
+    assert_eq!(equal.findings, []);
+}
+
+#[test]
+fn of_many_late_ranks_the_latest_are_named() {
+    let late: Vec<(u32, u64)> = (0..8)
+        .map(|at| (at * 100, 350 - 10 * u64::from(at)))
+        .collect();
+    let job = thousand(&late);
+    let evidence = &job.findings[0].evidence;
+    assert!(
+        evidence.starts_with("8 ranks are late (rank 0 by "),
+        "{evidence}"
+    );
+    assert!(evidence.contains(", 3 more)"), "{evidence}");
+    assert_eq!(evidence.matches(" by ").count(), 5, "{evidence}");
+}
+
 #[test]
 fn without_cupti_one_line_says_that_collectives_are_not_told_apart() {
     let warning = "Without GPUPROF_CUPTI=on collectives are not told apart";

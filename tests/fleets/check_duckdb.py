@@ -10,7 +10,7 @@ from pathlib import Path
 
 import duckdb
 
-from expected import QUERIES, compare, expected
+from expected import QUERIES, compare, expected, late_finding
 
 
 def main(work: Path, docs: Path) -> int:
@@ -20,6 +20,11 @@ def main(work: Path, docs: Path) -> int:
     print(f"DuckDB {duckdb.__version__}")
     engine.execute((docs / "views-duckdb.sql").read_text())
     merged = expected(work / "job.json")
+    try:
+        print(f"ok gpuprof merge: {late_finding(work / 'job.json')}")
+    except AssertionError as error:
+        failed += 1
+        print(f"FAILED gpuprof merge: {error}")
     for query in QUERIES:
         start = time.monotonic()
         result = engine.execute((docs / f"{query}.sql").read_text())

@@ -12,11 +12,12 @@ from pathlib import Path
 import pyspark
 from pyspark.sql import SparkSession
 
-from expected import QUERIES, compare, expected
+from expected import QUERIES, compare, expected, late_finding
 
 TABLES = (
     "processes", "devices", "functions", "function_buckets", "kernels", "kernel_buckets",
-    "function_kernels",
+    "function_kernels", "copies", "function_copies", "api_calls", "function_api_calls", "memory",
+    "function_memory",
 )
 
 SETTINGS = {
@@ -40,6 +41,11 @@ def main(work: Path, docs: Path, master: str) -> int:
     for table in TABLES:
         spark.read.parquet(str(work / "fleet" / table)).createOrReplaceTempView(table)
     merged = expected(work / "job.json")
+    try:
+        print(f"ok gpuprof merge: {late_finding(work / 'job.json')}")
+    except AssertionError as error:
+        failed += 1
+        print(f"FAILED gpuprof merge: {error}")
     for query in QUERIES:
         start = time.monotonic()
         rows = [row.asDict() for row in spark.sql((docs / f"{query}.sql").read_text()).collect()]

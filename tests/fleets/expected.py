@@ -1,6 +1,7 @@
 """What the queries in docs/fleets must give: the figures of the profile that `gpuprof merge` wrote."""
 
 import json
+import re
 from pathlib import Path
 
 # The job of the samples: a name that paths escape in part.
@@ -11,6 +12,9 @@ RANKS = 1_000
 
 # The rank that the samples make slow.
 SLOW_RANK = 637
+
+# The ranks that the samples make late, the latest first.
+LATE_RANKS = [637, 404, 12]
 
 FUNCTION = ("module", "function", "file", "line", "namesake")
 MODEL = ("device_name", "multiprocessors")
@@ -33,6 +37,12 @@ QUERIES = {
     "kernel-sums": (("symbol", *MODEL), ("calls", "total_ns", "min_ns", "max_ns")),
     "kernel-percentiles": (("symbol", *MODEL), ("p50_ns", "p99_ns")),
     "device-busy": (("uuid", "device_name"), ("busy_ns",)),
+    "late-ranks": (("rank",), ("host", "collective_ns", "other_ns")),
+    "copy-sums": (("kind",), ("calls", "total_ns", "bytes", "pageable_ns")),
+    "api-sums": (("api",), ("calls", "total_ns", "min_ns", "max_ns", "failed")),
+    "memory-peaks": (
+        ("kind",), ("allocations", "allocated_bytes", "live_bytes", "peak_bytes", "peak_function"),
+    ),
 }
 
 
@@ -75,7 +85,40 @@ def expected(merged: Path) -> dict[str, dict[tuple, tuple]]:
     for busy in job["gpu_busy"]:
         device = devices[busy["device"]]
         rows["device-busy"][(device["uuid"], device["name"])] = (busy["busy_ns"],)
+    for process in job["ranks"]["collective_processes"]:
+        if (rank := process["process"]["rank"]) in LATE_RANKS:
+            row = (process["process"]["host"], process["collective_ns"], process["other_ns"])
+            rows["late-ranks"][(rank,)] = row
+    rows["copy-sums"] = sums(job["copies"], "kind", QUERIES["copy-sums"][1])
+    rows["api-sums"] = {
+        (api["name"],): tuple(api[name] for name in QUERIES["api-sums"][1]) for api in job["api"]
+    }
+    uses = job["memory"]["uses"]
+    for key, row in sums(uses, "kind", QUERIES["memory-peaks"][1][:3]).items():
+        peak = max((use for use in uses if use["kind"] == key[0]), key=lambda use: use["peak_bytes"])
+        rows["memory-peaks"][key] = (*row, peak["peak_bytes"], peak["peak_function"])
     return rows
+
+
+def sums(rows: list[dict], key: str, figures: tuple) -> dict[tuple, tuple]:
+    """The sums of these figures by the text `key`."""
+    found: dict[tuple, tuple] = {}
+    for row in rows:
+        before = found.get((row[key],), (0,) * len(figures))
+        found[(row[key],)] = tuple(sum + row[name] for sum, name in zip(before, figures))
+    return found
+
+
+def late_finding(merged: Path) -> str:
+    """What the merged profile finds about late ranks.
+
+    Raises AssertionError if it names other ranks than those that the samples make late.
+    """
+    found = [of["evidence"] for of in json.loads(merged.read_text())["findings"]]
+    assert len(found) == 1, f"{len(found)} findings, expected one about late ranks: {found}"
+    named = [int(rank) for rank in re.findall(r"rank (\d+) by", found[0])]
+    assert named == LATE_RANKS, f"late ranks {named}, expected {LATE_RANKS}: {found[0]}"
+    return found[0]
 
 
 def function_keys(functions: list[dict]) -> list[tuple]:
@@ -98,6 +141,9 @@ def compare(query: str, found: list[dict], expected: dict[tuple, tuple]) -> str:
     if query == "imbalance":
         slowest = found[0]["slowest_rank"]
         assert slowest == SLOW_RANK, f"{query}: rank {slowest} comes first, expected {SLOW_RANK}"
+    if query == "late-ranks":
+        late = [row["rank"] for row in found]
+        assert late == LATE_RANKS, f"{query}: ranks {late}, expected {LATE_RANKS}"
     rows = {}
     for row in found:
         assert row["job"] == JOB, f"{query}: job {row['job']!r}, expected {JOB!r}"

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use gpuprof_report::collectives::Collective;
 use gpuprof_report::profile::{Device, KernelStats, Profile};
 
 use super::buckets::{InRange, OfBucket, bucket_columns, duration_buckets};
@@ -48,6 +49,14 @@ fn kernel_columns<R: OfKernel>() -> Vec<FleetColumn<R>> {
             Cell::Text(|row| match &row.on_device().kernel {
                 kernel if kernel.symbol.is_empty() => &kernel.name,
                 kernel => &kernel.symbol,
+            }),
+        ),
+        column(
+            "collective",
+            "collective of NCCL that it computes, such as `AllReduce`; NULL for other kernels",
+            Cell::OptionalText(|row| {
+                let kernel = row.on_device().kernel;
+                Some(Collective::of_kernel(&kernel.symbol)?.operation)
             }),
         ),
         column(

@@ -4,6 +4,7 @@
 //! exported, so that rows can be written, sorted by rank, while the files are read again: the
 //! memory is that of a few profiles, and of a row group for each table.
 
+mod activities;
 mod buckets;
 mod columns;
 mod functions;

@@ -3,6 +3,11 @@
 use arrow_array::RecordBatch;
 use arrow_schema::{ArrowError, SchemaRef};
 
+use super::activities::{
+    api_rows, api_table, copy_rows, copy_table, function_api_rows, function_api_table,
+    function_copy_rows, function_copy_table, function_memory_rows, function_memory_table,
+    memory_rows, memory_table,
+};
 use super::columns::{Process, batch, schema};
 use super::functions::{
     function_bucket_rows, function_bucket_table, function_rows, function_table,
@@ -52,7 +57,7 @@ macro_rules! table {
 }
 
 /// All tables.
-pub(super) const TABLES: [FleetTable; 7] = [
+pub(super) const TABLES: [FleetTable; 13] = [
     table!(
         "processes",
         "One row for each process.",
@@ -94,5 +99,44 @@ pub(super) const TABLES: [FleetTable; 7] = [
         "One row for each kernel that the calls of a function launched: a part of `kernels`.",
         function_kernel_table,
         function_kernel_rows
+    ),
+    table!(
+        "copies",
+        "One row for each direction of copies, or for memsets, of a process on a device.",
+        copy_table,
+        copy_rows
+    ),
+    table!(
+        "function_copies",
+        "One row for each direction of copies that the calls of a function made: a part of \
+         `copies`.",
+        function_copy_table,
+        function_copy_rows
+    ),
+    table!(
+        "api_calls",
+        "One row for each function of CUDA that a process called.",
+        api_table,
+        api_rows
+    ),
+    table!(
+        "function_api_calls",
+        "One row for each function of CUDA that the calls of a function called: a part of \
+         `api_calls`.",
+        function_api_table,
+        function_api_rows
+    ),
+    table!(
+        "memory",
+        "One row for each kind of memory of a process on a device, with `GPUPROF_MEMORY=on`.",
+        memory_table,
+        memory_rows
+    ),
+    table!(
+        "function_memory",
+        "One row for each kind of memory that a function itself allocated or freed: a part of \
+         `memory`.",
+        function_memory_table,
+        function_memory_rows
     ),
 ];

@@ -1,5 +1,6 @@
 //! `gpuprof export`: profiles as Parquet files, read back by the crate parquet.
 
+mod activities;
 mod names;
 mod refusals;
 mod rows;
@@ -16,13 +17,19 @@ use tempfile::TempDir;
 use crate::{Ended, ended, gpuprof};
 
 /// The tables of an export.
-const TABLES: [&str; 7] = [
+const TABLES: [&str; 13] = [
+    "api_calls",
+    "copies",
     "devices",
+    "function_api_calls",
     "function_buckets",
+    "function_copies",
     "function_kernels",
+    "function_memory",
     "functions",
     "kernel_buckets",
     "kernels",
+    "memory",
     "processes",
 ];
 

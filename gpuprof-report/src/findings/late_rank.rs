@@ -1,4 +1,4 @@
-//! The rule about a rank for which the others wait. It looks at merged profiles, and no other rule
+//! The rule about ranks for which the others wait. It looks at merged profiles, and no other rule
 //! does.
 
 use super::candidate::{About, FindingCandidate};
@@ -7,35 +7,41 @@ use super::rule::FindingCheck;
 use super::thresholds::{LATE_CALLS, LATE_SHARE, LATE_WORK_SHARE};
 use super::wording;
 use crate::collectives::Collective;
-use crate::profile::{CollectiveRanks, FindingRule, Profile};
+use crate::profile::{CollectiveProcess, CollectiveRanks, FindingRule, Profile, Ranks};
 
 pub(super) static LATE_RANK: FindingCheck = FindingCheck {
     id: FindingRule::LateRank,
     find: late_rank,
 };
 
+/// Late processes that a finding names at most.
+const MAX_NAMED: usize = 5;
+
 fn late_rank(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandidate> {
     let ranks = facts.profile.ranks.as_ref();
-    let collectives = ranks.and_then(|ranks| ranks.collectives.as_ref());
-    let found = collectives.and_then(|collectives| late(rule, facts, collectives));
+    let collectives = ranks.and_then(|ranks| Some((ranks, ranks.collectives.as_ref()?)));
+    let found = collectives.and_then(|(ranks, all)| late(rule, facts, ranks, all));
     found.into_iter().collect()
 }
 
 fn late(
     rule: &FindingCheck,
     facts: &ProfileFacts<'_>,
-    ranks: &CollectiveRanks,
+    ranks: &Ranks,
+    all: &CollectiveRanks,
 ) -> Option<FindingCandidate> {
-    let late = ranks.late()?;
-    let gain_ns = mean_of_others(ranks, ranks.mean_ns, ranks.min_ns).checked_sub(ranks.min_ns)?;
-    let calls = ranks.calls.unwrap_or(0);
-    let applies =
-        LATE_SHARE.reached_by(gain_ns, facts.profile.wall_ns) && LATE_CALLS.reached(calls as f64);
+    let late = ranks.late_processes(LATE_SHARE.0);
+    let collective_ns = means(ranks, &late, |of| of.collective_ns);
+    let gain_ns = collective_ns.others.checked_sub(all.min_ns)?;
+    let calls = all.calls.unwrap_or(0);
+    let applies = !late.is_empty()
+        && LATE_SHARE.reached_by(gain_ns, facts.profile.wall_ns)
+        && LATE_CALLS.reached(calls as f64);
     applies.then(|| {
-        let own_ns = ranks.least_other_ns;
-        let others_ns = mean_of_others(ranks, ranks.other.mean_ns, own_ns);
-        let has_more = LATE_WORK_SHARE.reached_by(own_ns.saturating_sub(others_ns), gain_ns);
-        let (own, others) = (wording::ns(own_ns), wording::ns(others_ns));
+        let work_ns = means(ranks, &late, |of| of.other_ns);
+        let more_ns = work_ns.late.saturating_sub(work_ns.others);
+        let has_more = LATE_WORK_SHARE.reached_by(more_ns, gain_ns);
+        let (own, others) = (wording::ns(work_ns.late), wording::ns(work_ns.others));
         let (work, advice) = if has_more {
             (
                 format!(": {own} of GPU work, others {others}"),
@@ -49,23 +55,50 @@ fn late(
             )
         };
         let evidence = format!(
-            "{late} is late{work}; {} waits {} in {}",
-            ranks.most,
-            wording::ns(ranks.max_ns - ranks.min_ns),
+            "{}{work}; {} waits {} in {}",
+            named(&late),
+            all.most,
+            wording::ns(all.max_ns - all.min_ns),
             operation(facts.profile),
         );
         rule.candidate(facts, About::Separate, None, gain_ns, (evidence, advice))
     })
 }
 
-/// The mean over all ranks but the late one, whose time is `late_ns`.
-fn mean_of_others(ranks: &CollectiveRanks, mean_ns: u64, late_ns: u64) -> u64 {
-    let (all, others) = (
-        u128::from(ranks.profiles),
-        u128::from(ranks.profiles.max(2) - 1),
-    );
-    let sum = (u128::from(mean_ns) * all).saturating_sub(u128::from(late_ns));
-    u64::try_from(sum / others).unwrap_or(u64::MAX)
+/// `rank 3 is late`, or how many are and by how much the latest ones.
+fn named(late: &[(&CollectiveProcess, u64)]) -> String {
+    if let [(only, _)] = late {
+        return format!("{} is late", only.process);
+    }
+    let shown = late.iter().take(MAX_NAMED);
+    let shown = shown.map(|(of, late_ns)| format!("{} by {}", of.process, wording::ns(*late_ns)));
+    let shown: Vec<String> = shown.collect();
+    let more = match late.len().saturating_sub(MAX_NAMED) {
+        0 => String::new(),
+        more => format!(", {more} more"),
+    };
+    format!("{} ranks are late ({}{more})", late.len(), shown.join(", "))
+}
+
+/// The means of a time over the late processes and over the others, ns.
+struct Means {
+    late: u64,
+    others: u64,
+}
+
+fn means(
+    ranks: &Ranks,
+    late: &[(&CollectiveProcess, u64)],
+    time: impl Fn(&CollectiveProcess) -> u64,
+) -> Means {
+    let all = &ranks.collective_processes;
+    let sum_of_all: u128 = all.iter().map(|of| u128::from(time(of))).sum();
+    let sum_of_late: u128 = late.iter().map(|(of, _)| u128::from(time(of))).sum();
+    let mean = |sum: u128, of: usize| u64::try_from(sum / of.max(1) as u128).unwrap_or(u64::MAX);
+    Means {
+        late: mean(sum_of_late, late.len()),
+        others: mean(sum_of_all - sum_of_late, all.len() - late.len()),
+    }
 }
 
 /// The collective that waits for all ranks with the most time.

@@ -6,7 +6,7 @@ use super::spread::ProcessSpread;
 use super::totals::rounded_mean;
 use crate::collectives::Collective;
 use crate::figures::Sum;
-use crate::profile::{CollectiveRanks, KernelStats, Profile, RankProcess};
+use crate::profile::{CollectiveProcess, CollectiveRanks, KernelStats, Profile, RankProcess};
 
 /// The kernels, copies and memsets of one process, or of one function of it.
 #[derive(Clone, Copy, Debug, Default)]
@@ -34,6 +34,16 @@ impl CollectiveWork {
             work.other_ns.add(&copies.times.total_ns);
         }
         (work.kernels > 0).then_some(work)
+    }
+
+    /// The process with its work.
+    pub(super) fn process(&self, profile: &Profile) -> CollectiveProcess {
+        CollectiveProcess {
+            process: process(profile),
+            wall_ns: profile.wall_ns,
+            collective_ns: self.collective_ns,
+            other_ns: self.other_ns,
+        }
     }
 
     /// Of each function whose calls, with their nested spans, ran a collective, by its index.
@@ -115,6 +125,14 @@ impl CollectiveWork {
     }
 }
 
+fn process(profile: &Profile) -> RankProcess {
+    RankProcess {
+        rank: profile.rank,
+        host: profile.host.clone(),
+        pid: profile.pid,
+    }
+}
+
 /// The sums over processes.
 #[derive(Clone, Debug, Default)]
 pub(super) struct CollectiveTotals {
@@ -128,11 +146,7 @@ pub(super) struct CollectiveTotals {
 impl CollectiveTotals {
     /// Adds the work of one process.
     pub(super) fn add(&mut self, profile: &Profile, work: &CollectiveWork) {
-        let process = RankProcess {
-            rank: profile.rank,
-            host: profile.host.clone(),
-            pid: profile.pid,
-        };
+        let process = process(profile);
         self.sum_ns += u128::from(work.collective_ns);
         self.one_sided_ns += u128::from(work.one_sided_ns);
         self.other.add(profile, work.other_ns);

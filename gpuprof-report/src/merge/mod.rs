@@ -57,7 +57,7 @@ use std::collections::HashSet;
 
 use crate::figures::Sum;
 use crate::findings::findings;
-use crate::profile::{FunctionRanks, Profile, Ranks, SCHEMA};
+use crate::profile::{CollectiveProcess, FunctionRanks, Profile, Ranks, SCHEMA};
 use activities::Activities;
 use collectives::{CollectiveTotals, CollectiveWork};
 use devices::{Devices, Ordinals};
@@ -105,6 +105,7 @@ pub struct Merger {
     tree: MergedTree,
     activities: Activities,
     collectives: CollectiveTotals,
+    collective_processes: Vec<CollectiveProcess>,
     stalls: MergedStalls,
     /// The key of the function that is looked up.
     key: String,
@@ -163,6 +164,7 @@ impl Merger {
             hosts: u32::try_from(self.hosts.len()).unwrap_or(u32::MAX),
             numbers: self.ranks.numbers(),
             collectives: self.collectives.finish(),
+            collective_processes: self.collective_processes,
             functions: spreads.collect(),
         });
         merged.functions = functions.into_iter().map(FunctionTotals::finish).collect();
@@ -217,17 +219,22 @@ impl Merger {
 
     /// Adds the collectives of the whole program.
     fn add_collectives(&mut self, profile: &Profile) {
-        match &profile.ranks {
+        let processes = match &profile.ranks {
             Some(merged) => {
                 let collectives = merged.collectives.iter();
                 collectives.for_each(|ranks| self.collectives.add_merged(ranks));
+                merged.collective_processes.clone()
             }
             None => {
                 let work = CollectiveWork::of_program(profile);
                 work.iter()
                     .for_each(|work| self.collectives.add(profile, work));
+                work.iter().map(|work| work.process(profile)).collect()
             }
-        }
+        };
+        let room = MAX_ROWS.saturating_sub(self.collective_processes.len());
+        self.collective_processes
+            .extend(processes.into_iter().take(room));
     }
 
     /// Adds the functions of a profile and returns where each now is.

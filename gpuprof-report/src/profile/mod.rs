@@ -117,7 +117,9 @@ pub use launch_lines::{
 };
 pub use memory::{FunctionMemory, Memory, MemoryTotals, MemoryUse};
 pub use meta::{MAX_META_BYTES, MAX_META_PAIRS, MetaPair, limit_meta, parse_meta, set_meta};
-pub use ranks::{CollectiveRanks, FunctionRanks, RankProcess, RankSpread, Ranks};
+pub use ranks::{
+    CollectiveProcess, CollectiveRanks, FunctionRanks, RankProcess, RankSpread, Ranks,
+};
 pub use span_stats::{Bucket, Estimate, GpuSpanStats, SpanStats};
 pub use stalls::{
     DoubleLine, KernelStalls, MAX_STALL_LINES, MIN_STALL_SAMPLES, StallInstruction, StallLine,

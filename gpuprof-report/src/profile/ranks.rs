@@ -17,6 +17,9 @@ figures! {
         /// The collectives of the program; `None` without CUPTI or without a collective of NCCL.
         /// JSON omits it then.
         pub collectives: Option<CollectiveRanks>, unless default;
+        /// Each process that ran a collective, in the order of the files; at most 65,536. JSON
+        /// omits it if there is none.
+        pub collective_processes: Vec<CollectiveProcess>, unless default;
         /// The functions that ran, in the order of `functions`.
         pub functions: Vec<FunctionRanks>;
     }
@@ -101,6 +104,22 @@ figures! {
 }
 
 figures! {
+    /// One process that ran collectives of NCCL.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    #[non_exhaustive]
+    pub struct CollectiveProcess {
+        /// Which one.
+        pub process: RankProcess;
+        /// Its measured time, ns.
+        pub wall_ns: u64;
+        /// Its time in the collectives that end when the last rank has come, ns.
+        pub collective_ns: u64;
+        /// Time of its other work, ns: all kernels, copies and memsets that are not NCCL's.
+        pub other_ns: u64;
+    }
+}
+
+figures! {
     /// A process of a job.
     #[derive(Clone, Debug, Default, PartialEq)]
     #[non_exhaustive]
@@ -121,6 +140,36 @@ impl CollectiveRanks {
     pub fn late(&self) -> Option<&RankProcess> {
         let is_known = self.profiles > 1 && self.calls.is_some() && self.max_ns > self.min_ns;
         is_known.then_some(&self.least)
+    }
+}
+
+impl Ranks {
+    /// The processes that the others wait for, and by how much they are late, ns; the latest first.
+    ///
+    /// A process is late by what the median of all has more time in collectives. `share` is the
+    /// part of its wall time from which it counts as late. Empty if the ranks did not run the same
+    /// number of collectives, or if not all of them are listed.
+    #[must_use]
+    pub fn late_processes(&self, share: f64) -> Vec<(&CollectiveProcess, u64)> {
+        let listed = &self.collective_processes;
+        let collectives = self.collectives.as_ref();
+        let is_known = collectives.is_some_and(|collectives| {
+            collectives.late().is_some() && collectives.profiles as usize == listed.len()
+        });
+        if !is_known {
+            return Vec::new();
+        }
+        let mut times: Vec<u64> = listed.iter().map(|of| of.collective_ns).collect();
+        let middle = times.len() / 2;
+        let (_, median_ns, _) = times.select_nth_unstable(middle);
+        let late = listed.iter().filter_map(|of| {
+            let late_ns = median_ns.saturating_sub(of.collective_ns);
+            let is_late = late_ns > 0 && late_ns as f64 >= share * of.wall_ns as f64;
+            is_late.then_some((of, late_ns))
+        });
+        let mut late: Vec<_> = late.collect();
+        late.sort_by_key(|(_, late_ns)| std::cmp::Reverse(*late_ns));
+        late
     }
 }
 

@@ -5,8 +5,8 @@
 
 use gpuprof_report::json;
 use gpuprof_report::profile::{
-    CollectiveRanks, Function, FunctionRanks, MetaPair, Profile, RankSpread, Ranks, SpanStats,
-    Throttle, ToolCommand, UntimedReasons,
+    CollectiveProcess, CollectiveRanks, Function, FunctionRanks, MetaPair, Profile, RankSpread,
+    Ranks, SpanStats, Throttle, ToolCommand, UntimedReasons,
 };
 use gpuprof_report::setting_values::Sampling;
 use serde_json::{Map, Value, json};
@@ -83,7 +83,7 @@ pub(crate) fn add_kernel_tier(profile: &mut Profile) {
 }
 
 /// One object of every kind that a document may hold, of [`everything`].
-pub(crate) const OBJECTS: [&str; 45] = [
+pub(crate) const OBJECTS: [&str; 47] = [
     "",
     "/devices/0",
     "/cupti",
@@ -99,6 +99,8 @@ pub(crate) const OBJECTS: [&str; 45] = [
     "/ranks/collectives",
     "/ranks/collectives/least",
     "/ranks/collectives/other",
+    "/ranks/collective_processes/0",
+    "/ranks/collective_processes/0/process",
     "/commands/0",
     "/findings/0",
     "/functions/0/kernels/0",
@@ -181,6 +183,7 @@ fn ranks() -> Ranks {
     function.collectives = Some(Box::new(collectives.clone()));
     let mut ranks = Ranks::default();
     ranks.collectives = Some(collectives);
+    ranks.collective_processes = vec![CollectiveProcess::default()];
     ranks.functions = vec![function];
     ranks
 }

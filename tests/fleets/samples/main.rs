@@ -8,8 +8,9 @@ use std::path::Path;
 use gpuprof_report::histogram::Histogram;
 use gpuprof_report::json;
 use gpuprof_report::profile::{
-    BusyRecords, CuptiCompleteness, Device, DurationStats, Function, GpuBusy, GpuSpanStats,
-    KernelStats, MetaPair, Profile, SCHEMA, SpanStats,
+    ApiStats, BusyRecords, CopyKind, CopyStats, CuptiCompleteness, Device, DurationStats, Function,
+    GpuBusy, GpuSpanStats, KernelStats, Memory, MemoryKind, MemoryUse, MetaPair, Profile, SCHEMA,
+    SpanStats,
 };
 
 const RANKS: u32 = 1_000;
@@ -17,6 +18,15 @@ const RANKS_PER_HOST: u32 = 8;
 
 /// The rank whose calls take three times as long.
 const SLOW_RANK: u32 = 637;
+
+/// The ranks that the others wait for in collectives, and by how much, ns; and one that is late by
+/// less than 5 % of its time.
+const LATE_RANKS: [(u32, u64); 4] = [
+    (SLOW_RANK, 5_000_000_000),
+    (404, 4_000_000_000),
+    (12, 3_500_000_000),
+    (700, 2_500_000_000),
+];
 
 /// The rank whose device has no UUID, and the one that uses the device of the rank before.
 const NO_UUID: u32 = 20;
@@ -45,7 +55,7 @@ fn profile(rank: u32) -> Profile {
     profile.host = format!("node{:03}", rank / RANKS_PER_HOST);
     (profile.rank, profile.world_size) = (Some(rank), Some(RANKS));
     profile.pid = 1_000 + rank;
-    profile.started_at = format!("2026-11-01T12:{:02}:00.5Z", rank % 60);
+    profile.started_at = format!("2026-11-01T12:00:00.{rank:03}Z");
     profile.wall_ns = 60_000_000_000 + random.u64(0..1_000_000_000);
     profile.meta = vec![
         MetaPair::new("job", "train/17 größe"),
@@ -75,6 +85,8 @@ fn profile(rank: u32) -> Profile {
             profile.kernels.push(kernel.clone());
         }
     }
+    profile.kernels.push(all_reduce(rank, &mut random));
+    add_host_side(&mut profile, rank, &mut random);
     let mut busy = GpuBusy::default();
     // With it, merged busy times of processes that ran at the same time are sums.
     busy.records = Some(BusyRecords::default());
@@ -85,6 +97,48 @@ fn profile(rank: u32) -> Profile {
     busy.busy_ns = times.sum();
     profile.gpu_busy = vec![busy];
     profile
+}
+
+/// 100 collectives, in which a late rank waits for less.
+fn all_reduce(rank: u32, random: &mut fastrand::Rng) -> KernelStats {
+    let late = LATE_RANKS.iter().find(|(late, _)| *late == rank);
+    let wait_ns = 10_000_000_000 - late.map_or(0, |(_, late_ns)| *late_ns);
+    let each = |_| wait_ns / 100 + random.u64(0..1_000_000);
+    let mut kernel = KernelStats::default();
+    kernel.name = "NCCL AllReduce Sum_f32_RING_LL".into();
+    kernel.symbol = "ncclDevKernel_AllReduce_Sum_f32_RING_LL".into();
+    kernel.times = launches(&(0..100).map(each).collect::<Vec<_>>());
+    kernel
+}
+
+/// Copies, CUDA calls and memory.
+fn add_host_side(profile: &mut Profile, rank: u32, random: &mut fastrand::Rng) {
+    for (kind, bytes) in [(CopyKind::HtoD, 1 << 20), (CopyKind::DtoH, 1 << 10)] {
+        let mut copies = CopyStats::default();
+        copies.kind = kind;
+        copies.times = launches(&durations(bytes / 10, 1, random));
+        copies.bytes = copies.times.calls * bytes;
+        copies.pageable_ns = copies.times.total_ns / 2;
+        profile.copies.push(copies);
+    }
+    for (name, typical) in [("cuLaunchKernel", 3_000), ("cuStreamSynchronize", 90_000)] {
+        let mut api = ApiStats::default();
+        api.name = name.into();
+        api.times = launches(&durations(typical, 1, random));
+        api.failed = u64::from(rank.is_multiple_of(100));
+        profile.api.push(api);
+    }
+    let mut memory = Memory::default();
+    for (kind, device) in [(MemoryKind::Device, Some(0)), (MemoryKind::Pinned, None)] {
+        let mut of = MemoryUse::default();
+        (of.kind, of.device) = (kind, device);
+        (of.totals.allocations, of.totals.allocated_bytes) = (10, 10 << 20);
+        (of.live_allocations, of.live_bytes) = (4, 4 << 20);
+        of.peak_bytes = (u64::from(rank) << 10) + random.u64(0..1_000);
+        of.peak_function = Some(format!("layer_{}", rank % 10));
+        memory.uses.push(of);
+    }
+    profile.memory = Some(memory);
 }
 
 /// Two models, of which one is divided in two sizes.

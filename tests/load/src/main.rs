@@ -12,10 +12,8 @@ mod scenarios;
 use std::env;
 use std::process::{Command, ExitCode, Stdio};
 
-use scenario::{HEADER, Scenario, Size};
+use scenario::{HEADER, SHORT, Scenario, Size};
 use scenarios::SCENARIOS;
-
-const SHORT: &str = "--short";
 
 fn main() -> ExitCode {
     let (options, names): (Vec<_>, Vec<_>) =

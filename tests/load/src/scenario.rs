@@ -9,6 +9,9 @@ use gpuprof::{Profile, Sampling, Session};
 pub(crate) const HEADER: &str =
     "| scenario | calls | result | resident memory | verdict |\n|---|---|---|---|---|";
 
+/// The argument for short versions.
+pub(crate) const SHORT: &str = "--short";
+
 /// The size of a scenario.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Size {

@@ -3,6 +3,7 @@
 mod call_tree;
 mod cpu;
 mod gpu;
+mod hours;
 mod long_runs;
 mod scheduling;
 
@@ -28,6 +29,11 @@ pub(crate) const SCENARIOS: &[Scenario] = &[
         name: "returning-ids",
         title: "CUPTI's ids of calls begin anew",
         run: long_runs::returning_ids,
+    },
+    Scenario {
+        name: "hours",
+        title: "hours of steps with CUPTI, scraped and viewed",
+        run: hours::run,
     },
     Scenario {
         name: "threads-at-once",

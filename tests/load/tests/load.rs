@@ -36,6 +36,7 @@ scenarios! {
     gpu_spans: "gpu-spans",
     days_of_virtual_time: "days",
     ids_of_calls_that_return: "returning-ids",
+    hours_of_a_service: "hours",
     threads_at_once: "threads-at-once",
     short_lived_threads: "short-lived-threads",
     functions_on_many_threads: "functions",

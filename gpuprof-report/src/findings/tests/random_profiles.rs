@@ -5,8 +5,9 @@ use fastrand::Rng;
 use super::*;
 use crate::profile::NVTX_MODULE;
 use crate::profile::{
-    ApiKind, CollectiveRanks, CopyKind, CounterMean, CounterValues, KernelStalls, Metric,
-    RankSpread, Ranks, StallLine, StallReasonSamples, Stalls, Throttle, ThrottleReason,
+    ApiKind, CollectiveProcess, CollectiveRanks, CopyKind, CounterMean, CounterValues,
+    KernelStalls, Metric, RankProcess, RankSpread, Ranks, StallLine, StallReasonSamples, Stalls,
+    Throttle, ThrottleReason,
 };
 
 /// Mostly small, sometimes 0, sometimes as large as it gets.
@@ -235,8 +236,9 @@ fn random_stalls(rng: &mut Rng) -> Stalls {
 }
 
 fn random_ranks(rng: &mut Rng) -> Ranks {
+    let profiles = rng.u32(..9);
     let collectives = maybe(rng, |rng| CollectiveRanks {
-        profiles: rng.u32(..9),
+        profiles,
         calls: maybe(rng, number),
         min_ns: number(rng),
         mean_ns: number(rng),
@@ -248,8 +250,15 @@ fn random_ranks(rng: &mut Rng) -> Ranks {
         },
         ..CollectiveRanks::default()
     });
+    let listed = (0..profiles).map(|_| CollectiveProcess {
+        process: RankProcess::default(),
+        wall_ns: number(rng),
+        collective_ns: number(rng),
+        other_ns: number(rng),
+    });
     Ranks {
-        profiles: rng.u32(..9),
+        profiles,
+        collective_processes: listed.collect(),
         collectives,
         ..Ranks::default()
     }

@@ -97,6 +97,7 @@ fn may_be_omitted(pointer: &str, key: &str) -> bool {
         ("", "double_lines"),
         ("/stalls/kernels/1", "instructions"),
         ("/ranks", "collectives"),
+        ("/ranks", "collective_processes"),
         ("/ranks/functions/0", "collectives"),
         ("/steps/slowest/0", "rank"),
         ("/kernels/0", "histogram"),

@@ -12,6 +12,7 @@ mod findings;
 mod graph_costs;
 mod graph_nodes;
 mod late_records;
+mod long_run;
 mod memory;
 mod nsight_compute;
 mod nsight_tools;
@@ -91,6 +92,12 @@ pub(crate) const CHECKS: &[Check] = &[
         run: late_records::run,
     },
     Check {
+        name: "cupti-long",
+        promise: "Over millions of records memory is flat and none is lost uncounted.",
+        limit: Duration::from_secs(500),
+        run: long_run::run,
+    },
+    Check {
         name: "kernels-ends",
         promise: "Under another profiler and at exit, missing records are reported.",
         limit: Duration::from_secs(180),
@@ -132,6 +139,7 @@ pub(crate) const PROGRAMS: &[TestProgram] = &[
     (graph_nodes::NAME, graph_nodes::run_program),
     (timed_streams::NAME, timed_streams::run_program),
     (late_records::NAME, late_records::run_program),
+    (long_run::NAME, long_run::run_program),
     (memory::NAME, memory::run_program),
     (stacks::NAME, stacks::run_program),
     (graph_costs::NAME, graph_costs::run_program),
@@ -162,15 +170,25 @@ fn run_with<T: DeserializeOwned>(
     run_mode: &RunMode,
     settings: &[(&str, &str)],
 ) -> Result<T, String> {
-    let mut command = runner::own_command(&["program", name], run_mode)?;
-    command.envs(settings.iter().copied());
-    command.env("GPUPROF_REPORT", "none");
-    let ended = process::run(command, LIMIT).map_err(|error| error.to_string())?;
+    let ended = run_to_end(name, run_mode, LIMIT, settings)?;
     if let Some(trouble) = ended.failure() {
         return Err(format!("{trouble}\n{}", ended.tail()));
     }
     let printed = ended.stdout.lines().last().unwrap_or_default();
     serde_json::from_str(printed).map_err(|error| format!("{error} in `{printed}`"))
+}
+
+/// Runs a test program with these settings until it ends, or kills it after `limit`.
+fn run_to_end(
+    name: &str,
+    run_mode: &RunMode,
+    limit: Duration,
+    settings: &[(&str, &str)],
+) -> Result<process::Finished, String> {
+    let mut command = runner::own_command(&["program", name], run_mode)?;
+    command.envs(settings.iter().copied());
+    command.env("GPUPROF_REPORT", "none");
+    process::run(command, limit).map_err(|error| error.to_string())
 }
 
 /// Why CUPTI is unavailable, from the report.
