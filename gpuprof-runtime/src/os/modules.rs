@@ -67,6 +67,18 @@ pub(crate) fn code_at(address: usize) -> Option<LoadedCode> {
     maps.lines().find_map(mapping)
 }
 
+/// The addresses of the code around an address; none if it is from no file.
+#[cfg(feature = "cupti")]
+pub(crate) fn code_range(address: usize) -> Range<usize> {
+    code_at(address).map_or(0..0, |code| code.addresses)
+}
+
+/// Without the feature `cupti` there are no stacks.
+#[cfg(not(feature = "cupti"))]
+pub(crate) fn code_range(_: usize) -> Range<usize> {
+    0..0
+}
+
 /// The addresses of a mapping.
 fn range(text: &str) -> Option<Range<usize>> {
     let (start, end) = text.split_once('-')?;

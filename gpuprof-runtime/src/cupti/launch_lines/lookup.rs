@@ -12,6 +12,8 @@ use gpuprof_report::profile::{LaunchLine, REPLACED_FILE, UNKNOWN_FUNCTION};
 use super::frame::{self, CallFrame};
 use super::symbols::Symbols;
 use crate::cupti::collect::lifecycle;
+use crate::cupti::collect::python::interpreter_address;
+use crate::cupti::collect::python::locations::{self, LOCATIONS};
 use crate::driver::Driver;
 use crate::os::modules;
 
@@ -51,16 +53,28 @@ impl FunctionsByAddress {
     ) -> Option<LaunchLine> {
         let mut frames: Vec<CallFrame> = Vec::new();
         let mut is_replaced = false;
-        for address in look_ups.libraries.drop_library_frames(addresses) {
+        let (native, of_python) = locations::split(addresses);
+        let native = look_ups.libraries.drop_library_frames(native);
+        // Below Python's functions only native code with source lines of its own is of interest.
+        let native: Vec<usize> = if of_python.is_empty() {
+            native.collect()
+        } else {
+            look_ups.libraries.drop_python_libraries(native).collect()
+        };
+        for address in native {
             if look_ups.replaced.iter().any(|code| code.contains(&address)) {
                 is_replaced = true;
                 continue;
             }
-            frames.extend_from_slice(&self.at(address, &look_ups.symbols, &mut look_ups.left)?);
+            let found = self.at(address, &look_ups.symbols, &mut look_ups.left)?;
+            let is_wanted = |frame: &&CallFrame| of_python.is_empty() || frame.has_line();
+            frames.extend(found.iter().filter(is_wanted).cloned());
             if frame::are_enough(&frames) {
                 break;
             }
         }
+        let of_python = of_python.iter().filter_map(|of| LOCATIONS.location(*of));
+        frames.extend(of_python.map(|location| CallFrame::of_python(&location)));
         Some(frame::launch_line(&frames).unwrap_or_else(|| {
             let function = if is_replaced {
                 REPLACED_FILE
@@ -104,8 +118,10 @@ fn functions(address: usize, symbols: &Symbols) -> Vec<CallFrame> {
             *name = path;
         }
     }
+    let library = modules::file_of(address);
     let frames = found.into_iter().map(|(name, file, line)| {
-        CallFrame::new(name, file, line, &mut |krate| symbols.has_main(krate))
+        let frame = CallFrame::new(name, file, line, &mut |krate| symbols.has_main(krate));
+        frame.in_library(library.as_deref())
     });
     frames.collect()
 }
@@ -148,6 +164,8 @@ struct Libraries {
     driver: Option<usize>,
     /// It starts threads, and its debug information may be installed.
     system: Option<usize>,
+    /// Python's interpreter.
+    python: Option<usize>,
 }
 
 impl Libraries {
@@ -159,7 +177,24 @@ impl Libraries {
             cupti: cupti.and_then(modules::base_of),
             driver: driver.and_then(modules::base_of),
             system: modules::base_of(libc::getpid as *const () as usize),
+            python: interpreter_address().and_then(modules::base_of),
         }
+    }
+
+    /// The frames up to the innermost one of the interpreter, without those of libraries that are
+    /// installed for Python.
+    fn drop_python_libraries(
+        &self,
+        frames: impl Iterator<Item = usize>,
+    ) -> impl Iterator<Item = usize> {
+        let interpreter = self.python;
+        let before = frames.take_while(move |address| {
+            interpreter.is_none() || modules::base_of(*address) != interpreter
+        });
+        before.filter(|address| {
+            let library = modules::file_of(*address);
+            library.is_none_or(|library| !frame::is_installed_for_python(&library))
+        })
     }
 
     /// The frames of a stack outside of these libraries, and of gpuprof's callback, which libcupti
@@ -238,6 +273,7 @@ mod tests {
             cupti: base(system),
             driver: None,
             system: None,
+            python: None,
         };
         let without = |libraries: &Libraries, addresses: &[usize]| {
             let kept: Vec<usize> = libraries.drop_library_frames(addresses).collect();

@@ -2,6 +2,7 @@
 
 use super::line_cache::{LIMIT, LineCache};
 use super::stack_totals::{MAX_ROW_STACKS, StackTotals};
+use crate::cupti::collect::python;
 use crate::cupti::collect::stack_table::MAX_STACKS;
 use gpuprof_report::profile::{
     LaunchLine, LaunchStacks, NOT_LOOKED_UP, OTHER_STACKS, Profile, REPLACED_FILE, UNKNOWN_FUNCTION,
@@ -36,6 +37,7 @@ pub(crate) fn write_to_profile(
         has_function(UNKNOWN_FUNCTION) || has(&|line| line.is_of_program() && line.file.is_none());
     let notes = [
         lacks_lines.then(|| NO_DEBUG_INFORMATION.to_owned()),
+        python::unavailable().map(|reason| format!("launches have no lines of Python: {reason}")),
         has_function(REPLACED_FILE).then(|| REPLACED.to_owned()),
         has_function(NOT_LOOKED_UP).then(|| {
             format!(
