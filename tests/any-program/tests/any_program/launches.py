@@ -184,6 +184,6 @@ def main():
     print("done")
 
 
-main()
+main()  # calls main
 launch["module"]()  # launches module
 check(cuda.cuCtxSynchronize())

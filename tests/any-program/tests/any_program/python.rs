@@ -18,6 +18,7 @@ pub(crate) const MODULE: Module = Module::new(
     module_path!(),
     &[tests![
         each_launch_has_its_line_of_python,
+        native_code_without_lines_has_that_of_its_caller,
         both_processes_of_a_fork_have_lines,
         without_stacks_nothing_of_python_is_read,
         without_checked_reads_lines_are_native,
@@ -66,7 +67,7 @@ struct PythonMachine {
 impl PythonMachine {
     fn new() -> Self {
         let machine = Machine::new();
-        let native = library(&machine, "libnative.so", NATIVE);
+        let native = library(&machine, "libnative.so", NATIVE, "-g");
         Self { machine, native }
     }
 
@@ -80,7 +81,7 @@ impl PythonMachine {
 
     /// The program with `watched_reads.c` in this mode.
     fn watched(&self, python: &Path, mode: &str) -> Program {
-        let watch = library(&self.machine, "libwatched.so", "watched_reads.c");
+        let watch = library(&self.machine, "libwatched.so", "watched_reads.c", "-g");
         let program = self.program(python, "");
         program
             .env("LD_PRELOAD", watch)
@@ -88,8 +89,8 @@ impl PythonMachine {
     }
 }
 
-fn library(machine: &Machine, name: &str, file: &str) -> PathBuf {
-    let options = ["-g", "-shared", "-fPIC"].map(OsStr::new);
+fn library(machine: &Machine, name: &str, file: &str, debug: &str) -> PathBuf {
+    let options = [debug, "-shared", "-fPIC"].map(OsStr::new);
     machine.compile(name, file, &options)
 }
 
@@ -232,6 +233,37 @@ fn each_launch_has_its_line_of_python() {
         let (ended, profile) = machine.program(&python, "").profiled();
         assert_ended(&ended);
         check(&profile, minor);
+    }
+}
+
+fn native_code_without_lines_has_that_of_its_caller() {
+    let mut machine = PythonMachine::new();
+    machine.native = library(&machine.machine, "libstripped.so", NATIVE, "-g0");
+    for (_, python) in readable() {
+        let (ended, profile) = machine.program(&python, "").profiled();
+        assert_ended(&ended);
+        let caller = place(PROGRAM, line_of(PROGRAM, "# calls native"));
+        assert_eq!(
+            lines(&profile, "native"),
+            [(
+                format!(
+                    "main at {caller} ← <module> at {}",
+                    place(PROGRAM, line_of(PROGRAM, "# calls main"))
+                ),
+                1
+            )]
+        );
+        assert_eq!(
+            lines(&profile, "native_thread"),
+            [("(unknown)".to_owned(), 1)]
+        );
+        let [note] = &notes_about_python(&profile)[..] else {
+            panic!("{:?}", profile.diagnostics.notes);
+        };
+        assert!(
+            note.contains("no function of Python was on their thread"),
+            "{note}"
+        );
     }
 }
 

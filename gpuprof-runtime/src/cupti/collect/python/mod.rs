@@ -21,10 +21,10 @@ use smallvec::SmallVec;
 use self::interpreter::Interpreter;
 use self::layout::{MAX_FRAME_BYTES, NoPythonFrames};
 use self::locations::{CodePlace, LOCATIONS, LocationFrame};
-use self::objects::{ObjectError, Objects, word};
+use self::objects::{CodeCopies, CodeObject, ObjectError, Objects, word};
 use super::stack_table::MAX_FRAMES;
 use crate::os::modules;
-use crate::os::own_memory::{OwnMemory, ReadError};
+use crate::os::own_memory::{MAX_PARTS, OwnMemory, ReadError};
 
 /// The interpreter, once one was found.
 static PYTHON: OnceLock<Python> = OnceLock::new();
@@ -72,12 +72,8 @@ pub(super) fn frames() -> PythonFrames {
     let Some(state) = interpreter.this_thread_state() else {
         return PythonFrames::default();
     };
-    let objects = Objects {
-        interpreter,
-        memory: &OwnMemory::open(),
-    };
     let mut frames = PythonFrames::default();
-    let ended = read(&objects, state, &mut frames);
+    let ended = read(interpreter, state, &mut frames);
     if !frames.0.is_empty() {
         python.is_verified.store(true, Relaxed);
     } else if let Err(error) = ended
@@ -110,63 +106,87 @@ pub(crate) fn unavailable() -> Option<NoPythonFrames> {
     refused.or_else(|| python.failure.get().copied())
 }
 
-/// Reads frames until there is no other one, there are enough, or one cannot be read.
-fn read(objects: &Objects<'_>, state: usize, frames: &mut PythonFrames) -> Result<(), ObjectError> {
-    /// Frames of the interpreter that are no functions of Python are between them.
-    const MAX_VISITED: usize = 2 * MAX_FRAMES;
-    let layout = &objects.interpreter.layout;
-    let mut next = objects
-        .memory
-        .word(state.wrapping_add(layout.state_frame))?;
-    if let Some(offset) = layout.cframe_frame {
-        next = objects.memory.word(next.wrapping_add(offset))?;
-    }
-    for _ in 0..MAX_VISITED {
-        if next == 0 || frames.0.len() == MAX_FRAMES {
-            break;
-        }
-        let mut frame = [0; MAX_FRAME_BYTES];
-        let read = frame.get_mut(..layout.frame.bytes());
-        objects
-            .memory
-            .read(next, read.ok_or(ObjectError::Unexpected)?)?;
-        let field = |offset| word(&frame, offset).ok_or(ObjectError::Unexpected);
-        let owner = frame.get(layout.frame.owner);
-        if owner.is_some_and(|owner| *owner < FIRST_OTHER_OWNER) {
-            let code = field(layout.frame.code)?;
-            frames
-                .0
-                .extend(line(objects, code, field(layout.frame.instruction)?)?);
-        }
-        next = field(layout.frame.previous)?;
-    }
-    Ok(())
+/// A call of a Python function that runs.
+#[derive(Clone, Copy, Debug)]
+struct RunningCall {
+    code: usize,
+    instruction: usize,
 }
 
 /// Below: a thread, a generator, and a frame object that has outlived its call. From it on: what
 /// the interpreter puts between its own frames and those of C.
 const FIRST_OTHER_OWNER: u8 = 3;
 
-/// The frame of a stack for an instruction of a code object; `None` if the call has not begun.
-fn line(
-    objects: &Objects<'_>,
-    code: usize,
-    instruction: usize,
-) -> Result<Option<usize>, ObjectError> {
-    let code = objects.code(code)?;
-    let Some(unit) = objects.unit(&code, instruction) else {
-        return Ok(None);
+/// Reads frames until there is no other one, there are enough, or one cannot be read.
+fn read(
+    interpreter: &Interpreter,
+    state: usize,
+    frames: &mut PythonFrames,
+) -> Result<(), ObjectError> {
+    let mut memory = OwnMemory::open();
+    let mut calls = SmallVec::new();
+    let ended = read_calls(interpreter, state, &mut memory, &mut calls);
+    let objects = Objects {
+        interpreter,
+        memory: &memory,
     };
+    for calls in calls.chunks(MAX_PARTS) {
+        let addresses: SmallVec<[usize; MAX_PARTS]> = calls.iter().map(|call| call.code).collect();
+        let mut copies = [0; size_of::<CodeCopies>()];
+        let codes = objects.codes(&addresses, &mut copies)?;
+        for (call, code) in calls.iter().zip(codes) {
+            frames.0.extend(line(&objects, &code?, call.instruction));
+        }
+    }
+    ended
+}
+
+/// Reads the calls of a thread, innermost first.
+fn read_calls(
+    interpreter: &Interpreter,
+    state: usize,
+    memory: &mut OwnMemory,
+    calls: &mut SmallVec<[RunningCall; MAX_FRAMES]>,
+) -> Result<(), ObjectError> {
+    /// Frames of the interpreter that are no functions of Python are between them.
+    const MAX_VISITED: usize = 2 * MAX_FRAMES;
+    let layout = &interpreter.layout;
+    let mut next = memory.word(state.wrapping_add(layout.state_frame))?;
+    if let Some(offset) = layout.cframe_frame {
+        next = memory.word(next.wrapping_add(offset))?;
+    }
+    for _ in 0..MAX_VISITED {
+        if next == 0 || calls.len() == MAX_FRAMES {
+            break;
+        }
+        let mut frame = [0; MAX_FRAME_BYTES];
+        let read = frame.get_mut(..layout.frame.bytes());
+        memory.read_nearby(next, read.ok_or(ObjectError::Unexpected)?)?;
+        let field = |offset| word(&frame, offset).ok_or(ObjectError::Unexpected);
+        let owner = frame.get(layout.frame.owner);
+        if owner.is_some_and(|owner| *owner < FIRST_OTHER_OWNER) {
+            calls.push(RunningCall {
+                code: field(layout.frame.code)?,
+                instruction: field(layout.frame.instruction)?,
+            });
+        }
+        next = field(layout.frame.previous)?;
+    }
+    Ok(())
+}
+
+/// The frame of a stack for an instruction; `None` if the call has not begun.
+fn line(objects: &Objects<'_>, code: &CodeObject<'_>, instruction: usize) -> Option<usize> {
     let place = CodePlace {
         code: code.address,
-        content: objects.content(&code),
-        unit,
+        content: Objects::content(code),
+        unit: objects.unit(code, instruction)?,
     };
     let LocationFrame(frame) = match LOCATIONS.known(place) {
         Some(known) => known,
-        None => LOCATIONS.insert(place, objects.location(&code, unit).ok()),
+        None => LOCATIONS.insert(place, objects.location(code, place.unit).ok()),
     };
-    Ok(Some(frame))
+    Some(frame)
 }
 
 /// The end of a sentence about the lines of launches.

@@ -9,7 +9,7 @@ use super::interpreter::Interpreter;
 use super::layout::{BYTES_DATA, MAX_CODE_BYTES, OBJECT_SIZE, OBJECT_TYPE, STR_LENGTH, STR_STATE};
 use super::location_table;
 use super::locations::PythonLocation;
-use crate::os::own_memory::{OwnMemory, ReadError};
+use crate::os::own_memory::{MAX_PARTS, OwnMemory, ReadError};
 
 /// Code points of a file's or a function's name.
 const MAX_NAME: usize = 1 << 12;
@@ -38,60 +38,65 @@ pub(super) struct Objects<'a> {
     pub(super) memory: &'a OwnMemory,
 }
 
-/// A code object, up to the field that has its location table.
+/// Room for copies of as many code objects as are read at once.
+pub(super) type CodeCopies = [u8; MAX_PARTS * MAX_CODE_BYTES];
+
+/// A code object, up to the field that has its location table. Of it the interpreter changes the
+/// reference count alone, which comes first.
 #[derive(Debug)]
-pub(super) struct CodeObject {
+pub(super) struct CodeObject<'a> {
     pub(super) address: usize,
-    bytes: [u8; MAX_CODE_BYTES],
+    bytes: &'a [u8],
 }
 
-impl Objects<'_> {
-    /// The code object at `address`.
-    pub(super) fn code(&self, address: usize) -> Result<CodeObject, ObjectError> {
-        let mut code = CodeObject {
-            address,
-            bytes: [0; MAX_CODE_BYTES],
-        };
-        let read = code.bytes.get_mut(..self.fixed_bytes());
-        self.memory
-            .read(address, read.ok_or(ObjectError::Unexpected)?)?;
-        self.check_type(&code.bytes, self.interpreter.types.code)?;
-        Ok(code)
-    }
-
-    /// The bytes of a code object that its interpreter does not change, but for the reference
-    /// count.
-    fn fixed_bytes(&self) -> usize {
-        self.interpreter.layout.code.linetable + size_of::<usize>()
+impl<'a> Objects<'a> {
+    /// The code objects at these addresses, at most [`MAX_PARTS`], up to the first that cannot be
+    /// read.
+    pub(super) fn codes(
+        self,
+        addresses: &'a [usize],
+        copies: &'a mut CodeCopies,
+    ) -> Result<impl Iterator<Item = Result<CodeObject<'a>, ObjectError>>, ObjectError> {
+        let len = self.interpreter.layout.code.linetable + size_of::<usize>();
+        let copies = copies.get_mut(..addresses.len() * len);
+        let copies = copies.ok_or(ObjectError::Unexpected)?;
+        let read = self.memory.read_parts(addresses, len, copies)?;
+        let codes = addresses.iter().zip(copies.chunks(len)).take(read);
+        Ok(codes.map(move |(address, bytes)| {
+            self.check_type(bytes, self.interpreter.types.code)?;
+            Ok(CodeObject {
+                address: *address,
+                bytes,
+            })
+        }))
     }
 
     /// A hash of what is fixed in a code object: where its names, constants and tables are, how
     /// many of what it has and, from Python 3.12 on, a number that no other one has.
-    pub(super) fn content(&self, code: &CodeObject) -> u64 {
+    pub(super) fn content(code: &CodeObject<'_>) -> u64 {
         let mut hasher = FxHasher::default();
-        let fixed = code.bytes.get(OBJECT_TYPE..self.fixed_bytes());
-        hasher.write(fixed.unwrap_or_default());
+        hasher.write(code.bytes.get(OBJECT_TYPE..).unwrap_or_default());
         hasher.finish()
     }
 
     /// The code unit of an instruction at this address; `None` if it is not one of the code.
-    pub(super) fn unit(&self, code: &CodeObject, instruction: usize) -> Option<usize> {
+    pub(super) fn unit(&self, code: &CodeObject<'_>, instruction: usize) -> Option<usize> {
         const UNIT_BYTES: usize = 2;
         let first = code
             .address
             .checked_add(self.interpreter.layout.code.instructions)?;
         let unit = instruction.checked_sub(first)? / UNIT_BYTES;
-        (unit < word(&code.bytes, OBJECT_SIZE)?).then_some(unit)
+        (unit < word(code.bytes, OBJECT_SIZE)?).then_some(unit)
     }
 
     /// The line of a code unit.
     pub(super) fn location(
         &self,
-        code: &CodeObject,
+        code: &CodeObject<'_>,
         unit: usize,
     ) -> Result<PythonLocation, ObjectError> {
         let layout = &self.interpreter.layout.code;
-        let object = |offset| word(&code.bytes, offset).ok_or(ObjectError::Unexpected);
+        let object = |offset| word(code.bytes, offset).ok_or(ObjectError::Unexpected);
         let first_line = code.bytes.get(layout.first_line..layout.first_line + 4);
         let first_line =
             first_line.and_then(|bytes| Some(u32::from_ne_bytes(bytes.try_into().ok()?)));
