@@ -125,12 +125,13 @@ impl CallFrame {
         }
     }
 
-    /// As a frame of this library, which may be installed for Python.
-    pub(super) fn in_library(mut self, library: Option<&Path>) -> Self {
+    /// As a frame of this library, which may be installed for Python. `cpp_path` is its path if it
+    /// is a function of C++.
+    pub(super) fn in_library(mut self, library: Option<&Path>, cpp_path: Option<String>) -> Self {
+        let is_named = self.origin == Origin::Program || cpp_path.is_some();
         let of_library = library.and_then(origin_of_library);
-        if let Some(origin) = of_library.filter(|_| self.origin == Origin::Program) {
-            self.origin = origin;
-        }
+        self.origin = of_library.filter(|_| is_named).unwrap_or(self.origin);
+        self.function = cpp_path.unwrap_or(self.function);
         self
     }
 

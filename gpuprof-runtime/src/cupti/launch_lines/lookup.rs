@@ -9,10 +9,10 @@ use rustc_hash::FxHashMap;
 
 use gpuprof_report::profile::{LaunchLine, REPLACED_FILE, UNKNOWN_FUNCTION};
 
+use super::cpp_names;
 use super::frame::{self, CallFrame};
 use super::symbols::Symbols;
 use crate::cupti::collect::lifecycle;
-use crate::cupti::collect::python::interpreter_address;
 use crate::cupti::collect::python::locations::{self, LOCATIONS};
 use crate::driver::Driver;
 use crate::os::modules;
@@ -55,20 +55,20 @@ impl FunctionsByAddress {
         let mut is_replaced = false;
         let (native, of_python) = locations::split(addresses);
         let native = look_ups.libraries.drop_library_frames(native);
-        // Below Python's functions only native code with source lines of its own is of interest.
-        let native: Vec<usize> = if of_python.is_empty() {
-            native.collect()
-        } else {
-            look_ups.libraries.drop_python_libraries(native).collect()
+        // Below Python's functions only the program's own code is of interest. To look up that of a
+        // framework takes long.
+        let is_program = |address: &usize| {
+            let library = modules::file_of(*address);
+            library.is_none_or(|library| !frame::is_installed_for_python(&library))
         };
-        for address in native {
+        for address in native.filter(|address| of_python.is_empty() || is_program(address)) {
             if look_ups.replaced.iter().any(|code| code.contains(&address)) {
                 is_replaced = true;
                 continue;
             }
             let found = self.at(address, &look_ups.symbols, &mut look_ups.left)?;
-            let is_wanted = |frame: &&CallFrame| of_python.is_empty() || frame.has_line();
-            frames.extend(found.iter().filter(is_wanted).cloned());
+            let has_line = |frame: &&CallFrame| of_python.is_empty() || frame.has_line();
+            frames.extend(found.iter().filter(has_line).cloned());
             if frame::are_enough(&frames) {
                 break;
             }
@@ -120,8 +120,9 @@ fn functions(address: usize, symbols: &Symbols) -> Vec<CallFrame> {
     }
     let library = modules::file_of(address);
     let frames = found.into_iter().map(|(name, file, line)| {
+        let cpp_path = cpp_names::path(&name);
         let frame = CallFrame::new(name, file, line, &mut |krate| symbols.has_main(krate));
-        frame.in_library(library.as_deref())
+        frame.in_library(library.as_deref(), cpp_path)
     });
     frames.collect()
 }
@@ -164,8 +165,6 @@ struct Libraries {
     driver: Option<usize>,
     /// It starts threads, and its debug information may be installed.
     system: Option<usize>,
-    /// Python's interpreter.
-    python: Option<usize>,
 }
 
 impl Libraries {
@@ -177,24 +176,7 @@ impl Libraries {
             cupti: cupti.and_then(modules::base_of),
             driver: driver.and_then(modules::base_of),
             system: modules::base_of(libc::getpid as *const () as usize),
-            python: interpreter_address().and_then(modules::base_of),
         }
-    }
-
-    /// The frames up to the innermost one of the interpreter, without those of libraries that are
-    /// installed for Python.
-    fn drop_python_libraries(
-        &self,
-        frames: impl Iterator<Item = usize>,
-    ) -> impl Iterator<Item = usize> {
-        let interpreter = self.python;
-        let before = frames.take_while(move |address| {
-            interpreter.is_none() || modules::base_of(*address) != interpreter
-        });
-        before.filter(|address| {
-            let library = modules::file_of(*address);
-            library.is_none_or(|library| !frame::is_installed_for_python(&library))
-        })
     }
 
     /// The frames of a stack outside of these libraries, and of gpuprof's callback, which libcupti
@@ -273,7 +255,6 @@ mod tests {
             cupti: base(system),
             driver: None,
             system: None,
-            python: None,
         };
         let without = |libraries: &Libraries, addresses: &[usize]| {
             let kept: Vec<usize> = libraries.drop_library_frames(addresses).collect();

@@ -170,7 +170,7 @@ def main():
     with_key()
     with_callback()
     with_gil()
-    native.launch(cuda.cuLaunchKernel, native_kernel)  # calls native
+    native["_ZN3app6launch17h0123456789abcdefE"](cuda.cuLaunchKernel, native_kernel)  # calls native
     native.launch_on_thread(cuda.cuLaunchKernel, cuda.cuCtxSetCurrent, context, thread_kernel)
     recursion(200)
     lines()

@@ -176,7 +176,7 @@ fn check(profile: &Profile, minor: u32) {
     }
     let main = |comment| format!("main at {}", place(PROGRAM, line_of(PROGRAM, comment)));
     let native = place(NATIVE, line_of(NATIVE, "launches native"));
-    let native = format!("launch at {native} ← {}", main("# calls native"));
+    let native = format!("app::launch at {native} ← {}", main("# calls native"));
     assert_eq!(lines(profile, "native"), [(native, 1)]);
     let thread = place(NATIVE, line_of(NATIVE, "launches native_thread"));
     assert_eq!(
@@ -317,9 +317,11 @@ fn without_checked_reads_lines_are_native() {
 fn a_wrong_layout_is_said_and_lines_are_native() {
     let machine = PythonMachine::new();
     for (_, python) in readable() {
-        let (ended, profile) = machine.watched(&python, "spoil first").profiled();
-        let reason = "this build of Python has its frames in another layout";
-        check_native(&ended, &profile, reason);
+        for mode in ["spoil first", "spoil types"] {
+            let (ended, profile) = machine.watched(&python, mode).profiled();
+            let reason = "this build of Python has its frames in another layout";
+            check_native(&ended, &profile, reason);
+        }
     }
 }
 

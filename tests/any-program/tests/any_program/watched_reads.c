@@ -38,5 +38,9 @@ ssize_t process_vm_readv(pid_t pid, const struct iovec *local, unsigned long loc
         ((unsigned char *)local->iov_base)[next() % read] ^= 1 << next() % 8;
     if (mode && !strcmp(mode, "spoil first") && number == 1 && read > 0)
         memset(local->iov_base, 0xff, read);
+    /* Code objects are more than a frame's field and less than a block of frames: their types. */
+    if (mode && !strcmp(mode, "spoil types") && remote->iov_len > 100 && remote->iov_len < 400)
+        for (ssize_t at = 8; at + 8 <= read; at += remote->iov_len)
+            memset((char *)local->iov_base + at, 1, 8);
     return read;
 }

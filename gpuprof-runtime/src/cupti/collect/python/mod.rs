@@ -54,7 +54,7 @@ pub(super) fn find() {
         // Fails if another thread was faster, with the same.
         let _ = PYTHON.set(Python {
             interpreter,
-            code: modules::code_range(address),
+            code: modules::code_span(address),
             is_verified: AtomicBool::new(false),
             failure: OnceLock::new(),
         });
