@@ -24,15 +24,15 @@ pub(crate) const MODULE: Module = Module::new(
         without_checked_reads_lines_are_native,
         a_wrong_layout_is_said_and_lines_are_native,
         failing_and_wrong_reads_are_no_harm,
-        other_versions_have_native_lines,
+        other_versions_are_named_and_not_read,
     ]],
 );
 
 const PROGRAM: &str = "launches.py";
 const NATIVE: &str = "native_launches.c";
 
-/// What is installed of Python 3 from `first` to `last`: its minor version and path.
-fn pythons(first: u32, last: u32) -> Vec<(u32, PathBuf)> {
+/// The installed versions of Python 3 whose frames are read: minor version and path.
+fn pythons() -> Vec<(u32, PathBuf)> {
     // pyenv's commands run the versions that are listed there.
     let installed = Command::new("pyenv").args(["versions", "--bare"]).output();
     let installed = installed.map_or_else(|_| Vec::new(), |output| output.stdout);
@@ -49,12 +49,7 @@ fn pythons(first: u32, last: u32) -> Vec<(u32, PathBuf)> {
         let path = String::from_utf8_lossy(&output.stdout).trim().to_owned();
         (output.status.success()).then(|| (minor, PathBuf::from(path)))
     };
-    (first..=last).filter_map(path_of).collect()
-}
-
-/// The versions whose frames are read; one must be installed.
-fn readable() -> Vec<(u32, PathBuf)> {
-    let found = pythons(11, 13);
+    let found: Vec<_> = (11..=13).filter_map(path_of).collect();
     assert!(!found.is_empty(), "install Python 3.11, 3.12 or 3.13");
     found
 }
@@ -229,7 +224,7 @@ fn assert_ended(ended: &Ended) {
 
 fn each_launch_has_its_line_of_python() {
     let machine = PythonMachine::new();
-    for (minor, python) in readable() {
+    for (minor, python) in pythons() {
         let (ended, profile) = machine.program(&python, "").profiled();
         assert_ended(&ended);
         check(&profile, minor);
@@ -239,7 +234,7 @@ fn each_launch_has_its_line_of_python() {
 fn native_code_without_lines_has_that_of_its_caller() {
     let mut machine = PythonMachine::new();
     machine.native = library(&machine.machine, "libstripped.so", NATIVE, "-g0");
-    for (_, python) in readable() {
+    for (_, python) in pythons() {
         let (ended, profile) = machine.program(&python, "").profiled();
         assert_ended(&ended);
         let caller = place(PROGRAM, line_of(PROGRAM, "# calls native"));
@@ -269,7 +264,7 @@ fn native_code_without_lines_has_that_of_its_caller() {
 
 fn both_processes_of_a_fork_have_lines() {
     let machine = PythonMachine::new();
-    for (minor, python) in readable() {
+    for (minor, python) in pythons() {
         let folder = machine.machine.folder.path(&format!("reports {minor}"));
         std::fs::create_dir(&folder).expect("a folder");
         let path = folder.join("{pid}.json");
@@ -295,7 +290,7 @@ fn reads(ended: &Ended) -> u64 {
 
 fn without_stacks_nothing_of_python_is_read() {
     let machine = PythonMachine::new();
-    let (_, python) = readable().remove(0);
+    let (_, python) = pythons().remove(0);
     let (ended, profile) = machine.watched(&python, "").profiled();
     assert!(reads(&ended) > 100 && profile.stacks.is_some());
     let program = machine.watched(&python, "").env("GPUPROF_STACKS", "off");
@@ -306,7 +301,7 @@ fn without_stacks_nothing_of_python_is_read() {
 
 fn without_checked_reads_lines_are_native() {
     let machine = PythonMachine::new();
-    for (_, python) in readable() {
+    for (_, python) in pythons() {
         let (ended, profile) = machine.watched(&python, "forbid").profiled();
         let reason = "the system forbids process_vm_readv, which reads them";
         check_native(&ended, &profile, reason);
@@ -316,7 +311,7 @@ fn without_checked_reads_lines_are_native() {
 
 fn a_wrong_layout_is_said_and_lines_are_native() {
     let machine = PythonMachine::new();
-    for (_, python) in readable() {
+    for (_, python) in pythons() {
         for mode in ["spoil first", "spoil types"] {
             let (ended, profile) = machine.watched(&python, mode).profiled();
             let reason = "this build of Python has its frames in another layout";
@@ -327,7 +322,7 @@ fn a_wrong_layout_is_said_and_lines_are_native() {
 
 fn failing_and_wrong_reads_are_no_harm() {
     let machine = PythonMachine::new();
-    for (_, python) in readable() {
+    for (_, python) in pythons() {
         for mode in ["fail some", "spoil some"] {
             let (ended, profile) = machine.watched(&python, mode).profiled();
             assert_ended(&ended);
@@ -337,16 +332,28 @@ fn failing_and_wrong_reads_are_no_harm() {
     }
 }
 
-fn other_versions_have_native_lines() {
-    let machine = PythonMachine::new();
-    let others = pythons(8, 10).into_iter().chain(pythons(14, 20));
-    for (minor, python) in others {
-        let (ended, profile) = machine.program(&python, "").profiled();
-        let this = match minor {
-            ..=10 => "this is an older one".to_owned(),
-            _ => format!("this is 3.{minor}"),
-        };
-        let reason = format!("gpuprof reads the frames of Python 3.11, 3.12 and 3.13, and {this}");
-        check_native(&ended, &profile, &reason);
+fn other_versions_are_named_and_not_read() {
+    let machine = Machine::new();
+    let other = source("other_python.c");
+    let known = "gpuprof reads the frames of Python 3.11, 3.12 and 3.13";
+    for (version, reason) in [
+        ("", format!("{known}, and this is an older one")),
+        ("-DVERSION=0x030e00f0", format!("{known}, and this is 3.14")),
+        (
+            "-DVERSION=0x030d00f0",
+            "this is a free-threaded build of Python".to_owned(),
+        ),
+    ] {
+        let options = [OsStr::new("-rdynamic"), other.as_os_str(), version.as_ref()];
+        let options = &options[..options.len() - usize::from(version.is_empty())];
+        let program = machine.compile("other", "program.c", options);
+        let program = machine.run(&program).arguments(&["as usual"]);
+        let (ended, profile) = program.env("GPUPROF_STACKS", "on").profiled();
+        assert_eq!(ended.status.code(), Some(7));
+        let notes = notes_about_python(&profile);
+        assert_eq!(
+            notes,
+            [format!("launches have no lines of Python: {reason}")]
+        );
     }
 }
