@@ -53,7 +53,8 @@ pub(crate) struct RunArguments {
     )]
     counters: Option<String>,
 
-    /// Report from which source lines kernels are launched, with --cupti (GPUPROF_STACKS)
+    /// Report from which source lines kernels are launched, of Python too, with --cupti
+    /// (GPUPROF_STACKS)
     #[arg(long)]
     stacks: bool,
 

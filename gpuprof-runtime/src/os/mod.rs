@@ -5,6 +5,7 @@ pub(crate) mod fd;
 pub(crate) mod fork;
 pub(crate) mod modules;
 pub(crate) mod noted_descriptor;
+pub(crate) mod own_memory;
 pub(crate) mod own_work;
 #[cfg(feature = "trace")]
 pub(crate) mod poll;

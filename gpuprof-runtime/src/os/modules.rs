@@ -51,20 +51,51 @@ pub(crate) struct LoadedCode {
 #[cfg(feature = "cupti")]
 pub(crate) fn code_at(address: usize) -> Option<LoadedCode> {
     let maps = std::fs::read_to_string("/proc/self/maps").ok()?;
-    let mapping = |mapping: &str| {
-        // Range, rights, offset, device, inode, path.
-        let mut fields = mapping.splitn(6, ' ');
-        let addresses = range(fields.next()?)?;
-        let offset = u64::from_str_radix(fields.nth(1)?, 16).ok()?;
-        let file = fields.nth(2)?.trim_start();
-        let is_file = addresses.contains(&address) && file.starts_with('/');
-        is_file.then(|| LoadedCode {
-            addresses,
-            offset,
-            file: PathBuf::from(file),
+    let mut code = maps.lines().filter_map(loaded_file);
+    code.find(|code| code.addresses.contains(&address))
+}
+
+/// From the first to the last code of the program or library that has something at an address, of
+/// which there may be several parts; none if no file has.
+#[cfg(feature = "cupti")]
+pub(crate) fn code_span(address: usize) -> Range<usize> {
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
+    let code = maps.lines().filter(|mapping| is_code(mapping));
+    let code: Vec<LoadedCode> = code.filter_map(loaded_file).collect();
+    let here = code.iter().find(|code| code.addresses.contains(&address));
+    here.map_or(0..0, |here| {
+        let parts = code.iter().filter(|part| part.file == here.file);
+        parts.fold(here.addresses.clone(), |span, part| {
+            span.start.min(part.addresses.start)..span.end.max(part.addresses.end)
         })
-    };
-    maps.lines().find_map(mapping)
+    })
+}
+
+/// What a line of the mappings has of a file.
+#[cfg(feature = "cupti")]
+fn loaded_file(mapping: &str) -> Option<LoadedCode> {
+    // Range, rights, offset, device, inode, path.
+    let mut fields = mapping.splitn(6, ' ');
+    let addresses = range(fields.next()?)?;
+    let offset = u64::from_str_radix(fields.nth(1)?, 16).ok()?;
+    let file = fields.nth(2)?.trim_start();
+    file.starts_with('/').then(|| LoadedCode {
+        addresses,
+        offset,
+        file: PathBuf::from(file),
+    })
+}
+
+/// Whether a mapping may be executed.
+fn is_code(mapping: &str) -> bool {
+    let rights = mapping.split_once(' ').and_then(|(_, rest)| rest.get(..4));
+    rights.is_some_and(|rights| rights.contains('x'))
+}
+
+/// Without the feature `cupti` there are no stacks.
+#[cfg(not(feature = "cupti"))]
+pub(crate) fn code_span(_: usize) -> Range<usize> {
+    0..0
 }
 
 /// The addresses of a mapping.
@@ -80,11 +111,10 @@ fn range(text: &str) -> Option<Range<usize>> {
 fn deleted_code(maps: &str) -> Vec<Range<usize>> {
     let ranges = maps.lines().filter_map(|mapping| {
         let (addresses, rest) = mapping.split_once(' ')?;
-        let is_code = rest.get(..4).is_some_and(|rights| rights.contains('x'));
         // Files in memory, such as compiled code, never are in a folder.
         let is_deleted = rest.ends_with(" (deleted)") && !rest.contains(" /memfd:");
         let addresses = range(addresses)?;
-        (is_code && is_deleted).then_some(addresses)
+        (is_code(mapping) && is_deleted).then_some(addresses)
     });
     ranges.collect()
 }
@@ -110,7 +140,7 @@ mod tests {
     #[cfg(feature = "cupti")]
     #[test]
     fn code_is_from_the_file_of_the_program() {
-        use super::code_at;
+        use super::{code_at, code_span};
 
         let here = other as *const () as usize;
         let code = code_at(here).expect("code");
@@ -118,6 +148,10 @@ mod tests {
         assert_eq!(Some(code.file), std::env::current_exe().ok());
         assert!(code_at(Box::new(7).as_ref() as *const i32 as usize).is_none());
         assert!(code_at(1).is_none());
+        let span = code_span(here);
+        assert!(span.start <= code.addresses.start && code.addresses.end <= span.end);
+        assert!(!span.contains(&(libc::getpid as *const () as usize)));
+        assert!(code_span(1).is_empty());
     }
 
     fn other() {}

@@ -48,6 +48,8 @@ const STATICS: [(&str, &[&str]); 7] = [
             "cupti/collect/launch_stacks.rs IS_ON",
             "cupti/collect/lifecycle.rs RUNNING SHUTTING_DOWN SUBSCRIPTION",
             "cupti/collect/bounded_queue.rs CALLBACK_EVENTS",
+            "cupti/collect/python/locations.rs LOCATIONS",
+            "cupti/collect/python/mod.rs PYTHON",
             "cupti/collect/stack_table.rs STACKS",
             "cupti/collect/used_contexts.rs CONTEXTS IS_WATCHED KNOWN",
             "nvtx_ranges/names.rs OTHERS OTHER_RANGES",

@@ -1,5 +1,5 @@
 //! Samples the stack of a CUDA call, for `GPUPROF_STACKS=on`: only the return addresses, which
-//! are looked up when a report is made.
+//! are looked up when a report is made, and the lines of Python.
 //!
 //! This code runs inside the program's CUDA calls, on their thread. It allocates for a stack that
 //! is new, and for a thread's first call in a window; both are bounded. It holds no lock while it
@@ -9,7 +9,10 @@ use std::cell::RefCell;
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
+use smallvec::SmallVec;
+
 use super::callback_ids::CallPurpose;
+use super::python;
 use super::record::ApiFunction;
 use super::stack_sampling::{SampledCall, StackSampling};
 use super::stack_table::{MAX_FRAMES, STACKS, StackId};
@@ -27,7 +30,12 @@ thread_local! {
 
 /// From now on samples stacks, or no longer.
 pub(crate) fn set_on(is_on: bool) {
-    IS_ON.store(is_on && cfg!(feature = "cupti"), Relaxed);
+    let is_on = is_on && cfg!(feature = "cupti");
+    // A program with gpuprof has the lines of its own functions.
+    if is_on && cfg!(feature = "inject") {
+        python::find();
+    }
+    IS_ON.store(is_on, Relaxed);
 }
 
 /// The stack of a CUDA call that begins, if it causes GPU work and is sampled.
@@ -74,16 +82,18 @@ fn begin_window(window: u32, now: u64) -> StackSampling {
 /// The stack of this thread; `None` if it cannot be unwound.
 #[inline(never)]
 fn unwind() -> Option<StackId> {
-    let (mut frames, mut depth) = ([0; MAX_FRAMES], 0);
+    let python = python::frames().0;
+    let mut frames: SmallVec<[usize; 2 * MAX_FRAMES]> = SmallVec::new();
     for_each_frame(|address| {
-        if let Some(free) = frames.get_mut(depth) {
-            *free = address;
-            depth += 1;
+        // The calls of Python's functions are in the place of the interpreter's.
+        if !python.is_empty() && python::is_interpreter(address) {
+            return false;
         }
-        depth < MAX_FRAMES
+        frames.push(address);
+        frames.len() < MAX_FRAMES
     });
-    let frames = frames.get(..depth).filter(|frames| !frames.is_empty())?;
-    Some(STACKS.insert(frames))
+    frames.extend_from_slice(&python);
+    (!frames.is_empty()).then(|| STACKS.insert(&frames))
 }
 
 /// Passes the return addresses of this thread, the innermost first, while `wants_more` is true.

@@ -24,6 +24,7 @@ mod parameters;
 mod parse_record;
 pub(crate) mod pc_sampling;
 pub(crate) mod pm_sampling;
+pub(crate) mod python;
 pub(crate) mod reader;
 pub(crate) mod reader_progress;
 pub(crate) mod record;

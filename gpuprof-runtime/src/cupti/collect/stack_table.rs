@@ -6,10 +6,11 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
-/// The innermost frames of a stack that are recorded. Stacks that differ only further out are one.
+/// The innermost frames of a stack that are recorded, and as many of Python. Stacks that differ
+/// only further out are one.
 pub(crate) const MAX_FRAMES: usize = 64;
 
-/// Distinct stacks: 2 MiB. Further ones are [`StackId::OTHERS`].
+/// Distinct stacks: 2 MiB, or 4 MiB with Python. Further ones are [`StackId::OTHERS`].
 pub(crate) const MAX_STACKS: usize = 1 << 12;
 
 /// The number of a stack.
@@ -54,7 +55,8 @@ impl StackTable {
         }))
     }
 
-    /// The number of a stack, whose innermost frame comes first.
+    /// The number of a stack, whose innermost frame comes first; frames of Python follow the native
+    /// ones.
     pub(super) fn insert(&self, frames: &[usize]) -> StackId {
         let NumberedStacks { ids, list } = &mut *self.0.lock();
         if let Some(&known) = ids.get(frames) {

@@ -1,11 +1,16 @@
 //! Which frame of a stack is the program's, and how its source file is shown.
 
 mod origin;
+mod python;
 mod source_file;
 
+use std::path::Path;
+
+use crate::cupti::collect::python::locations::PythonLocation;
 use gpuprof_report::profile::LaunchLine;
 
 use origin::{Origin, origin};
+use python::{origin_of_file, origin_of_library};
 use source_file::shown_file;
 
 /// A function of a stack. A function that was inlined is one of its own.
@@ -17,6 +22,8 @@ pub(super) struct CallFrame {
     file: Option<String>,
     line: Option<u32>,
     origin: Origin,
+    /// Its name is as it is shown.
+    is_python: bool,
 }
 
 /// The line of a stack, whose innermost frame comes first: of the innermost frame of the program
@@ -25,13 +32,13 @@ pub(super) fn launch_line(frames: &[CallFrame]) -> Option<LaunchLine> {
     let innermost = |of| frames.iter().find(|frame| frame.origin == of);
     let frame = innermost(Origin::Program).or_else(|| innermost(Origin::Dependency))?;
     let mut line = LaunchLine::default();
-    line.function = shown_function(&enclosing(frames, frame).unwrap_or(frame).function);
+    line.function = enclosing(frames, frame).unwrap_or(frame).shown_function();
     line.file = frame.file.as_deref().map(shown_file);
     line.line = frame.line.filter(|_| line.file.is_some());
     line.in_framework = frame.origin == Origin::Dependency;
     line.caller = caller(frames).map(|caller| {
         let mut of_caller = LaunchLine::default();
-        of_caller.function = shown_function(&caller.function);
+        of_caller.function = caller.shown_function();
         of_caller.file = caller.file.as_deref().map(shown_file);
         of_caller.line = caller.line.filter(|_| of_caller.file.is_some());
         of_caller.to_string()
@@ -42,6 +49,11 @@ pub(super) fn launch_line(frames: &[CallFrame]) -> Option<LaunchLine> {
 /// Whether these frames, innermost first, are enough for the line of their stack.
 pub(super) fn are_enough(frames: &[CallFrame]) -> bool {
     caller(frames).is_some()
+}
+
+/// Whether a library is Python's or of one of its packages, and not the program's.
+pub(super) fn is_installed_for_python(library: &Path) -> bool {
+    origin_of_library(library).is_some()
 }
 
 /// The function that a frame is a part of.
@@ -56,11 +68,11 @@ fn caller(frames: &[CallFrame]) -> Option<&CallFrame> {
         .iter()
         .filter(|frame| frame.origin == Origin::Program);
     let callee = enclosing(frames, of_program.next()?)?;
-    let function = shown_function(&callee.function);
+    let function = callee.shown_function();
     of_program.find(|frame| {
         // Asynchronous functions without a path all have one name.
         let is_other = frame.is_bare_async() && *frame != callee
-            || !is_same_function(&shown_function(&frame.function), &function);
+            || !is_same_function(&frame.shown_function(), &function);
         !frame.is_bare_closure() && is_other
     })
 }
@@ -98,6 +110,42 @@ impl CallFrame {
             function,
             file,
             line,
+            is_python: false,
+        }
+    }
+
+    /// A function of Python.
+    pub(super) fn of_python(location: &PythonLocation) -> Self {
+        Self {
+            function: location.function.clone(),
+            file: Some(location.file.clone()),
+            line: location.line,
+            origin: origin_of_file(&location.file),
+            is_python: true,
+        }
+    }
+
+    /// As a frame of this library, which may be installed for Python. `cpp_path` is its path if it
+    /// is a function of C++.
+    pub(super) fn in_library(mut self, library: Option<&Path>, cpp_path: Option<String>) -> Self {
+        let is_named = self.origin == Origin::Program || cpp_path.is_some();
+        let of_library = library.and_then(origin_of_library);
+        self.origin = of_library.filter(|_| is_named).unwrap_or(self.origin);
+        self.function = cpp_path.unwrap_or(self.function);
+        self
+    }
+
+    /// Whether it has a line of source code.
+    pub(super) fn has_line(&self) -> bool {
+        self.line.is_some()
+    }
+
+    /// Its name without closures and generic arguments at the end.
+    fn shown_function(&self) -> String {
+        if self.is_python {
+            self.function.clone()
+        } else {
+            shown_function(&self.function)
         }
     }
 

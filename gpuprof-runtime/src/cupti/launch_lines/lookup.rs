@@ -9,9 +9,11 @@ use rustc_hash::FxHashMap;
 
 use gpuprof_report::profile::{LaunchLine, REPLACED_FILE, UNKNOWN_FUNCTION};
 
+use super::cpp_names;
 use super::frame::{self, CallFrame};
 use super::symbols::Symbols;
 use crate::cupti::collect::lifecycle;
+use crate::cupti::collect::python::locations::{self, LOCATIONS};
 use crate::driver::Driver;
 use crate::os::modules;
 
@@ -51,16 +53,28 @@ impl FunctionsByAddress {
     ) -> Option<LaunchLine> {
         let mut frames: Vec<CallFrame> = Vec::new();
         let mut is_replaced = false;
-        for address in look_ups.libraries.drop_library_frames(addresses) {
+        let (native, of_python) = locations::split(addresses);
+        let native = look_ups.libraries.drop_library_frames(native);
+        // Below Python's functions only the program's own code is of interest. To look up that of a
+        // framework takes long.
+        let is_program = |address: &usize| {
+            let library = modules::file_of(*address);
+            library.is_none_or(|library| !frame::is_installed_for_python(&library))
+        };
+        for address in native.filter(|address| of_python.is_empty() || is_program(address)) {
             if look_ups.replaced.iter().any(|code| code.contains(&address)) {
                 is_replaced = true;
                 continue;
             }
-            frames.extend_from_slice(&self.at(address, &look_ups.symbols, &mut look_ups.left)?);
+            let found = self.at(address, &look_ups.symbols, &mut look_ups.left)?;
+            let has_line = |frame: &&CallFrame| of_python.is_empty() || frame.has_line();
+            frames.extend(found.iter().filter(has_line).cloned());
             if frame::are_enough(&frames) {
                 break;
             }
         }
+        let of_python = of_python.iter().filter_map(|of| LOCATIONS.location(*of));
+        frames.extend(of_python.map(|location| CallFrame::of_python(&location)));
         Some(frame::launch_line(&frames).unwrap_or_else(|| {
             let function = if is_replaced {
                 REPLACED_FILE
@@ -104,8 +118,11 @@ fn functions(address: usize, symbols: &Symbols) -> Vec<CallFrame> {
             *name = path;
         }
     }
+    let library = modules::file_of(address);
     let frames = found.into_iter().map(|(name, file, line)| {
-        CallFrame::new(name, file, line, &mut |krate| symbols.has_main(krate))
+        let cpp_path = cpp_names::path(&name);
+        let frame = CallFrame::new(name, file, line, &mut |krate| symbols.has_main(krate));
+        frame.in_library(library.as_deref(), cpp_path)
     });
     frames.collect()
 }

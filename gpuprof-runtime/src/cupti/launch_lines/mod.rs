@@ -1,5 +1,6 @@
 //! From stacks to source lines, when a report is made.
 
+mod cpp_names;
 mod frame;
 pub(crate) mod line_cache;
 mod lookup;

@@ -2,6 +2,7 @@
 
 use super::line_cache::{LIMIT, LineCache};
 use super::stack_totals::{MAX_ROW_STACKS, StackTotals};
+use crate::cupti::collect::python;
 use crate::cupti::collect::stack_table::MAX_STACKS;
 use gpuprof_report::profile::{
     LaunchLine, LaunchStacks, NOT_LOOKED_UP, OTHER_STACKS, Profile, REPLACED_FILE, UNKNOWN_FUNCTION,
@@ -11,6 +12,10 @@ use gpuprof_report::profile::{
 const NO_DEBUG_INFORMATION: &str = "some launches have no source line: the program has no debug \
     information, or is stripped; build with debug = \"line-tables-only\" and strip = \"none\" in \
     its Cargo.toml's profile";
+
+/// The same of a program whose functions of Python are known.
+const NO_PYTHON_FUNCTION: &str = "some launches have no source line: no function of Python was on \
+    their thread, as in PyTorch's backward pass, and the native code has no debug information";
 
 const REPLACED: &str = "some launches have no source line: the program's file, or a library's, was \
     deleted or replaced while it ran; build it elsewhere meanwhile";
@@ -34,8 +39,14 @@ pub(crate) fn write_to_profile(
     let has_function = |name: &str| has(&|line| line.function == name);
     let lacks_lines =
         has_function(UNKNOWN_FUNCTION) || has(&|line| line.is_of_program() && line.file.is_none());
+    let why_native = if python::interpreter_address().is_some() {
+        NO_PYTHON_FUNCTION
+    } else {
+        NO_DEBUG_INFORMATION
+    };
     let notes = [
-        lacks_lines.then(|| NO_DEBUG_INFORMATION.to_owned()),
+        lacks_lines.then(|| why_native.to_owned()),
+        python::unavailable().map(|reason| format!("launches have no lines of Python: {reason}")),
         has_function(REPLACED_FILE).then(|| REPLACED.to_owned()),
         has_function(NOT_LOOKED_UP).then(|| {
             format!(

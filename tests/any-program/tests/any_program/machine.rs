@@ -15,7 +15,7 @@ const LIBRARIES: [(&str, &str); 2] = [
 ];
 
 /// A source file of this folder.
-fn source(file: &str) -> PathBuf {
+pub(crate) fn source(file: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/any_program")
         .join(file)

@@ -7,6 +7,7 @@ mod outcomes;
 mod own_profiler;
 mod parts;
 mod programs;
+mod python;
 mod ranges;
 
 use std::process::ExitCode;
@@ -14,6 +15,7 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     support::suite::run(&[
         programs::MODULE,
+        python::MODULE,
         ranges::MODULE,
         outcomes::MODULE,
         own_profiler::MODULE,

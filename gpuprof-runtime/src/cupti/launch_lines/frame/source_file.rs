@@ -58,7 +58,9 @@ fn is_of_gpuprof(file: &str) -> bool {
 pub(super) fn shown_file(file: &str) -> String {
     let toolchain = toolchain_part(file).map(str::to_owned);
     let dependency = || dependency_part(file);
-    let shown = toolchain.or_else(dependency);
+    let of_python = || python_package_part(file).or_else(|| python_library_part(file));
+    let of_python = || of_python().map(str::to_owned);
+    let shown = toolchain.or_else(dependency).or_else(of_python);
     shown.unwrap_or_else(|| local_part(file).to_owned())
 }
 
@@ -127,6 +129,22 @@ fn without_hash(folder: &str) -> Option<&str> {
 
 fn is_hexadecimal(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|digit| digit.is_ascii_hexdigit())
+}
+
+/// A path of an installed package of Python, from its folder on.
+pub(super) fn python_package_part(file: &str) -> Option<&str> {
+    let folders = ["/site-packages/", "/dist-packages/"];
+    let (_, part) = folders.iter().find_map(|of| file.rsplit_once(of))?;
+    Some(part)
+}
+
+/// A path of Python's standard library: what follows `…/lib/python3.12/`.
+pub(super) fn python_library_part(file: &str) -> Option<&str> {
+    let folders = ["/lib/python3.", "/lib64/python3."];
+    let (_, rest) = folders.iter().find_map(|of| file.split_once(of))?;
+    let (minor, part) = rest.split_once('/')?;
+    let is_version = minor.bytes().all(|digit| digit.is_ascii_digit());
+    is_version.then_some(part)
 }
 
 /// The program's path, from the folder of the package on.

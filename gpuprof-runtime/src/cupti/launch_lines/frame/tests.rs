@@ -1,4 +1,6 @@
-use super::{CallFrame, are_enough, is_path_of, launch_line, shown_function};
+use std::path::Path;
+
+use super::{CallFrame, PythonLocation, are_enough, is_path_of, launch_line, shown_function};
 
 const REGISTRY: &str = "/home/me/.cargo/registry/src/index.crates.io-1949cf8c6b5b557f";
 
@@ -182,4 +184,44 @@ fn the_caller_is_the_next_other_function_of_the_program() {
     );
     assert!(are_enough(&frames[..5]) && !are_enough(&frames[..4]));
     assert_eq!(launch_line(&frames[..4]).expect("a line").caller, None);
+}
+
+#[test]
+fn native_code_of_a_package_of_python_is_a_frameworks() {
+    let torch = Path::new("/v/lib/python3.12/site-packages/torch/lib/libtorch_cuda.so");
+    let path = || Some("at::native::gpu_kernel<…>".to_owned());
+    let kernel = frame("_ZN2at6native10gpu_kernelIfEEvv", None);
+    let call = frame("cudaLaunchKernel", None).in_library(Some(torch), None);
+    let frames = [call, kernel.clone().in_library(Some(torch), path())];
+    let native = "at::native::gpu_kernel".to_owned();
+    assert_eq!(line(&frames), Some((native, true)));
+    // Without lines, code of other libraries may be anything.
+    assert_eq!(line(&[kernel.in_library(None, path())]), None);
+}
+
+#[test]
+fn a_function_of_python_has_its_name_and_its_caller() {
+    let python = |function: &str, file: &str, line| {
+        CallFrame::of_python(&PythonLocation {
+            file: file.to_owned(),
+            function: function.to_owned(),
+            line: Some(line),
+        })
+    };
+    let linear = "/v/lib/python3.12/site-packages/torch/nn/modules/linear.py";
+    let mut frames = vec![
+        python("Linear.forward", linear, 7),
+        python("train.<locals>.<lambda>", "/home/me/train.py", 8),
+        python("recursion", "/home/me/train.py", 9),
+        python("recursion", "/home/me/train.py", 10),
+    ];
+    let lambda =
+        "train.<locals>.<lambda> at /home/me/train.py:8 ← recursion at /home/me/train.py:9";
+    assert_eq!(line(&frames), Some((lambda.to_owned(), false)));
+    frames.remove(1);
+    let recursion = "recursion at /home/me/train.py:9".to_owned();
+    assert_eq!(line(&frames), Some((recursion, false)));
+    frames.truncate(1);
+    let linear = "Linear.forward at torch/nn/modules/linear.py:7".to_owned();
+    assert_eq!(line(&frames), Some((linear, true)));
 }
