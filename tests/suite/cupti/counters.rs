@@ -169,9 +169,9 @@ fn metrics_without_room_are_sampled_in_turn() {
     }
     let profile = t.finish(session);
     let values = values(&profile, "first");
-    // After 2 s for 0.1 s, and 15 s later again. The first sample of each time is discarded.
+    // After 1 s for 0.1 s, and 15 s later again. The first sample of each time is discarded.
     let step = 100_000_000 - INTERVAL_NS;
-    let times = [18, 20, 170, 171].map(|step| in_turn[step]);
+    let times = [8, 10, 160, 161].map(|step| in_turn[step]);
     assert_eq!(times, [0, step, step, 2 * step], "{in_turn:?}");
     assert_eq!(values.in_turn_ns, 2 * step);
     let expected = [

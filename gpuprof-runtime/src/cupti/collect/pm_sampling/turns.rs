@@ -4,7 +4,7 @@
 use super::metrics::MetricSet;
 
 /// The first set alone, ns: at first, and between two times of the second set.
-const FIRST_NS: u64 = 2_000_000_000;
+const FIRST_NS: u64 = 1_000_000_000;
 const BETWEEN_NS: u64 = 15_000_000_000;
 /// The second set at a time, ns. There is room to decode what is stored meanwhile at once.
 const IN_TURN_NS: u64 = 100_000_000;
