@@ -212,7 +212,7 @@ fn line(device: &DeviceCounters, full: bool) -> Paragraph {
             .add_one(PLAIN, number::duration(device.start_ns).text())
             .add(
                 PLAIN,
-                "to start, at the first profiled call that used the GPU",
+                "to start, at the first call that used the GPU",
             );
     }
     if let Some(bytes) = device.dram_bytes.filter(|bytes| *bytes > 0) {

@@ -296,7 +296,7 @@ fn by_interval(ours: &[Kernel], period_cycles: u64, ncu: &Ncu) -> Vec<Row> {
     for interval in INTERVALS {
         let number = interval.to_string();
         let what = format!("Nsight Compute, every {} cycles", 1 << (5 + interval));
-        match ncu.sampled(&["--kernel-name", &names, "--sampling-interval", &number]) {
+        match ncu.sampled(&["--kernel-name", &names, "--warp-sampling-interval", &number]) {
             Ok(report) => rows.extend(report.kernels.iter().map(|kernel| {
                 Row::info(format!("{}: {what}", kernel.kernel), kernel.reasons_shown())
             })),
