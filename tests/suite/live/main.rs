@@ -5,6 +5,9 @@ mod access;
 mod counters;
 mod files;
 mod limits;
+mod standby;
+mod standby_content;
+mod standby_refusals;
 mod traces;
 mod viewer;
 
@@ -16,5 +19,8 @@ fn main() -> ExitCode {
         traces::MODULE,
         limits::MODULE,
         access::MODULE,
+        standby::MODULE,
+        standby_content::MODULE,
+        standby_refusals::MODULE,
     ])
 }

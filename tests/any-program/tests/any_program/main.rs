@@ -8,6 +8,7 @@ mod own_profiler;
 mod parts;
 mod programs;
 mod ranges;
+mod standby;
 
 use std::process::ExitCode;
 
@@ -20,5 +21,6 @@ fn main() -> ExitCode {
         parts::MODULE,
         copies_of_gpuprof::MODULE,
         foreign_rights::MODULE,
+        standby::MODULE,
     ])
 }
