@@ -182,9 +182,6 @@ impl Collector {
     /// Counts from zero again, under the same settings. A look of a viewer goes on.
     pub(crate) fn reset(&self) {
         let mut window = self.window.lock();
-        if window.looks.is_any_open() {
-            return;
-        }
         let ending = self.ending(&window);
         self.begin_window(&mut window, ending);
         self.change_cupti_window(&self.part.lock());

@@ -24,23 +24,33 @@ const TESTS: &[(&str, fn())] = tests![
 
 fn memory_is_that_of_the_look() {
     let mut program = Standby::start();
-    program.tell("allocate 4096");
-    for bytes in [1_000, 2_000] {
+    let in_look = |program: &mut Standby, command: &str| {
         let mut viewer = program.look("look cupti,memory");
-        program.tell("free");
-        program.tell(&format!("allocate {bytes}"));
+        program.tell(command);
         let profile = finish(&mut viewer);
-        let memory = profile.memory.expect("it was recorded");
+        profile.memory.expect("it was recorded")
+    };
+    // What was allocated before the look is unknown.
+    program.tell("allocate 4096");
+    let memory = in_look(&mut program, "free");
+    assert_eq!(
+        (memory.unknown_frees, memory.unknown_freed_bytes),
+        (1, 4_096)
+    );
+    for bytes in [1_000, 2_000] {
+        let memory = in_look(&mut program, &format!("allocate {bytes}"));
         let [of_device] = &*memory.uses else {
             panic!("device memory alone: {memory:?}");
         };
         let totals = &of_device.totals;
         assert_eq!((totals.allocations, totals.allocated_bytes), (1, bytes));
-        // What was allocated before the look is unknown.
-        assert_eq!((memory.unknown_frees, of_device.live_bytes), (1, bytes));
+        // Not what was freed between two looks.
+        let live = (of_device.live_bytes, of_device.peak_bytes);
+        assert_eq!((memory.unknown_frees, live), (0, (bytes, bytes)));
+        program.tell("free");
     }
     let mut viewer = program.look("look cupti");
-    program.tell("free");
+    program.tell("allocate 1000");
     assert_eq!(finish(&mut viewer).memory, None);
     program.end();
 }
