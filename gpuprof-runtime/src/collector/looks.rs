@@ -54,6 +54,14 @@ impl Collector {
         self.apply_flags(&window);
     }
 
+    /// Whether records of what was launched in a look have not come. False if a lock was not free
+    /// within `limit`.
+    pub(crate) fn awaits_records(&self, number: u64, limit: Duration) -> bool {
+        let windows = || Some(self.window.try_lock_for(limit)?.looks.get(number)?.windows);
+        let attributed = windows().and_then(|of| self.cupti.attributed(Since::Look(of), limit));
+        attributed.is_some_and(|attributed| attributed.tables.unfinished > 0)
+    }
+
     /// No profile of the look is made any more.
     pub(crate) fn forget_look(&self, number: u64) {
         self.window.lock().looks.forget(number);

@@ -8,6 +8,7 @@ mod limits;
 mod standby;
 mod standby_content;
 mod standby_refusals;
+mod standby_viewers;
 mod traces;
 mod viewer;
 
@@ -22,5 +23,6 @@ fn main() -> ExitCode {
         standby::MODULE,
         standby_content::MODULE,
         standby_refusals::MODULE,
+        standby_viewers::MODULE,
     ])
 }

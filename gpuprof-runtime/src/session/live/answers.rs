@@ -17,7 +17,7 @@ use gpuprof_report::live::{Request, Sent, TraceFormat};
 use gpuprof_report::trace::{Trace, TraceFileFormat};
 
 const IN_STANDBY: &str = "the program is in standby and records nothing until a viewer asks for \
-    it, as the commands of this program's version of gpuprof do";
+    it, as gpuprof snapshot --cupti --for 10s does";
 
 /// When the program began to offer the live view.
 static BEGAN: OnceLock<Instant> = OnceLock::new();

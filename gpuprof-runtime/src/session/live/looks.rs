@@ -4,6 +4,8 @@
 
 use std::cell::Cell;
 use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use super::rate_limit::{self, ENDING, LOCKED};
 use crate::collector::collector;
@@ -11,7 +13,7 @@ use crate::collector::process_state::Standby;
 use crate::cupti;
 use crate::os::own_work::OwnWork;
 use crate::session::waits::{self, LOCK_LIMIT};
-use crate::session::{current_profile, open_windows, serving};
+use crate::session::{answer_cost, current_profile, open_windows, serving};
 use crate::settings::{CuptiMode, Settings};
 use crate::span::overhead;
 use gpuprof_report::live::Look;
@@ -22,10 +24,15 @@ pub(super) const NOT_IN_STANDBY: &str = "the program is not in standby: it recor
 
 const IN_SESSION: &str = "the program measures a session of its own; try again when it has ended";
 
+/// The first pause in waiting for records; each further one is twice as long.
+const MIN_PAUSE: Duration = Duration::from_millis(5);
+
 /// A look, which ends when this is dropped.
 #[derive(Debug)]
 pub(super) struct OpenLook {
     number: u64,
+    /// What all answers had cost when it began, ns.
+    answers_ns: u64,
 }
 
 /// The program is in standby from now on: these are its settings, and what starts CUPTI.
@@ -77,14 +84,14 @@ impl OpenLook {
         });
         let number = match began {
             Some(Ok(number)) => number,
-            Some(Err(reason)) => {
-                leave_cupti(&looks);
-                return Err(reason);
-            }
+            Some(Err(reason)) => return Err(reason),
             None => return Err(IN_SESSION.to_owned()),
         };
         looks.push((number, look));
-        Ok(Self { number })
+        Ok(Self {
+            number,
+            answers_ns: answer_cost::spent_ns(),
+        })
     }
 
     pub(super) fn number(&self) -> u64 {
@@ -95,6 +102,8 @@ impl OpenLook {
     pub(super) fn profile(&self) -> Option<Profile> {
         let mut profile = collector().look_profile(self.number, LOCK_LIMIT)?;
         current_profile::complete(&mut profile);
+        let live_ns = &mut profile.diagnostics.live_ns;
+        *live_ns = live_ns.saturating_sub(self.answers_ns);
         Some(profile)
     }
 
@@ -130,7 +139,7 @@ impl OpenLook {
         };
         let wait = || {
             if waits {
-                waits::wait(standby.exit_wait);
+                self.wait(standby.exit_wait);
             }
         };
         if rest.is_none() {
@@ -147,8 +156,22 @@ impl OpenLook {
         if settings.asks_for_cupti() {
             let all = settings.cupti == Some(CuptiMode::Full);
             cupti::record_optional(all, settings.memory);
-        } else {
-            leave_cupti(&looks);
+        } else if !open_windows::is_session_open() {
+            // A session of the program's may need it.
+            cupti::relaxed(|| cupti::suspend(&collector().cupti, LOCK_LIMIT));
+        }
+    }
+
+    /// Waits at most `limit` for the GPU times of calls, and for the records of all that was
+    /// launched in the look.
+    fn wait(&self, limit: Duration) {
+        let began = Instant::now();
+        waits::wait(limit);
+        let mut pause = MIN_PAUSE;
+        while began.elapsed() < limit && collector().awaits_records(self.number, LOCK_LIMIT) {
+            thread::sleep(pause.min(limit));
+            pause *= 2;
+            let _ = cupti::drain(LOCK_LIMIT);
         }
     }
 }
@@ -156,12 +179,5 @@ impl OpenLook {
 impl Drop for OpenLook {
     fn drop(&mut self) {
         self.end(false, || {});
-    }
-}
-
-/// Leaves CUPTI if no look needs it, and no session of the program's is open, which may.
-fn leave_cupti(looks: &[(u64, Look)]) {
-    if !looks.iter().any(|(_, look)| look.cupti) && !open_windows::is_session_open() {
-        cupti::relaxed(|| cupti::suspend(&collector().cupti, LOCK_LIMIT));
     }
 }

@@ -128,6 +128,8 @@ impl Program {
                 t.synchronize();
             }
             "queue" => step(t, number),
+            // Outside any function.
+            "launch" => t.gpu.kernel(number),
             "wait" => t.synchronize(),
             "begin" => self.begin_long_step(),
             "end" => {
