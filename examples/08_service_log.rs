@@ -3,6 +3,9 @@
 //! Run `GPUPROF_SORT=colour cargo run --release --example 08_service_log`. Look at the first lines:
 //! the wrong setting is a warning of both logs, and no line of gpuprof's own. A service takes one
 //! of `to_tracing` and `to_log`. Neither needs a feature of gpuprof.
+//!
+//! With `GPUPROF=standby` and a number of requests as argument, such as 100000, it is a service to
+//! look at while it runs: docs/production.md.
 
 use std::{error::Error, sync::Arc};
 
@@ -77,11 +80,14 @@ fn main() -> Result<(), Box<dyn Error>> {
     let module = context.load_module(Ptx::from_src(kernels::SAXPY_PTX))?;
     let saxpy = module.load_function(kernels::SAXPY)?;
     let x: Vec<f32> = (0..1 << 20).map(|i| (i % 100) as f32).collect();
-    for _ in 0..10 {
+    let requests: u64 = std::env::args()
+        .nth(1)
+        .map_or(Ok(10), |text| text.parse())?;
+    for _ in 0..requests {
         // Small halves have no rounding in f32, so the result must be exact.
         let expected = x.iter().map(|x| 1.0 + 0.5 * x);
         assert!(expected.eq(request(&stream, &saxpy, &x)?), "saxpy is wrong");
     }
-    println!("10 requests are answered");
+    println!("{requests} requests are answered");
     Ok(())
 }

@@ -107,7 +107,8 @@
 //! wrong value gives one line on standard error, which lists what is accepted, and the default
 //! applies.
 //!
-//! - `GPUPROF`: measure; emit NVTX ranges only; do nothing. Takes on, nvtx or off; default: `on`.
+//! - `GPUPROF`: measure; measure while a viewer looks; emit NVTX ranges only; do nothing. Takes on,
+//!   standby, nvtx or off; default: `on`.
 //! - `GPUPROF_REPORT`: what is written at exit (outputs); PATH takes `{pid}`, `{rank}` and `{exe}`.
 //!   Takes none, or a comma list of table, `table:full`, `json=PATH`, `csv=PATH`, `folded=PATH`,
 //!   `folded:cpu=PATH`, `pprof=PATH`, `html=PATH` and `trace=PATH`; default: `table`.

@@ -91,8 +91,8 @@ pub const VARIABLES: [Variable; 23] = [
         setting: Setting::Mode,
         name: "GPUPROF",
         default: "on",
-        accepts: "on, nvtx or off",
-        meaning: "measure; emit NVTX ranges only; do nothing",
+        accepts: "on, standby, nvtx or off",
+        meaning: "measure; measure while a viewer looks; emit NVTX ranges only; do nothing",
         builder: Some("mode"),
     },
     Variable {

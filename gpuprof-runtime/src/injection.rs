@@ -4,7 +4,7 @@ use crate::collector::collector;
 use crate::cupti;
 use crate::os::user;
 use crate::session::{elf_note, start_once};
-use crate::settings::{self, CuptiMode, Mode};
+use crate::settings::{self, CuptiMode};
 
 pub use crate::nvtx_ranges::{
     Domain, RangeSite, end, in_own_work, measures, pop, push, start as start_range,
@@ -36,7 +36,7 @@ pub fn start() {
         // All that can be known of such a program.
         settings.cupti.get_or_insert(CuptiMode::Full);
         settings.is_injected = true;
-        if settings.mode == Mode::On {
+        if settings.may_measure() {
             elf_note::note_injected();
         }
         (settings, problems)

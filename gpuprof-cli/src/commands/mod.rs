@@ -4,6 +4,7 @@ pub(crate) mod describe;
 pub(crate) mod diff;
 pub(crate) mod doctor;
 pub(crate) mod export;
+mod look_arguments;
 #[cfg(feature = "mcp")]
 pub(crate) mod mcp;
 pub(crate) mod merge;

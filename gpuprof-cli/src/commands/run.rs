@@ -1,6 +1,8 @@
 //! `gpuprof run`: runs a program with the settings that its arguments stand for, and says if what
 //! was asked for did not happen.
 
+mod values;
+
 use std::env;
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -10,11 +12,12 @@ use std::process::{Command, ExitStatus};
 
 use clap::{Args, ValueEnum};
 use gpuprof_report::profile::Profile;
-use gpuprof_report::setting_values::{Counters, MAX_LISTED, Output, Sampling};
+use gpuprof_report::setting_values::Output;
 use gpuprof_report::variables::{CHECKPOINT, COUNTERS, DELAY, FOR, FROM_START, STACKS, STALLS};
 use gpuprof_report::{sanitize, table};
 use tempfile::TempDir;
 
+use self::values::NONE;
 use crate::child::Child;
 use crate::machine::injected_library;
 use crate::machine::libraries::{self, FoundDriver};
@@ -49,7 +52,7 @@ pub(crate) struct RunArguments {
         num_args = 0..=1,
         require_equals = true,
         default_missing_value = "on",
-        value_parser = counters
+        value_parser = values::counters
     )]
     counters: Option<String>,
 
@@ -68,17 +71,17 @@ pub(crate) struct RunArguments {
     memory: bool,
 
     /// Write the time line into this file; needs a program built with the feature trace
-    #[arg(long, value_name = "PATH", value_parser = trace_path)]
+    #[arg(long, value_name = "PATH", value_parser = values::trace_path)]
     trace: Option<String>,
 
     /// What is written at exit, as in GPUPROF_REPORT: table, table:full, json=PATH, csv=PATH,
     /// folded=PATH, folded:cpu=PATH, pprof=PATH, html=PATH, trace=PATH or none; may be repeated
     /// [default: table]
-    #[arg(long, value_name = "SPEC", value_parser = report_items)]
+    #[arg(long, value_name = "SPEC", value_parser = values::report_items)]
     report: Vec<String>,
 
     /// Which calls are timed on the GPU, as in GPUPROF_SAMPLE: auto:P%, or N for 1 call in N
-    #[arg(long, value_name = "SPEC", value_parser = sampling)]
+    #[arg(long, value_name = "SPEC", value_parser = values::sampling)]
     sample: Option<String>,
 
     /// Off: measure from each cudaProfilerStart to the next cudaProfilerStop of the program
@@ -88,12 +91,22 @@ pub(crate) struct RunArguments {
 
     /// How long after CUDA is initialized measuring begins, or after the first profiled call, such
     /// as 500ms or 2s (GPUPROF_DELAY)
-    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    #[arg(long, value_name = "DURATION", value_parser = values::duration)]
     delay: Option<String>,
 
     /// How long the program is measured; it goes on afterwards (GPUPROF_FOR)
-    #[arg(long = "for", value_name = "DURATION", value_parser = duration)]
+    #[arg(long = "for", value_name = "DURATION", value_parser = values::duration)]
     length: Option<String>,
+
+    /// Measure nothing until a viewer looks: gpuprof snapshot, trace or top (GPUPROF=standby)
+    #[arg(
+        long,
+        conflicts_with_all = [
+            "cupti", "counters", "stacks", "stalls", "memory", "trace", "report",
+            "profile_from_start", "delay", "length"
+        ]
+    )]
+    standby: bool,
 
     /// The program and its arguments
     #[arg(
@@ -122,6 +135,7 @@ Examples:
   gpuprof run --counters=lts__t_sectors.sum -- target/release/train
   gpuprof run --stacks -- target/release/train
   gpuprof run --stalls -- target/release/train
+  gpuprof run --standby -- python3 serve.py
   gpuprof run --report json=run-{pid}.json --report csv=run.csv -- ./server";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -151,11 +165,21 @@ pub(crate) fn run(arguments: &RunArguments) -> Exit {
         );
         return Exit::BadInput;
     }
-    let folder = folder_for_profiles();
+    let is_standby = arguments.standby || env::var("GPUPROF").is_ok_and(|mode| mode == STANDBY);
+    let folder = if is_standby {
+        None
+    } else {
+        folder_for_profiles()
+    };
     let outputs = outputs(arguments);
     let mut command = Command::new(program);
     command.args(rest);
-    command.envs(variables(arguments, &outputs, folder.as_ref()));
+    if is_standby {
+        command.env("GPUPROF", STANDBY);
+        command.envs(arguments.sample.iter().map(|sample| (SAMPLE, sample)));
+    } else {
+        command.envs(variables(arguments, &outputs, folder.as_ref()));
+    }
     // The injected library is silent in a program that contains gpuprof.
     let injection = injected_library::find(program);
     if let Ok(library) = &injection {
@@ -276,7 +300,7 @@ fn variables(
         variables.push((CHECKPOINT, CHECKPOINT_SECONDS.to_string().into()));
     }
     if let Some(sample) = &arguments.sample {
-        variables.push(("GPUPROF_SAMPLE", sample.into()));
+        variables.push((SAMPLE, sample.into()));
     }
     if let Some(switch) = arguments.profile_from_start {
         let switch = match switch {
@@ -346,54 +370,10 @@ fn report(outputs: &[String], folder: Option<&TempDir>) -> OsString {
     }
 }
 
-const NONE: &str = "none";
+/// The value of `GPUPROF` by which a program waits for viewers.
+const STANDBY: &str = "standby";
+
+const SAMPLE: &str = "GPUPROF_SAMPLE";
 
 /// What programs wait between checkpoints of their profiles.
 const CHECKPOINT_SECONDS: u32 = 1;
-
-fn report_items(text: &str) -> Result<String, String> {
-    let accepted = |item: &str| Output::parse(item.trim()).is_some();
-    if text == NONE || text.split(',').all(accepted) {
-        return Ok(text.to_owned());
-    }
-    Err(format!(
-        "accepted are {NONE}, table, table:full, json=PATH, csv=PATH, folded=PATH, \
-         folded:cpu=PATH, pprof=PATH, html=PATH and trace=PATH, separated by commas"
-    ))
-}
-
-fn counters(text: &str) -> Result<String, String> {
-    let accepted = format!(
-        "accepted are on, or at most {MAX_LISTED} metrics of CUPTI such as lts__t_sectors.sum, \
-         separated by commas"
-    );
-    match text.parse::<Counters>() {
-        Ok(counters) if counters.is_on() => Ok(text.to_owned()),
-        Ok(_) => Err(accepted),
-        Err(error) => Err(format!("{error}; {accepted}")),
-    }
-}
-
-fn trace_path(text: &str) -> Result<String, String> {
-    match text {
-        "" => Err("a path is needed".to_owned()),
-        text if text.contains(',') => Err("the path must have no comma".to_owned()),
-        text => Ok(text.to_owned()),
-    }
-}
-
-fn duration(text: &str) -> Result<String, String> {
-    match humantime::parse_duration(text) {
-        Ok(duration) if !duration.is_zero() => Ok(text.to_owned()),
-        _ => Err("accepted is a duration such as 500ms or 2s".to_owned()),
-    }
-}
-
-fn sampling(text: &str) -> Result<String, String> {
-    let accepted = "accepted are auto, auto:P% with a budget of P percent of the program's time, \
-                    and a whole number N from 1, for 1 call in N";
-    match Sampling::parse(text) {
-        Some(_) => Ok(text.to_owned()),
-        None => Err(accepted.to_owned()),
-    }
-}

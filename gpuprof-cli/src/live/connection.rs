@@ -8,8 +8,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use gpuprof_report::live::{
-    Changes, Head, MAX_FRAME_BYTES, PROTOCOL, Request, UnreadableAnswer, from_json, read_document,
-    read_frame, write_frame,
+    Changes, Head, Look, MAX_FRAME_BYTES, PROTOCOL, Request, UnreadableAnswer, from_json,
+    read_document, read_frame, write_frame,
 };
 use gpuprof_report::sanitize;
 
@@ -29,6 +29,8 @@ pub(crate) struct ProgramConnection {
     stream: UnixStream,
     pub(crate) pid: u32,
     pub(crate) program: String,
+    /// It records what a viewer asks for, while that looks.
+    pub(crate) in_standby: bool,
 }
 
 /// Why a program does not answer.
@@ -43,6 +45,8 @@ pub(crate) enum LiveError {
     /// It speaks another protocol.
     Protocol(String),
     Unreadable(UnreadableAnswer),
+    /// It records what it was started with.
+    NotInStandby,
     /// Its own words.
     Refused(String),
     /// What it sent could not be written.
@@ -65,6 +69,10 @@ impl fmt::Display for LiveError {
             Self::Unreadable(error) => {
                 f.write_str(&sanitize::short(&error.to_string(), MAX_MESSAGE))
             }
+            Self::NotInStandby => f.write_str(
+                "the program is not in standby: it records what it was started with, from its \
+                 start on; start it with GPUPROF=standby to choose that and the time here",
+            ),
             Self::Refused(reason) => f.write_str(reason),
             Self::Output(error) => write!(f, "cannot be written: {error}"),
         }
@@ -113,9 +121,10 @@ impl ProgramConnection {
             stream,
             pid: 0,
             program: String::new(),
+            in_standby: false,
         };
         let head = connection.ask(Request::Hello)?;
-        connection.pid = head.pid;
+        (connection.pid, connection.in_standby) = (head.pid, head.standby);
         connection.program = sanitize::short(&head.program, MAX_MESSAGE).into_owned();
         connection.stream.set_read_timeout(Some(ANSWER_LIMIT))?;
         Ok(connection)
@@ -129,6 +138,14 @@ impl ProgramConnection {
         self.ask(Request::Changes)?;
         let frame = read_frame(&mut self.stream, MAX_FRAME_BYTES)?.ok_or(LiveError::Ended)?;
         from_json(&frame).map_err(LiveError::Unreadable)
+    }
+
+    /// Has a program in standby record this, until the connection ends.
+    ///
+    /// # Errors
+    /// [`LiveError`] if it cannot.
+    pub(crate) fn look(&mut self, look: Look) -> Result<(), LiveError> {
+        self.ask(Request::Look(look)).map(drop)
     }
 
     /// Another handle of its socket, to end it while an answer is awaited.
@@ -148,7 +165,7 @@ impl ProgramConnection {
         request: Request,
         out: &mut dyn Write,
     ) -> Result<(), LiveError> {
-        if let Request::Trace { ms, .. } = request {
+        if let Request::Trace { ms, .. } | Request::SnapshotAfter { ms } = request {
             let limit = ANSWER_LIMIT + Duration::from_millis(ms);
             self.stream.set_read_timeout(Some(limit))?;
         }

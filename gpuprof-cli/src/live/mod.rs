@@ -1,4 +1,4 @@
-//! Running programs with `GPUPROF_LIVE=on`: finds and asks them.
+//! Running programs with `GPUPROF_LIVE=on` or `GPUPROF=standby`: finds and asks them.
 
 mod connection;
 mod programs;

@@ -7,8 +7,8 @@ mod export;
 #[cfg(not(feature = "parquet"))]
 mod export_without_parquet;
 mod hostile_files;
-#[cfg(any(feature = "mcp", feature = "top"))]
 mod live_program;
+mod looks;
 #[cfg(feature = "mcp")]
 mod mcp;
 mod merge;

@@ -20,6 +20,8 @@ pub struct Head {
     pub program: String,
     /// Process id.
     pub pid: u32,
+    /// It is in standby: it records what viewers ask for by `look`.
+    pub standby: bool,
     /// Why there is no answer; `None` if there is one.
     pub error: Option<String>,
 }
@@ -31,8 +33,15 @@ impl Head {
             protocol: PROTOCOL.to_owned(),
             program: program.to_owned(),
             pid,
+            standby: false,
             error: None,
         }
+    }
+
+    /// The same of a program in standby, or of one that is not.
+    pub fn in_standby(mut self, standby: bool) -> Self {
+        self.standby = standby;
+        self
     }
 
     /// The same with a refusal.
@@ -53,6 +62,9 @@ impl JsonObject for Head {
         fields.field("protocol", &self.protocol);
         fields.field("program", &self.program);
         fields.field("pid", &self.pid);
+        if self.standby {
+            fields.field("standby", &self.standby);
+        }
         if self.error.is_some() {
             fields.field("error", &self.error);
         }

@@ -9,9 +9,12 @@
 //! | `hello` | none |
 //! | `changes` | one: [`Changes`] since this connection's last one |
 //! | `snapshot` | the profile's JSON in parts, and an empty frame as its end |
+//! | `look PARTS` | none; the program, which is in standby, records until the connection ends |
+//! | `snapshot MS` | as `snapshot`, of the look when it is so long; the look is over then |
 //! | `trace MS FORMAT` | the time line in parts, and an empty frame as its end |
 //!
-//! A viewer that shuts down its side while a time line is recorded gets what there is by then.
+//! A viewer that shuts down its side while it waits for a time line, or for the end of its look,
+//! gets what there is by then.
 //!
 //! An answer whose head has an `error` has no other frames.
 
@@ -31,5 +34,7 @@ pub use self::frame::{
 pub use self::head::{Head, PROTOCOL};
 #[cfg(feature = "serde")]
 pub use self::head::{UnreadableAnswer, from_json};
-pub use self::request::{MAX_REQUEST_BYTES, MAX_TRACE_MS, Request, RequestError, TraceFormat};
+pub use self::request::{
+    Look, MAX_REQUEST_BYTES, MAX_TRACE_MS, Request, RequestError, TraceFormat,
+};
 pub use self::rows::{DeviceRow, FunctionRow, LiveRows, ThreadRow};

@@ -19,6 +19,14 @@ pub enum Request {
     Changes,
     /// The whole profile as JSON.
     Snapshot,
+    /// In a program in standby: records this from now on, until the connection ends.
+    Look(Look),
+    /// After [`Look`](Self::Look): the profile of the look as JSON after `ms` more milliseconds, 1
+    /// to [`MAX_TRACE_MS`]. The look is over then.
+    SnapshotAfter {
+        /// How long is waited, ms.
+        ms: u64,
+    },
     /// The time line of the next `ms` milliseconds, 1 to [`MAX_TRACE_MS`].
     Trace {
         /// How long is recorded, ms.
@@ -26,6 +34,63 @@ pub enum Request {
         /// How the time line is written.
         format: TraceFormat,
     },
+}
+
+/// What a viewer has a program in standby record beside calls.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Look {
+    /// Kernels, copies and CUDA calls. What follows needs them.
+    pub cupti: bool,
+    /// Hardware counters.
+    pub counters: bool,
+    /// For what kernels wait.
+    pub stalls: bool,
+    /// Allocations and frees.
+    pub memory: bool,
+}
+
+impl Look {
+    /// What is recorded for both.
+    #[must_use]
+    pub fn union(self, other: Self) -> Self {
+        Self {
+            cupti: self.cupti || other.cupti,
+            counters: self.counters || other.counters,
+            stalls: self.stalls || other.stalls,
+            memory: self.memory || other.memory,
+        }
+    }
+
+    /// The parts by their names in requests, of which the first comes with each other one.
+    fn parts(&mut self) -> [(&'static str, &mut bool); 4] {
+        [
+            ("cupti", &mut self.cupti),
+            ("counters", &mut self.counters),
+            ("stalls", &mut self.stalls),
+            ("memory", &mut self.memory),
+        ]
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        let mut look = Self::default();
+        let mut words = text.split(',');
+        for (name, part) in look.parts() {
+            if words.clone().next() == Some(name) {
+                (*part, _) = (true, words.next());
+            }
+        }
+        (words.next().is_none() && look.cupti).then_some(look)
+    }
+}
+
+impl fmt::Display for Look {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut look = *self;
+        let parts = look.parts().into_iter();
+        let names = parts.filter_map(|(name, is_on)| is_on.then_some(name));
+        f.write_str(&names.collect::<Vec<_>>().join(","))
+    }
 }
 
 /// The formats of a time line, by the names that requests have for them.
@@ -53,7 +118,10 @@ pub struct RequestError;
 
 impl fmt::Display for RequestError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a request is hello, changes, snapshot, or trace MS json or perfetto")
+        f.write_str(
+            "a request is hello, changes, snapshot, snapshot MS, look, look with a comma list that \
+             begins with cupti, or trace MS json or perfetto",
+        )
     }
 }
 
@@ -65,6 +133,9 @@ impl fmt::Display for Request {
             Self::Hello => f.write_str("hello"),
             Self::Changes => f.write_str("changes"),
             Self::Snapshot => f.write_str("snapshot"),
+            Self::Look(look) if *look == Look::default() => f.write_str("look"),
+            Self::Look(look) => write!(f, "look {look}"),
+            Self::SnapshotAfter { ms } => write!(f, "snapshot {ms}"),
             Self::Trace { ms, format } => write!(f, "trace {ms} {}", format.name()),
         }
     }
@@ -82,6 +153,11 @@ impl Request {
             ["hello"] => Self::Hello,
             ["changes"] => Self::Changes,
             ["snapshot"] => Self::Snapshot,
+            ["snapshot", ms] => Self::SnapshotAfter {
+                ms: milliseconds(ms).ok_or(RequestError)?,
+            },
+            ["look"] => Self::Look(Look::default()),
+            ["look", parts] => Self::Look(Look::parse(parts).ok_or(RequestError)?),
             ["trace", ms, format] => Self::Trace {
                 ms: milliseconds(ms).ok_or(RequestError)?,
                 format: [TraceFormat::Json, TraceFormat::Perfetto]
@@ -112,6 +188,17 @@ mod tests {
             (Request::Hello, "hello"),
             (Request::Changes, "changes"),
             (Request::Snapshot, "snapshot"),
+            (Request::SnapshotAfter { ms: 10_000 }, "snapshot 10000"),
+            (Request::Look(Look::default()), "look"),
+            (
+                Request::Look(Look {
+                    cupti: true,
+                    stalls: true,
+                    memory: true,
+                    counters: false,
+                }),
+                "look cupti,stalls,memory",
+            ),
             (
                 Request::Trace {
                     ms: 5_000,
@@ -150,6 +237,14 @@ mod tests {
             "trace 99999999999999999999999 json",
             "trace 5 html",
             "trace 5 json ",
+            "snapshot 0",
+            "snapshot 600001",
+            "look ",
+            "look calls",
+            "look counters",
+            "look cupti,",
+            "look cupti,memory,stalls",
+            "look cupti,cupti",
             "trace  5 json",
         ] {
             assert_eq!(Request::parse(text.as_bytes()), Err(RequestError), "{text}");

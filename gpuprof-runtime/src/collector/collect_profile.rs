@@ -45,6 +45,10 @@ const MEMORY_WITHOUT_CUPTI: &str = "allocations are not recorded (GPUPROF_MEMORY
 const STACKS_WITHOUT_FEATURE: &str = "the source lines of launches are not recorded \
     (GPUPROF_STACKS): gpuprof is built without its feature cupti";
 
+/// The note of a look in which the code of a sampled kernel is unknown.
+const LOADED_BEFORE: &str = "source lines are omitted for kernels of modules that were loaded \
+    before the look, or are built without line information";
+
 /// The note for a program in which the CUDA driver shut down before the report was made.
 const DRIVER_ENDED: &str =
     "the CUDA driver shut down before the program ended: from then on nothing was timed on the GPU";
@@ -82,6 +86,7 @@ impl Collector {
             steps: StepClock::default(),
             runs_cupti: window.runs_cupti() || ended.ran_cupti,
             part_note: None,
+            stalls: self.cupti.pc_sampling.sampled(limit),
         };
         drop(window);
         let mut profile = self.build_profile(copy, limit)?;
@@ -104,10 +109,11 @@ impl Collector {
             steps: window.steps.clone(),
             runs_cupti: window.runs_cupti(),
             part_note: self.part.lock().note(window.runs_cupti()),
+            stalls: self.cupti.pc_sampling.sampled(limit),
         })
     }
 
-    fn parts(
+    pub(super) fn parts(
         &self,
         window: &MeasuringWindow,
         since: Since,
@@ -143,6 +149,7 @@ impl Collector {
             steps,
             runs_cupti,
             part_note,
+            stalls,
         } = copy;
         let settings = settings.as_deref();
         let measures = settings.is_some_and(|settings| settings.mode == Mode::On);
@@ -228,7 +235,7 @@ impl Collector {
                 let stacks = &tables.unattributed_stacks;
                 cupti::write_launch_lines(&mut profile, stacks, &self.lines);
             }
-            self.add_code(&mut profile, limit);
+            self.add_code(&mut profile, stalls.as_ref(), settings.standby, limit);
         }
         if profile.cupti.is_some() {
             profile.throttled = self.clocks.throttled(limit);
@@ -240,13 +247,21 @@ impl Collector {
     }
 
     /// Adds what follows from the code of kernels.
-    fn add_code(&self, profile: &mut Profile, limit: Duration) {
+    fn add_code(
+        &self,
+        profile: &mut Profile,
+        stalls: Option<&cupti::SampledStalls>,
+        in_standby: bool,
+        limit: Duration,
+    ) {
         let Some(subscription) = cupti::subscription() else {
             return;
         };
         let (modules, library) = (&self.cupti.modules, subscription.library);
-        if let Some(sampled) = self.cupti.pc_sampling.sampled(limit) {
-            cupti::write_stalls(profile, sampled, modules, library, limit);
+        if let Some(sampled) = stalls {
+            let has_all_code = cupti::write_stalls(profile, sampled, modules, library, limit);
+            let note = (in_standby && !has_all_code).then(|| LOADED_BEFORE.to_owned());
+            profile.diagnostics.notes.extend(note);
         }
         cupti::write_double_lines(profile, modules, library, limit);
         profile.diagnostics.notes.extend(modules.note(limit));
@@ -288,8 +303,8 @@ impl Collector {
 }
 
 /// What was measured in the current window on the program's threads, and since a moment on the GPU.
-struct ProfileParts {
-    host: HostTotals,
-    gpu: GpuTimeTotals,
-    cupti: cupti::Attributed,
+pub(super) struct ProfileParts {
+    pub(super) host: HostTotals,
+    pub(super) gpu: GpuTimeTotals,
+    pub(super) cupti: cupti::Attributed,
 }

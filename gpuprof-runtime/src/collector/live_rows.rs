@@ -21,10 +21,17 @@ impl Collector {
         self.threads.watch();
     }
 
-    /// The open window so far, without the source lines of launches, and the threads. `None`: a
-    /// lock was not free within `limit`.
-    pub(crate) fn live_rows(&self, limit: Duration) -> Option<(Profile, Vec<ThreadRow>)> {
-        let mut copy = self.copy_window(limit)?;
+    /// The look of this number or, without one, the open window so far, without the source lines of
+    /// launches, and the threads. `None`: a lock was not free within `limit`.
+    pub(crate) fn live_rows(
+        &self,
+        look: Option<u64>,
+        limit: Duration,
+    ) -> Option<(Profile, Vec<ThreadRow>)> {
+        let mut copy = match look {
+            Some(look) => self.copy_look(look, limit)?,
+            None => self.copy_window(limit)?,
+        };
         if let Some(settings) = &mut copy.settings {
             // To look lines up reads the program's debug information.
             Arc::make_mut(settings).stacks = false;

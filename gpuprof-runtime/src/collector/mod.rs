@@ -11,6 +11,7 @@ mod first_context;
 #[cfg(feature = "trace")]
 mod lending;
 mod live_rows;
+mod looks;
 mod measured_part;
 mod memory_profile;
 mod memory_tracks;
@@ -21,6 +22,7 @@ mod trace_clocks;
 mod trace_names;
 mod window;
 mod window_copy;
+mod window_looks;
 mod window_totals;
 
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
@@ -38,6 +40,7 @@ use self::process_state::ProcessState;
 use self::step_clock::StepClock;
 use self::threads::Threads;
 use self::window::{MeasuringWindow, WindowState};
+use self::window_totals::HostTotals;
 use crate::clock;
 use crate::cupti;
 use crate::diagnostic_lines::DiagnosticLines;
@@ -132,11 +135,17 @@ impl Collector {
     /// Opens a window: from now on everything is counted from zero, under `settings`.
     pub(crate) fn start(&self, settings: Arc<Settings>) {
         let mut window = self.window.lock();
-        let ending = self.ending(&window);
         match settings.recorded_events() {
             Some(limit) => self.recorder.start(limit),
             None => self.recorder.stop(),
         }
+        self.open_window(&mut window, settings);
+        let began = window_epoch::current();
+        window.looks.end_all(began);
+    }
+
+    fn open_window(&self, window: &mut MeasuringWindow, settings: Arc<Settings>) {
+        let ending = self.ending(window);
         let sampling = settings.sampling();
         window.state = WindowState::Open(settings);
         let first = window_epoch::next(window.measures());
@@ -144,8 +153,8 @@ impl Collector {
         let asks = cupti::is_running();
         self.gpu.sampling.begin(sampling, asks, first, now_ns);
         self.part.lock().set_paused(window.begins_paused());
-        self.begin_window(&mut window, ending);
-        self.apply_flags(&window);
+        self.begin_window(window, ending);
+        self.apply_flags(window);
     }
 
     /// Closes the window: spans do nothing until the next [`start`](Self::start).
@@ -154,10 +163,11 @@ impl Collector {
         let ending = self.ending(&window);
         window.state = WindowState::Closed;
         self.recorder.stop();
+        let totals = self.next_window(&mut window);
         self.part.lock().begin(None);
         window.steps = StepClock::default();
-        let totals = self.next_window(&window);
         window.ended.add(ending, totals);
+        window.looks.end_all(window_epoch::current());
         self.apply_flags(&window);
     }
 
@@ -169,7 +179,7 @@ impl Collector {
         is_open
     }
 
-    /// Counts from zero again, under the same settings.
+    /// Counts from zero again, under the same settings. A look of a viewer goes on.
     pub(crate) fn reset(&self) {
         let mut window = self.window.lock();
         let ending = self.ending(&window);
@@ -210,6 +220,7 @@ impl Collector {
         let runs_since = self.part.lock().wall.runs_since;
         if let Some(runs_since) = runs_since {
             window.steps.step(runs_since, clock::now);
+            window.looks.step();
         }
     }
 
@@ -269,15 +280,24 @@ impl Collector {
     }
 
     /// Begins the next window. Returns what the threads have counted in the one that ends.
-    fn next_window(&self, window: &MeasuringWindow) -> Totals {
+    fn next_window(&self, window: &mut MeasuringWindow) -> Totals {
         // Before the number moves: a call that ends in between counts in the new window, and only
         // its sample is late, which shows as untimed. In the other order it would have a GPU time
         // and no call.
-        let totals = self.threads.next_window();
+        let counters = self.threads.next_window();
         let number = window_epoch::next(window.measures());
-        self.gpu.begin_window(number);
-        self.cupti.begin_window(number);
-        totals
+        let looks = window.looks.windows();
+        self.gpu.begin_window(number, &looks);
+        let stalls = self.cupti.begin_window(number, &looks);
+        if !window.looks.is_any_open() {
+            return counters;
+        }
+        let ended = HostTotals {
+            counters,
+            wall_ticks: self.wall_ticks(),
+        };
+        window.looks.add(&ended, stalls.as_ref());
+        ended.counters
     }
 
     /// The settings of the open window. `None`: there is none, or the lock could not be taken

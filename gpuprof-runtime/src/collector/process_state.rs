@@ -1,19 +1,30 @@
 //! What outlives single windows: plain data, which only the files of `session` read and change.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 
 use crate::settings::Settings;
+use gpuprof_report::live::Look;
 use gpuprof_report::profile::Profile;
 
 #[derive(Default)]
 pub(crate) struct ProcessState {
     pub(crate) sessions: Mutex<Sessions>,
     pub(crate) checkpoints: Checkpoints,
+    /// Of a program in standby.
+    pub(crate) standby: OnceLock<Standby>,
+    /// What viewers look for, by the number of the look.
+    pub(crate) looks: Mutex<Vec<(u64, Look)>>,
     /// CPU time of the answers to viewers, ns.
     pub(crate) answers_ns: AtomicU64,
+}
+
+pub(crate) struct Standby {
+    pub(crate) settings: Arc<Settings>,
+    /// Starts CUPTI, and what samples by it, for a look.
+    pub(crate) start_cupti: fn(&Settings),
 }
 
 #[derive(Default)]

@@ -5,6 +5,7 @@ use std::time::SystemTime;
 
 use super::ended_windows::{EndedWindows, EndingWindow};
 use super::step_clock::StepClock;
+use super::window_looks::Looks;
 use crate::cupti;
 #[cfg(feature = "metrics")]
 use crate::settings::CuptiMode;
@@ -21,6 +22,8 @@ pub(super) struct MeasuringWindow {
     pub(super) cupti: cupti::CollectionCounts,
     /// The windows before this one.
     pub(super) ended: EndedWindows,
+    /// Of a program in standby.
+    pub(super) looks: Looks,
 }
 
 #[derive(Debug)]
@@ -40,6 +43,7 @@ impl MeasuringWindow {
             steps: StepClock::default(),
             cupti: cupti::CollectionCounts::default(),
             ended: EndedWindows::default(),
+            looks: Looks::default(),
         }
     }
 

@@ -26,4 +26,15 @@ pub(super) struct WindowCopy {
     pub(super) runs_cupti: bool,
     /// The note about the part of the window that was measured.
     pub(super) part_note: Option<String>,
+    /// For what kernels waited.
+    pub(super) stalls: Option<cupti::SampledStalls>,
+}
+
+impl WindowCopy {
+    pub(super) fn add_stalls(&mut self, more: Option<cupti::SampledStalls>) {
+        match (&mut self.stalls, more) {
+            (Some(sum), Some(more)) => sum.merge(&more),
+            (none, more) => *none = more.or(none.take()),
+        }
+    }
 }

@@ -9,6 +9,7 @@ mod launch_lines;
 mod module_code;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 #[cfg(feature = "inject")]
 pub(crate) use collect::handover::offer as offer_handover;
@@ -27,8 +28,9 @@ pub(crate) use {
         watch_modules,
     },
     collect::launch_stacks::set_on as record_stacks,
-    collect::lifecycle::{clock_moments, is_running, subscription},
-    collect::pm_sampling::metrics::SampledMetric,
+    collect::lifecycle::{clock_moments, is_running, subscription, unavailable},
+    collect::pc_sampling::SampledStalls,
+    collect::pm_sampling::{metrics::SampledMetric, relaxed},
     launch_lines::{line_cache::LineCache, to_profile::write_to_profile as write_launch_lines},
     module_code::{write_double_lines, write_stalls},
 };
@@ -45,13 +47,31 @@ pub(crate) fn call_name(is_runtime: bool, cbid: u32) -> String {
     attribution::api_rows::name(collect::record::ApiFunction { is_runtime, cbid })
 }
 
-/// Starts CUPTI, at most once per process. Records go to `attribution`. If CUPTI is unavailable,
-/// [`notes`] says why. Returns whether this call has started it.
-pub(crate) fn start(attribution: &'static SharedAttribution, hooks: &'static Hooks) -> bool {
+/// Starts CUPTI, unless it runs. Records go to `attribution`. If CUPTI is unavailable, [`notes`]
+/// says why, and it is tried again only if `retries` is true. Returns whether this call has started
+/// it for the first time.
+pub(crate) fn start(
+    attribution: &'static SharedAttribution,
+    hooks: &'static Hooks,
+    retries: bool,
+) -> bool {
     let samplings = (
         Arc::clone(&attribution.pm_sampling),
         Arc::clone(&attribution.pc_sampling),
     );
     let sink = Box::new(attribution);
-    collect::collection::start(sink, samplings, hooks)
+    collect::collection::start(sink, samplings, hooks, retries)
+}
+
+/// Leaves CUPTI, while the program goes on. It can be started again. Reading the last records takes
+/// at most `limit`.
+pub(crate) fn suspend(attribution: &SharedAttribution, limit: Duration) {
+    // The process may be ending.
+    if collect::lifecycle::callable_library().is_none() {
+        return;
+    }
+    attribution.pm_sampling.suspend();
+    attribution.pc_sampling.suspend();
+    collect::collection::suspend(limit);
+    attribution.forget_program_state();
 }

@@ -18,7 +18,7 @@ use crate::gpu::events::pools::Contexts;
 use crate::gpu::events::thread_stream::{RingMessage, ThreadStream};
 use crate::recorder::Recorder;
 use crate::stats::adaptive_sampling::SamplingRates;
-use crate::stats::by_window::{ByWindow, Since};
+use crate::stats::by_window::{ByWindow, LookWindows, Since};
 use crate::stats::gpu_totals::GpuTimeTotals;
 use crate::stats::window_epoch;
 use gpuprof_report::profile::Device;
@@ -125,11 +125,11 @@ impl Timing {
     }
 
     /// Begins the window of this number.
-    pub(crate) fn begin_window(&self, window: u32) {
+    pub(crate) fn begin_window(&self, window: u32, looks: &[LookWindows]) {
         // The number moves under the resolver's lock, so that no result of the new window is lost.
         let mut totals = self.totals().lock();
         window_epoch::begin(window);
-        totals.begin(window);
+        totals.begin(window, looks);
     }
 
     /// Clears the counts of failed driver calls, except of failures whose effect lasts.

@@ -7,7 +7,6 @@ pub(crate) mod modules;
 pub(crate) mod noted_descriptor;
 pub(crate) mod own_memory;
 pub(crate) mod own_work;
-#[cfg(feature = "trace")]
 pub(crate) mod poll;
 pub(crate) mod random;
 #[cfg(feature = "inject")]

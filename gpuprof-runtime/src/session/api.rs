@@ -30,7 +30,7 @@ pub(crate) fn start_from_environment() {
             return (Settings::off(), vec![FOREIGN_RIGHTS.to_owned()]);
         }
         let (settings, problems) = settings::from_env(std::env::vars_os());
-        if settings.mode == Mode::On && elf_note::other_copies().injected {
+        if settings.may_measure() && elf_note::other_copies().injected {
             return (Settings::off(), vec![INJECTED.to_owned()]);
         }
         (settings, problems)
@@ -60,7 +60,7 @@ pub(crate) fn start_once(read: impl FnOnce() -> (Settings, Vec<String>)) {
         #[cfg(feature = "metrics")]
         metrics::start(&settings);
         checkpoint::start(&settings);
-        live::start(&settings);
+        live::start(&settings, cupti_start::start_for_look);
         signals::start(&settings);
     });
 }

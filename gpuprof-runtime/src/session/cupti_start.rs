@@ -22,7 +22,7 @@ pub(crate) fn prepare_in_cu_init() {
     let (settings, _) = settings::from_env(std::env::vars_os());
     if settings.mode == Mode::On && settings.asks_for_cupti() && samples_kernels(&settings) {
         exit::register_fork_handler();
-        start_cupti(&settings);
+        start_cupti(&settings, false);
     }
 }
 
@@ -31,8 +31,8 @@ fn samples_kernels(settings: &Settings) -> bool {
     settings.counters.is_on() || settings.stalls
 }
 
-fn start_cupti(settings: &Settings) {
-    if cupti::start(&collector().cupti, &HOOKS) {
+fn start_cupti(settings: &Settings, retries: bool) {
+    if cupti::start(&collector().cupti, &HOOKS, retries) {
         exit::register_handler();
     }
     if samples_kernels(settings) {
@@ -42,7 +42,17 @@ fn start_cupti(settings: &Settings) {
 
 /// Starts what the settings ask for.
 pub(super) fn start(settings: &Settings) {
-    start_cupti(settings);
+    start_cupti(settings, false);
+    start_optional(settings);
+}
+
+/// The same for a viewer, who may try again.
+pub(super) fn start_for_look(settings: &Settings) {
+    start_cupti(settings, true);
+    start_optional(settings);
+}
+
+fn start_optional(settings: &Settings) {
     cupti::record_optional(settings.cupti == Some(CuptiMode::Full), settings.memory);
     if samples_kernels(settings) {
         exit::watch_main_thread();

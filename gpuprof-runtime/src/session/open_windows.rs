@@ -41,6 +41,18 @@ pub(super) fn begin_session(start: impl FnOnce()) -> Result<(), SessionOpen> {
     Ok(())
 }
 
+/// Calls `begin` unless a session is open. `None`: one is.
+pub(super) fn begin_look<T>(begin: impl FnOnce() -> T) -> Option<T> {
+    // Held meanwhile: no session must begin in between.
+    let sessions = sessions().lock();
+    (!sessions.is_open).then(begin)
+}
+
+/// Whether a session is open.
+pub(super) fn is_session_open() -> bool {
+    sessions().lock().is_open
+}
+
 /// Ends the session's window: nothing is measured until the next one.
 pub(super) fn end_session() {
     collector().stop();

@@ -29,7 +29,7 @@ pub(crate) fn from_env(
     variables: impl Iterator<Item = (OsString, OsString)>,
 ) -> (Settings, Vec<String>) {
     let mut settings = Settings::default();
-    let mut problems = Vec::new();
+    let (mut problems, mut stated) = (Vec::new(), Vec::new());
     for (name, value) in variables {
         let name = name.to_string_lossy();
         if !(name == "GPUPROF" || name.starts_with(PREFIX))
@@ -50,14 +50,19 @@ pub(crate) fn from_env(
             }
             continue;
         };
-        if let Err(detail) = settings.set(variable.setting, value.trim()) {
-            problems.push(wrong(variable, value.trim(), &detail));
+        match settings.set(variable.setting, value.trim()) {
+            Ok(()) if value.trim().is_empty() => {}
+            Ok(()) => stated.push(variable),
+            Err(detail) => problems.push(wrong(variable, value.trim(), &detail)),
         }
     }
     if !settings.from_start && settings.is_timed() {
         // The program's marks are more exact than times.
         (settings.delay, settings.length) = (None, None);
         problems.push(CONTRADICTION.into());
+    }
+    if settings.standby {
+        problems.extend(settings.stand_by(&stated));
     }
     if settings.mode == Mode::Nvtx && cfg!(not(feature = "nvtx")) {
         problems
@@ -136,7 +141,10 @@ impl Settings {
         }
         let wrong = || NotUnderstood::Value(String::new());
         match setting {
-            Setting::Mode => self.mode = mode(value).ok_or_else(wrong)?,
+            Setting::Mode => {
+                self.standby = value == "standby";
+                self.mode = mode(value).ok_or_else(wrong)?;
+            }
             Setting::Report => self.set_outputs(value)?,
             Setting::Sort => self.sort = value.parse().map_err(|_| wrong())?,
             Setting::Limit => {
@@ -193,6 +201,46 @@ impl Settings {
         Ok(())
     }
 
+    /// Leaves what viewers decide, or what is of a whole run. Returns a line for what was stated of
+    /// that.
+    fn stand_by(&mut self, stated: &[&Variable]) -> Option<String> {
+        let has_effect = |variable: &&&Variable| {
+            matches!(
+                variable.setting,
+                Setting::Mode
+                    | Setting::Filter
+                    | Setting::Sample
+                    | Setting::TraceLimit
+                    | Setting::ExitWait
+                    | Setting::CuptiLibrary
+                    | Setting::Meta
+                    | Setting::Live
+                    | Setting::Tracing
+            )
+        };
+        let others = stated.iter().filter(|variable| !has_effect(variable));
+        let names: Vec<&str> = others.map(|variable| variable.name).collect();
+        *self = Self {
+            mode: self.mode,
+            outputs: Vec::new(),
+            filter: self.filter.take(),
+            sampling: self.sampling,
+            exit_wait: self.exit_wait,
+            trace_limit: self.trace_limit,
+            has_tracing_targets: self.has_tracing_targets,
+            live: true,
+            standby: true,
+            ..Self::default()
+        };
+        (!names.is_empty()).then(|| {
+            let (names, have) = (
+                names.join(", "),
+                if names.len() == 1 { "has" } else { "have" },
+            );
+            format!("{names} {have} no effect beside GPUPROF=standby: viewers say what is recorded")
+        })
+    }
+
     /// Takes the outputs that it understands.
     fn set_outputs(&mut self, value: &str) -> Result<(), NotUnderstood> {
         if value == "none" {
@@ -228,7 +276,7 @@ fn mode(value: &str) -> Option<Mode> {
     match value {
         "on" | "1" => Some(Mode::On),
         "nvtx" => Some(Mode::Nvtx),
-        "off" | "0" => Some(Mode::Off),
+        "off" | "0" | "standby" => Some(Mode::Off),
         _ => None,
     }
 }

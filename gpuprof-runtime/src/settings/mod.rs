@@ -9,6 +9,7 @@ mod tests;
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
+use gpuprof_report::live::Look;
 use regex_lite::Regex;
 
 pub(crate) use self::environment::from_env;
@@ -62,6 +63,9 @@ pub(crate) struct Settings {
     pub(crate) has_tracing_targets: bool,
     /// Whether viewers may connect.
     pub(crate) live: bool,
+    /// Only what viewers ask for is measured, while they look. The mode of such a program is `Off`,
+    /// and that of a look `On`.
+    pub(crate) standby: bool,
     /// gpuprof was injected: the program contains nothing of it, and only CUPTI measures.
     pub(crate) is_injected: bool,
 }
@@ -90,6 +94,7 @@ impl Default for Settings {
             metrics: Metrics::default(),
             has_tracing_targets: false,
             live: false,
+            standby: false,
             is_injected: false,
         }
     }
@@ -103,6 +108,29 @@ impl Settings {
             outputs: Vec::new(),
             ..Self::default()
         }
+    }
+
+    /// Those of a program in standby while it is looked at for this.
+    pub(crate) fn while_looked_at(&self, look: Look) -> Self {
+        let cupti = match look {
+            // All that can be known of such a program.
+            _ if self.is_injected => CuptiMode::Full,
+            Look { cupti: true, .. } => CuptiMode::On,
+            Look { cupti: false, .. } => CuptiMode::Off,
+        };
+        Self {
+            mode: Mode::On,
+            cupti: Some(cupti),
+            counters: look.counters.into(),
+            stalls: look.stalls,
+            memory: look.memory,
+            ..self.clone()
+        }
+    }
+
+    /// Whether anything is measured, now or when a viewer looks.
+    pub(crate) fn may_measure(&self) -> bool {
+        self.mode == Mode::On || self.standby
     }
 
     pub(crate) fn asks_for_cupti(&self) -> bool {

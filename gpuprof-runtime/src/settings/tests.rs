@@ -82,7 +82,7 @@ fn without_a_setting_one_percent_of_the_time_is_spent() {
 #[test]
 fn a_wrong_value_is_one_line_that_says_what_is_accepted_and_leaves_the_default() {
     for (name, value, accepted) in [
-        ("GPUPROF", "yes", "on, nvtx or off"),
+        ("GPUPROF", "yes", "on, standby, nvtx or off"),
         (
             "GPUPROF_REPORT",
             "tabel,tree",

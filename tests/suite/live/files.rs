@@ -42,7 +42,8 @@ pub(crate) fn hear_from_test(word: &str) {
     wait(&in_program(word));
 }
 
-fn in_program(word: &str) -> PathBuf {
+/// The path of a file, in the program.
+pub(crate) fn in_program(word: &str) -> PathBuf {
     PathBuf::from(env::var_os(FOLDER).expect("the test sets it")).join(word)
 }
 

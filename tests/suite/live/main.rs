@@ -5,6 +5,10 @@ mod access;
 mod counters;
 mod files;
 mod limits;
+mod standby;
+mod standby_content;
+mod standby_refusals;
+mod standby_viewers;
 mod traces;
 mod viewer;
 
@@ -16,5 +20,9 @@ fn main() -> ExitCode {
         traces::MODULE,
         limits::MODULE,
         access::MODULE,
+        standby::MODULE,
+        standby_content::MODULE,
+        standby_refusals::MODULE,
+        standby_viewers::MODULE,
     ])
 }

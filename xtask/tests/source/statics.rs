@@ -46,7 +46,7 @@ const STATICS: [(&str, &[&str]); 7] = [
             "cupti/collect/cuda_call_rings.rs NEW_RINGS",
             "cupti/collect/handover.rs OFFER",
             "cupti/collect/launch_stacks.rs IS_ON",
-            "cupti/collect/lifecycle.rs RUNNING SHUTTING_DOWN SUBSCRIPTION",
+            "cupti/collect/lifecycle.rs RUNNING SHUTTING_DOWN STARTS SUBSCRIPTION UNAVAILABLE",
             "cupti/collect/bounded_queue.rs CALLBACK_EVENTS",
             "cupti/collect/python/locations.rs LOCATIONS",
             "cupti/collect/python/mod.rs PYTHON",

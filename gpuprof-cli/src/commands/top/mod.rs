@@ -18,14 +18,16 @@ use std::time::Duration;
 use clap::Args;
 
 use self::top_model::{TopModel, TopSort};
+use super::look_arguments::LookArguments;
 use crate::live::{self, LiveError, ProgramConnection};
 use crate::output::{self, Exit, complain};
 
 /// Shows what a running program does now: its functions, threads and devices.
 ///
-/// The program must run with GPUPROF_LIVE=1, as the same user, and goes on undisturbed. Rates are
-/// those since the last refresh, once a second; answers cost the program at most 1 % of a
-/// processor, and the refresh takes longer if they would cost more.
+/// The program must run with GPUPROF_LIVE=1 or GPUPROF=standby, as the same user, and goes on
+/// undisturbed; one in standby is measured while this command runs. Rates are those since the last
+/// refresh, once a second; answers cost the program at most 1 % of a processor, and the refresh
+/// takes longer if they would cost more.
 ///
 /// The cost in the first line is the CPU time of the program's answers, in percent of its time.
 ///
@@ -44,17 +46,27 @@ pub(crate) struct TopArguments {
     /// The order of functions
     #[arg(long, value_enum, default_value_t = TopSort::Gpu)]
     sort: TopSort,
+
+    #[command(flatten)]
+    look: LookArguments,
 }
 
 /// Runs the command.
 pub(crate) fn run(arguments: &TopArguments) -> Exit {
-    let connection = match live::connect(&arguments.target) {
+    let mut connection = match live::connect(&arguments.target) {
         Ok(connection) => connection,
         Err(problem) => {
             complain(problem);
             return Exit::BadInput;
         }
     };
+    if let Err(error) = arguments.look.begin(&mut connection) {
+        complain(format_args!(
+            "{} {}: {error}",
+            connection.pid, connection.program
+        ));
+        return Exit::BadInput;
+    }
     if arguments.once {
         once(connection, arguments.sort)
     } else {

@@ -311,15 +311,6 @@ impl Correlator {
         }
     }
 
-    /// Records what is known of every CUDA call, before the window it belongs to ends.
-    fn record_all(&mut self) {
-        for correlation in self.calls.correlations() {
-            self.count_unfinished(correlation);
-            self.record_graph_latency(correlation);
-            self.finish_replay(correlation);
-        }
-    }
-
     fn enforce_limits(&mut self) {
         if self.graphs.is_full() {
             for correlation in self.calls.correlations() {
@@ -339,19 +330,6 @@ impl Correlator {
     fn unfinished_since(&self, known: &CorrelatedCall) -> Option<u64> {
         let is_captured = || self.recorded.calls.is_captured(known.call.id);
         (known.is_awaited() && !is_captured()).then_some(known.launched_at)
-    }
-
-    /// Begins the window of this number.
-    pub(crate) fn begin_window(&mut self, window: u32) {
-        self.count_all_memory();
-        if self.recorded.keeps_current() {
-            self.record_all();
-        }
-        let mut samples = std::mem::take(&mut self.samples);
-        let mut recorded = std::mem::take(&mut self.recorded);
-        self.join_samples(&mut samples, &mut recorded);
-        (self.samples, self.recorded) = (samples, recorded);
-        self.recorded.begin_window(window);
     }
 
     /// The devices with records in this window.
@@ -394,3 +372,4 @@ impl Correlator {
 mod samples;
 #[cfg(test)]
 mod tests;
+mod window_bounds;

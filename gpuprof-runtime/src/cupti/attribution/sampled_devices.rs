@@ -26,6 +26,11 @@ impl SampledDevices {
         }
     }
 
+    /// Nothing is sampled from now on.
+    pub(crate) fn forget(&mut self) {
+        self.joins.clear();
+    }
+
     /// Adds an activity if its device is sampled. Returns for how long it ran during samples that
     /// were joined before, ns.
     pub(crate) fn add_activity(&mut self, device: u32, activity: SampledActivity) -> u64 {

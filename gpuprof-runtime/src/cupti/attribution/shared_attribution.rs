@@ -16,7 +16,7 @@ use super::recorded_activities::RecordedNames;
 use super::symbol_table::SymbolNumbers;
 use super::window_history::WindowHistory;
 use crate::cupti::collect::bounded_queue::BoundedQueue;
-use crate::cupti::collect::pc_sampling::PcSampling;
+use crate::cupti::collect::pc_sampling::{PcSampling, SampledStalls};
 use crate::cupti::collect::pm_sampling::{PmSampling, SamplingEvent};
 use crate::cupti::collect::reader::RecordSink;
 use crate::cupti::collect::record::{
@@ -25,7 +25,7 @@ use crate::cupti::collect::record::{
 use crate::cupti::collect::{graph_nodes, lifecycle};
 use crate::cupti::module_code::ModuleCode;
 use crate::recorder::Recorder;
-use crate::stats::by_window::Since;
+use crate::stats::by_window::{LookWindows, Since};
 use crate::stats::profiled_call::CallPosition;
 use crate::stats::profiled_call::EndedCall;
 
@@ -96,15 +96,23 @@ impl SharedAttribution {
         })
     }
 
-    /// Begins the window of this number.
-    pub(crate) fn begin_window(&self, window: u32) {
-        self.pc_sampling.begin_window();
+    /// Begins the window of this number. Returns the stalls that were sampled in the one that ends.
+    pub(crate) fn begin_window(&self, window: u32, looks: &[LookWindows]) -> Option<SampledStalls> {
+        let sampled = self.pc_sampling.begin_window();
         let Some(mut correlator) = self.correlator.try_lock_for(LOCK_TIMEOUT) else {
             self.missed_changes.fetch_add(1, Relaxed);
-            return;
+            return sampled;
         };
         self.take_ended_calls(&mut correlator);
-        correlator.begin_window(window);
+        correlator.begin_window(window, looks);
+        sampled
+    }
+
+    /// CUPTI records nothing from now on, until it is started again.
+    pub(crate) fn forget_program_state(&self) {
+        let mut correlator = self.correlator.lock();
+        self.take_ended_calls(&mut correlator);
+        correlator.forget_program_state();
     }
 
     /// What was attributed so far; `None` if the lock was held for longer than `limit`.
@@ -223,7 +231,7 @@ mod tests {
         let tables = of_window();
         let calls: u64 = tables.calls.values().map(|totals| totals.calls).sum();
         assert_eq!((calls, tables.dropped_calls), (CAPACITY as u64, 7));
-        attribution.begin_window(2);
+        attribution.begin_window(2, &[]);
         assert_eq!(of_window().dropped_calls, 0);
     }
 
@@ -232,7 +240,7 @@ mod tests {
         let attribution = SharedAttribution::default();
         assert_eq!(attribution.note(), None);
         let held = attribution.correlator.lock();
-        attribution.begin_window(2);
+        attribution.begin_window(2, &[]);
         drop(held);
         let note = attribution.note().expect("a change was missed");
         assert!(

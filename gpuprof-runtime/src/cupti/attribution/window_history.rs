@@ -11,7 +11,7 @@ use super::limits::MAX_WINDOW_CHANGES;
 use super::row_keys::KernelKey;
 use super::window_tables::WindowTables;
 use crate::cupti::collect::record::{ActivityRecord, ActivitySpan};
-use crate::stats::by_window::{ByWindow, Since};
+use crate::stats::by_window::{ByWindow, LookWindows, Since};
 use crate::stats::profiled_call::{EndedCall, site_of};
 
 /// Which window was open when. Its lock is held for as long as it takes to find or add an entry: a
@@ -119,6 +119,11 @@ impl RecordedWindows {
         self.tables.keeps_current()
     }
 
+    /// Whether the current window is one of a look.
+    pub(crate) fn is_looked_at(&self, looks: &[LookWindows]) -> bool {
+        self.tables.is_looked_at(looks)
+    }
+
     fn close_oldest(&mut self) -> bool {
         let Some(closed) = self.calls.close_oldest() else {
             return false;
@@ -190,9 +195,8 @@ impl RecordedWindows {
     }
 
     /// Begins the window of this number.
-    pub(crate) fn begin_window(&mut self, window: u32) {
-        self.close_all();
-        self.tables.begin(window);
+    pub(crate) fn begin_window(&mut self, window: u32, looks: &[LookWindows]) {
+        self.tables.begin(window, looks);
     }
 
     /// Closes every call that has ended.

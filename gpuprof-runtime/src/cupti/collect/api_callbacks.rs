@@ -36,6 +36,8 @@ thread_local! {
 struct ApiCallStack {
     calls: [OpenApiCall; MAX_NESTED_API_CALLS],
     depth: usize,
+    /// The start of CUPTI that they were seen after: the return of a call that outlasts it is not.
+    seen_after: u32,
 }
 
 /// A driver call inside a runtime call is the deepest nesting observed.
@@ -62,7 +64,15 @@ impl ApiCallStack {
             stack: None,
         }; MAX_NESTED_API_CALLS],
         depth: 0,
+        seen_after: 0,
     };
+
+    /// Forgets the calls that were seen after an earlier start of CUPTI than this one.
+    fn forget_outdated(&mut self, start: u32) {
+        if self.seen_after != start {
+            (self.depth, self.seen_after) = (0, start);
+        }
+    }
 
     /// Whether a call is part of an outer one.
     fn is_part(&self, function: ApiFunction) -> bool {
@@ -111,6 +121,7 @@ pub(super) fn on_api_call(domain: u32, cbid: u32, data: &CallbackData) {
         let Ok(mut open) = open.try_borrow_mut() else {
             return;
         };
+        open.forget_outdated(lifecycle::starts());
         match data.callback_site {
             API_ENTER => enter(&mut open, function, data),
             _ => leave(&mut open, function, data),
@@ -274,6 +285,23 @@ mod tests {
         let copy = open(false, 277, 1).function;
         // SAFETY: null is accepted.
         assert!(!unsafe { super::moves_nothing(copy, std::ptr::null()) });
+    }
+
+    #[test]
+    fn a_call_that_outlasts_cupti_is_forgotten_when_that_starts_again() {
+        let mut calls = ApiCallStack::EMPTY;
+        calls.forget_outdated(1);
+        let waiting = open(true, RUNTIME_LAUNCH, 1);
+        assert!(enter(&mut calls, waiting));
+        calls.forget_outdated(1);
+        assert_eq!(calls.depth, 1);
+        calls.forget_outdated(2);
+        // Otherwise this would be a part of it.
+        let next = open(false, DRIVER_LAUNCH, 9);
+        assert!(enter(&mut calls, next));
+        assert_eq!(leave(&mut calls, next), Some(next));
+        assert_eq!(leave(&mut calls, waiting), None);
+        assert_eq!(calls.depth, 0);
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! The collection of CUPTI's records in this process: starts at most once, when the first window
-//! asks for it, drains the records, and gives counts and notes.
+//! The collection of CUPTI's records in this process: starts when a window asks for it, drains the
+//! records, gives counts and notes, and can be suspended.
 
 use std::ffi::c_void;
 use std::sync::atomic::Ordering::Relaxed;
@@ -68,13 +68,32 @@ impl CollectionCounts {
     }
 }
 
-/// Starts CUPTI. If that fails, [`notes`] says why. Returns whether this call has started it.
+/// Starts CUPTI, also after [`suspend`]. If that fails, [`notes`] says why, and it is tried again
+/// only if `retries` is true. Returns whether this call has started it for the first time.
 pub(crate) fn start(
     sink: Box<dyn RecordSink>,
     samplings: (Arc<PmSampling>, Arc<PcSampling>),
     hooks: &'static Hooks,
+    retries: bool,
 ) -> bool {
-    lifecycle::start(|| subscribe(sink, samplings, hooks))
+    let resume = |known: &Subscription| {
+        let (subscriber, _) = connect(known.library, hooks)?;
+        *known.opt_in_records.lock() = OptInRecords::new(subscriber);
+        let _ = known.clock.set_anchor(known.library);
+        Ok(())
+    };
+    lifecycle::start(|| subscribe(sink, samplings, hooks), resume, retries)
+}
+
+/// Leaves CUPTI, while the program goes on: what it has finished is read, at most for `limit`, and
+/// nothing is enabled or subscribed to any more. CUPTI can be started again.
+pub(crate) fn suspend(limit: Duration) {
+    lifecycle::suspend(|subscription| {
+        disable_activities(subscription.library);
+        let requests = &subscription.progress.requests;
+        requests.drain(&subscription.reader, limit, false);
+        disconnect(subscription);
+    });
 }
 
 /// Records the optional CUDA calls too, or no longer; with `memory`, also allocations and frees,
@@ -125,8 +144,8 @@ pub(crate) fn drain(limit: Duration) -> bool {
 /// [`drain`] at the end of the process. Afterwards nothing is read any more, and no callback calls
 /// CUPTI's clock, because libcupti may be shutting down.
 pub(crate) fn drain_last(limit: Duration) {
+    lifecycle::set_shutting_down(limit);
     if let Some(subscription) = lifecycle::subscription() {
-        lifecycle::set_shutting_down();
         let requests = &subscription.progress.requests;
         requests.drain(&subscription.reader, limit, true);
     }
@@ -138,15 +157,25 @@ pub(crate) fn stop(limit: Duration) {
     let Some(subscription) = lifecycle::subscription() else {
         return;
     };
-    let library = subscription.library;
     // First, so that no buffer is taken after the last flush.
+    disable_activities(subscription.library);
+    drain_last(limit);
+    disconnect(subscription);
+}
+
+fn disable_activities(library: &CuptiLibrary) {
     for kind in KINDS.into_iter().chain([kind::MEMORY2]) {
         let _ = library.disable(kind);
     }
-    drain_last(limit);
+}
+
+/// Leaves CUPTI as if nobody had used it.
+fn disconnect(subscription: &Subscription) {
+    let library = subscription.library;
     let (mut bytes, mut no) = (size_of::<u8>(), 0_u8);
     let _ = library.set_attribute(ATTR_ZEROED_BUFFERS, &raw mut bytes, (&raw mut no).cast());
     let subscriber = subscription.opt_in_records.lock().subscriber();
+    disable_callbacks(library, subscriber);
     let _ = library.unsubscribe(subscriber);
 }
 
@@ -168,7 +197,7 @@ pub(crate) fn counts() -> Option<CollectionCounts> {
 /// Why CUPTI is unavailable, or which calls have failed since it started: one line each.
 pub(crate) fn notes() -> Vec<String> {
     if let Some(unavailable) = lifecycle::unavailable() {
-        return vec![unavailable.to_string()];
+        return vec![unavailable];
     }
     let Some(subscription) = lifecycle::subscription() else {
         return Vec::new();
@@ -209,43 +238,20 @@ fn subscribe(
     samplings: (Arc<PmSampling>, Arc<PcSampling>),
     hooks: &'static Hooks,
 ) -> Result<Subscription, CuptiUnavailable> {
-    let library: &'static CuptiLibrary = Box::leak(Box::new(CuptiLibrary::open()?));
+    let library = Box::new(CuptiLibrary::open()?);
     let pool = buffers::pool();
-    let mut subscriber = std::ptr::null_mut();
-    // Before anything else: this call fails if another tool uses CUPTI, and any other call would
-    // disturb that tool.
-    library.subscribe_by_name(
-        &raw mut subscriber,
-        callbacks::on_callback,
-        std::ptr::from_ref(hooks).cast_mut().cast::<c_void>(),
-    )?;
-    let undo = |kinds: &[u32]| {
-        for kind in kinds {
-            let _ = library.disable(*kind);
-        }
-        let _ = library.unsubscribe(subscriber);
-    };
+    let (subscriber, reports_graph_nodes) = connect(&library, hooks)?;
+    let library: &'static CuptiLibrary = Box::leak(library);
     let clock: &'static CallbackClock = Box::leak(Box::new(CallbackClock::new()));
     let _ = clock.set_anchor(library);
-    let mut enabled = 0;
-    let result = enable_callbacks(library, subscriber);
-    let reports_graph_nodes = enable_node_callbacks(library, subscriber);
-    for (domain, cbid, _) in PROFILER_CALLS {
-        let _ = library.enable_callback(1, subscriber, domain, cbid);
-    }
-    // Without it the report may be made after the driver's end, and lack the devices.
-    let _ = library.enable_callback(1, subscriber, DOMAIN_RESOURCE, CONTEXT_CREATED);
-    if let Err(error) = result.and_then(|()| enable_activities(library, &mut enabled)) {
-        undo(KINDS.get(..enabled).unwrap_or_default());
-        return Err(library.unavailable(error));
-    }
     let progress: &'static ReaderProgress = Box::leak(Box::default());
     let reader = Reader::new(library, clock, progress, sink, samplings, hooks.poll_clocks);
     let run = move || reader.run();
     let thread = match os::thread_signals::spawn_with_stack("gpuprof-cupti", STACK_BYTES, run) {
         Ok(thread) => thread,
         Err(error) => {
-            undo(&KINDS);
+            disable_activities(library);
+            let _ = library.unsubscribe(subscriber);
             return Err(CuptiUnavailable::NoThread { error });
         }
     };
@@ -260,6 +266,65 @@ fn subscribe(
         opt_in_records: Mutex::new(OptInRecords::new(subscriber)),
         handed_over_to: OnceLock::new(),
     })
+}
+
+/// Subscribes, and enables what is always recorded. Returns the subscriber, and whether callbacks
+/// report the nodes of graphs.
+fn connect(
+    library: &CuptiLibrary,
+    hooks: &'static Hooks,
+) -> Result<(Subscriber, bool), CuptiUnavailable> {
+    let mut subscriber = std::ptr::null_mut();
+    // Before anything else: this call fails if another tool uses CUPTI, and any other call would
+    // disturb that tool.
+    library.subscribe_by_name(
+        &raw mut subscriber,
+        callbacks::on_callback,
+        std::ptr::from_ref(hooks).cast_mut().cast::<c_void>(),
+    )?;
+    let mut enabled = 0;
+    let result = enable_callbacks(library, subscriber);
+    let reports_graph_nodes = enable_node_callbacks(library, subscriber);
+    for (domain, cbid, _) in PROFILER_CALLS {
+        let _ = library.enable_callback(1, subscriber, domain, cbid);
+    }
+    // Without it the report may be made after the driver's end, and lack the devices.
+    let _ = library.enable_callback(1, subscriber, DOMAIN_RESOURCE, CONTEXT_CREATED);
+    if let Err(error) = result.and_then(|()| enable_activities(library, &mut enabled)) {
+        for kind in KINDS.get(..enabled).unwrap_or_default() {
+            let _ = library.disable(*kind);
+        }
+        let _ = library.unsubscribe(subscriber);
+        return Err(library.unavailable(error));
+    }
+    Ok((subscriber, reports_graph_nodes))
+}
+
+/// Disables every callback that may be enabled.
+fn disable_callbacks(library: &CuptiLibrary, subscriber: Subscriber) {
+    let api_calls = [(false, DOMAIN_DRIVER), (true, DOMAIN_RUNTIME)];
+    let api_calls = api_calls.into_iter().flat_map(|(is_runtime, domain)| {
+        let groups = [CallGroup::Always, CallGroup::Memory, CallGroup::Lookups].into_iter();
+        let ids = groups.flat_map(move |group| callback_ids::ids_of_group(is_runtime, group));
+        ids.map(move |cbid| (domain, cbid))
+    });
+    let profiler_calls = PROFILER_CALLS
+        .into_iter()
+        .map(|(domain, cbid, _)| (domain, cbid));
+    let resources = [
+        CONTEXT_CREATED,
+        CONTEXT_DESTROYED,
+        MODULE_LOADED,
+        MODULE_UNLOADED,
+    ];
+    let resources = resources
+        .into_iter()
+        .chain(node_callback::ALL)
+        .map(|cbid| (DOMAIN_RESOURCE, cbid));
+    for (domain, cbid) in api_calls.chain(profiler_calls).chain(resources) {
+        // A version may lack some.
+        let _ = library.enable_callback(0, subscriber, domain, cbid);
+    }
 }
 
 /// Enables every kind of activity, and counts the enabled ones as it goes.

@@ -4,8 +4,9 @@
 //! a forked child.
 
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use std::thread::Thread;
+use std::time::Duration;
 
 use parking_lot::Mutex;
 
@@ -15,14 +16,18 @@ use super::opt_in_records::OptInRecords;
 use super::reader_progress::ReaderProgress;
 use super::unavailable_reason::CuptiUnavailable;
 
-/// CUPTI was started, and this is not a forked child.
+/// CUPTI was started and is not suspended, and this is not a forked child.
 static RUNNING: AtomicBool = AtomicBool::new(false);
 /// The last read has begun: libcupti may be shutting down, so only that read still calls it.
 static SHUTTING_DOWN: AtomicBool = AtomicBool::new(false);
-/// Set by the first start, whose outcome is final.
-static SUBSCRIPTION: OnceLock<Result<Subscription, CuptiUnavailable>> = OnceLock::new();
+/// Set by the first start that succeeds.
+static SUBSCRIPTION: OnceLock<Subscription> = OnceLock::new();
+/// Why the last start has failed. Held while CUPTI is started or suspended.
+static UNAVAILABLE: Mutex<Option<CuptiUnavailable>> = Mutex::new(None);
+/// How often CUPTI was started.
+static STARTS: AtomicU32 = AtomicU32::new(0);
 
-/// A subscribed libcupti and the thread that reads its records.
+/// A libcupti that was subscribed to and the thread that reads its records.
 pub(crate) struct Subscription {
     pub(crate) library: &'static CuptiLibrary,
     pub(crate) clock: &'static CallbackClock,
@@ -35,27 +40,61 @@ pub(crate) struct Subscription {
     pub(crate) handed_over_to: OnceLock<String>,
 }
 
-/// Starts CUPTI by `subscribe`, once per process. Returns whether this call has started it.
-pub(crate) fn start(subscribe: impl FnOnce() -> Result<Subscription, CuptiUnavailable>) -> bool {
-    let mut has_started = false;
-    SUBSCRIPTION.get_or_init(|| {
-        let subscription = subscribe()?;
-        stop_in_forked_children();
-        RUNNING.store(true, Relaxed);
-        has_started = true;
-        Ok(subscription)
-    });
-    has_started
+/// Starts CUPTI by `subscribe`, or by `resume` if it was suspended. After a failure it is tried
+/// again only if `retries` is true. Returns whether this call has started it first.
+pub(crate) fn start(
+    subscribe: impl FnOnce() -> Result<Subscription, CuptiUnavailable>,
+    resume: impl FnOnce(&Subscription) -> Result<(), CuptiUnavailable>,
+    retries: bool,
+) -> bool {
+    let mut unavailable = UNAVAILABLE.lock();
+    if is_running() || SHUTTING_DOWN.load(Relaxed) || unavailable.is_some() && !retries {
+        return false;
+    }
+    let known = SUBSCRIPTION.get();
+    let started = match known {
+        Some(known) => resume(known),
+        None => subscribe().map(|subscription| {
+            stop_in_forked_children();
+            let _ = SUBSCRIPTION.set(subscription);
+        }),
+    };
+    *unavailable = started.err();
+    if unavailable.is_some() {
+        return false;
+    }
+    STARTS.fetch_add(1, Relaxed);
+    RUNNING.store(true, Relaxed);
+    wake_reader();
+    known.is_none()
+}
+
+/// Ends what [`start`] began, by `suspend`, unless the process ends or CUPTI does not run. No
+/// callback is answered from then on; the reader reads only what somebody waits for.
+pub(crate) fn suspend(suspend: impl FnOnce(&Subscription)) {
+    let _changing = UNAVAILABLE.lock();
+    if let Some(subscription) = callable() {
+        RUNNING.store(false, Relaxed);
+        suspend(subscription);
+    }
+}
+
+/// How often CUPTI was started: what a thread remembers of an earlier start is outdated.
+#[inline]
+pub(crate) fn starts() -> u32 {
+    STARTS.load(Relaxed)
 }
 
 /// Why CUPTI could not be started, if it was to be.
-pub(crate) fn unavailable() -> Option<&'static CuptiUnavailable> {
-    SUBSCRIPTION.get()?.as_ref().err()
+pub(crate) fn unavailable() -> Option<String> {
+    UNAVAILABLE.lock().as_ref().map(ToString::to_string)
 }
 
-/// From now on only the reader calls libcupti.
-pub(crate) fn set_shutting_down() {
+/// From now on only the reader calls libcupti. Waits at most `limit` for CUPTI to be started or
+/// suspended, if that is under way.
+pub(crate) fn set_shutting_down(limit: Duration) {
     SHUTTING_DOWN.store(true, Relaxed);
+    drop(UNAVAILABLE.try_lock_for(limit));
 }
 
 #[inline]
@@ -66,8 +105,7 @@ pub(crate) fn is_running() -> bool {
 /// The subscription, while CUPTI runs.
 #[inline]
 pub(crate) fn subscription() -> Option<&'static Subscription> {
-    let subscription = SUBSCRIPTION.get()?.as_ref().ok();
-    subscription.filter(|_| is_running())
+    SUBSCRIPTION.get().filter(|_| is_running())
 }
 
 /// The subscription, unless libcupti may be shutting down.

@@ -16,6 +16,7 @@ use super::callback_events::{CallbackEvent, ReturnedCall};
 use super::cuda_call_rings::CudaCallRings;
 use super::kernel_symbols::KernelSymbols;
 use super::library::CuptiLibrary;
+use super::lifecycle;
 use super::parse_record::{Parsed, parse};
 use super::pc_sampling::PcSampling;
 use super::pm_sampling::{PmSampling, SamplingEvent};
@@ -139,8 +140,12 @@ impl Reader {
         is_last
     }
 
-    /// Sleeps until the next flush is due, the thread is woken, or somebody waits.
+    /// Sleeps until the next flush is due, the thread is woken, or somebody waits. While CUPTI is
+    /// suspended, only somebody who waits ends it.
     fn sleep(&self) {
+        while !lifecycle::is_running() && !self.has_request() {
+            thread::park();
+        }
         if !self.has_request() {
             thread::park_timeout(FLUSH_PERIOD.saturating_sub(self.last_flush.elapsed()));
         }

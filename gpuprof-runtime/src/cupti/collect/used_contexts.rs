@@ -31,6 +31,16 @@ pub(super) fn watch() {
     IS_WATCHED.store(true, Relaxed);
 }
 
+/// Contexts are not remembered from now on.
+pub(super) fn forget_all() {
+    IS_WATCHED.store(false, Relaxed);
+    let mut all = CONTEXTS.lock();
+    for known in KNOWN.iter().rev() {
+        known.store(0, Relaxed);
+    }
+    (all.waiting, all.destroyed, all.left_out) = (Vec::new(), Vec::new(), 0);
+}
+
 /// A call uses a context, or none if it is null. Returns whether the context is a new one.
 #[inline]
 pub(super) fn meet(context: *const c_void) -> bool {

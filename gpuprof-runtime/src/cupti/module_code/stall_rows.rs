@@ -7,24 +7,27 @@ use std::time::Duration;
 
 use gpuprof_report::profile::{
     KernelStalls, MAX_STALL_LINES, Profile, StallInstruction, StallLine, StallReasonSamples,
-    Stalls, add_reasons,
+    add_reasons,
 };
 use gpuprof_report::sorting::sort_by_key;
 use rustc_hash::FxHashMap;
 
 use super::{Module, ModuleCode};
 use crate::cupti::collect::library::CuptiLibrary;
-use crate::cupti::collect::pc_sampling::{PcSamples, SampledKernel, SamplesByReason};
+use crate::cupti::collect::pc_sampling::{SampledKernel, SampledStalls, SamplesByReason};
 use crate::cupti::collect::source_lines::KernelLines;
 
-/// Adds what was sampled to the profile, whose kernels it has by then.
+/// Adds what was sampled to the profile, whose kernels it has by then. Returns whether the code of
+/// all sampled kernels is known.
 pub(crate) fn write_to_profile(
     profile: &mut Profile,
-    (mut stalls, samples): (Stalls, PcSamples),
+    sampled: &SampledStalls,
     modules: &ModuleCode,
     cupti: &CuptiLibrary,
     limit: Duration,
-) {
+) -> bool {
+    let mut has_all_code = true;
+    let mut stalls = sampled.figures();
     let modules = modules.modules(limit);
     let names: FxHashMap<&str, &str> = profile
         .kernels
@@ -32,13 +35,14 @@ pub(crate) fn write_to_profile(
         .map(|kernel| (kernel.symbol.as_str(), kernel.name.as_str()))
         .collect();
     let mut kernels: Vec<KernelStalls> = Vec::new();
-    for sampled in samples.kernels() {
+    for sampled in sampled.samples.kernels() {
         let symbol = sampled.symbol.as_str();
         let name = names.get(symbol).copied();
         let name = name.unwrap_or_else(|| sampled.symbol.full_name());
         let module = modules
             .iter()
             .find(|module| module.crc(cupti) == Some(sampled.cubin_crc));
+        has_all_code &= module.is_some();
         let row = kernel_row(name, sampled, module, cupti);
         stalls.samples += row.samples;
         // A kernel of two modules is one row.
@@ -52,6 +56,7 @@ pub(crate) fn write_to_profile(
     sort_by_key(&mut kernels, |kernel| Reverse(kernel.samples));
     stalls.kernels = kernels;
     profile.stalls = Some(stalls);
+    has_all_code
 }
 
 fn kernel_row(

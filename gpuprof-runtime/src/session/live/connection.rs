@@ -6,13 +6,14 @@ use std::os::unix::net::UnixStream;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::answers::{self, Answer};
+use super::answers::{self, Answer, ViewerState};
+use super::looks;
 use super::rate_limit::{self, PACE};
 use crate::os::fd;
 use crate::session::process_facts;
 use crate::session::serving::cpu_time_of;
 use gpuprof_report::live::{
-    DocumentWriter, Head, MAX_REQUEST_BYTES, Request, Sent, read_frame, write_frame,
+    DocumentWriter, Head, MAX_REQUEST_BYTES, Request, read_frame, write_frame,
 };
 #[cfg(feature = "trace")]
 use gpuprof_report::trace;
@@ -30,8 +31,7 @@ pub(super) struct ViewerConnection {
     stream: UnixStream,
     /// What the stream is: the program may close it, and open another file under its number.
     identity: Option<(u64, u64)>,
-    /// What the viewer knows.
-    sent: Sent,
+    state: ViewerState,
 }
 
 impl AsRawFd for ViewerConnection {
@@ -48,7 +48,7 @@ impl ViewerConnection {
         Ok(Self {
             identity: fd::identity(stream.as_raw_fd()),
             stream,
-            sent: Sent::default(),
+            state: ViewerState::default(),
         })
     }
 
@@ -59,7 +59,7 @@ impl ViewerConnection {
                 Ok(request) => request,
                 Err(error) => return self.refuse(&error.to_string()),
             };
-            let answer = answers::answer(request, &mut self.sent, &self.stream);
+            let answer = answers::answer(request, &mut self.state, &self.stream);
             if !self.is_ours() {
                 return;
             }
@@ -109,6 +109,7 @@ impl ViewerConnection {
             until: Instant::now() + ANSWER_LIMIT,
         };
         let head = Head::new(&process_facts::program(), std::process::id());
+        let head = head.in_standby(looks::is_in_standby());
         let head = match answer {
             Answer::Refused(reason) => head.with_error(reason),
             _ => head,

@@ -64,6 +64,19 @@ pub(super) fn make<T>(make: impl FnOnce() -> T) -> Option<(T, AnswerCost)> {
     Some((answer, cost))
 }
 
+/// Makes the answer to a viewer whose look is over, at once: CUPTI is not left before. Its cost
+/// counts for the next answer. `None`: the process ends.
+pub(super) fn make_at_once<T>(make: impl FnOnce() -> T) -> Option<T> {
+    let mut answers = ANSWERS.lock();
+    if serving::has_ended() {
+        return None;
+    }
+    let (answer, spent) = cpu_time_of(make);
+    answer_cost::add(spent);
+    answers.spend(spent);
+    Some(answer)
+}
+
 fn wait() -> Option<MutexGuard<'static, Budget>> {
     loop {
         let answers = ANSWERS.lock();

@@ -1,15 +1,14 @@
 //! A time line of the next moments, for a viewer.
 
-use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use parking_lot::Mutex;
 
 use super::rate_limit::{self, ENDING, LOCKED};
+use super::waiting::wait;
 use crate::clock;
 use crate::collector::collector;
-use crate::os::poll;
 use crate::session::current_trace;
 use crate::session::waits::{self, LOCK_LIMIT};
 use gpuprof_report::trace::Trace;
@@ -50,28 +49,4 @@ pub(super) fn record(ms: u64, viewer: &UnixStream) -> Result<Trace, &'static str
     collector().recorder.forget_lent();
     let (time_line, _) = made.ok_or(ENDING)?;
     time_line.ok_or(LOCKED)
-}
-
-/// Waits for `limit`, or until the viewer has had enough and shut down its side. Returns whether it
-/// still reads.
-fn wait(limit: Duration, viewer: &UnixStream) -> bool {
-    let until = Instant::now() + limit;
-    loop {
-        let left = until.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return true;
-        }
-        let mut requests = [libc::pollfd {
-            fd: viewer.as_raw_fd(),
-            events: libc::POLLRDHUP,
-            revents: 0,
-        }];
-        let [request] = match poll::wait(&mut requests, Some(left)) {
-            Ok(()) => requests,
-            Err(_) => return false,
-        };
-        if request.revents != 0 {
-            return request.revents & libc::POLLHUP == 0;
-        }
-    }
 }

@@ -9,6 +9,7 @@ mod parts;
 mod programs;
 mod python;
 mod ranges;
+mod standby;
 
 use std::process::ExitCode;
 
@@ -22,5 +23,6 @@ fn main() -> ExitCode {
         parts::MODULE,
         copies_of_gpuprof::MODULE,
         foreign_rights::MODULE,
+        standby::MODULE,
     ])
 }

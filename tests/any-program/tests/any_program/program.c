@@ -81,6 +81,23 @@ static void *work(void *unused) {
     return unused;
 }
 
+/* Works once for each file go1, go2, ... that appears, and makes done1, done2, ..., until there is a
+   file end. */
+static void serve(void) {
+    char go[16], done[16];
+    for (int at = 1;; at++) {
+        snprintf(go, sizeof go, "go%d", at);
+        snprintf(done, sizeof done, "done%d", at);
+        while (access(go, F_OK)) {
+            if (!access("end", F_OK))
+                return;
+            usleep(1000);
+        }
+        work(NULL);
+        fclose(fopen(done, "w"));
+    }
+}
+
 int main(int count, char **arguments) {
     const char *scenario = count > 1 ? arguments[1] : "";
     if (!strcmp(scenario, "no cuda"))
@@ -130,6 +147,8 @@ int main(int count, char **arguments) {
         CHECK(cuProfilerStart());
         work(NULL);
         CHECK(cuProfilerStop());
+    } else if (!strcmp(scenario, "serve")) {
+        serve();
     } else if (!strcmp(scenario, "chdir")) {
         if (chdir("/"))
             return 1;

@@ -16,6 +16,7 @@ mod open_calls;
 mod sampling;
 mod shared_streams;
 mod slowdown;
+mod standby;
 mod stream_choice;
 mod streams;
 mod termination;
@@ -31,7 +32,7 @@ pub(crate) type TestProgram = (&'static str, fn(&RunMode) -> Result<ExitCode, St
 
 /// Every check, in execution order.
 pub(crate) fn all() -> impl Iterator<Item = &'static Check> {
-    let files: [&'static [Check]; 20] = [
+    let files: [&'static [Check]; 21] = [
         blocking::CHECKS,
         exit::CHECKS,
         termination::CHECKS,
@@ -49,6 +50,7 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Check> {
         slowdown::CHECKS,
         budget::CHECKS,
         watched::CHECKS,
+        standby::CHECKS,
         cupti::CHECKS,
         time_line::CHECKS,
         any_program::CHECKS,
@@ -58,7 +60,7 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Check> {
 
 /// Every test program.
 pub(crate) fn test_programs() -> impl Iterator<Item = &'static TestProgram> {
-    let files: [&'static [TestProgram]; 11] = [
+    let files: [&'static [TestProgram]; 12] = [
         exit::PROGRAMS,
         termination::PROGRAMS,
         open_calls::PROGRAMS,
@@ -69,6 +71,7 @@ pub(crate) fn test_programs() -> impl Iterator<Item = &'static TestProgram> {
         slowdown::PROGRAMS,
         budget::PROGRAMS,
         watched::PROGRAMS,
+        standby::PROGRAMS,
         cupti::PROGRAMS,
     ];
     files.into_iter().flatten()

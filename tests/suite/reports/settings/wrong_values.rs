@@ -21,7 +21,11 @@ fn a_wrong_value_is_one_line_and_the_default() {
     let long = "x".repeat(1 << 16);
     let not_utf8 = OsStr::from_bytes(b"\xff");
     let wrong: [(&str, &OsStr, &str); 17] = [
-        ("GPUPROF", "yes".as_ref(), "it takes on, nvtx or off"),
+        (
+            "GPUPROF",
+            "yes".as_ref(),
+            "it takes on, standby, nvtx or off",
+        ),
         (
             "GPUPROF_REPORT",
             "table,tree".as_ref(),

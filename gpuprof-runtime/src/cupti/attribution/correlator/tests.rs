@@ -191,7 +191,7 @@ fn memory_that_waits_for_earlier_records_counts_in_the_window_that_ends() {
         time: 10,
         correlation: 1,
     });
-    correlator.begin_window(2);
+    correlator.begin_window(2, &[]);
     let ended = correlator.attributed(Since::Process).tables;
     assert_eq!(ended.memory.len(), 1);
     let (memory, live) = (ended.memory.values().next(), correlator.live_memory());

@@ -93,7 +93,7 @@ impl Room {
                 },
                 counts
                     .iter()
-                    .filter_map(|of| Some((*reasons.get(&of.reason)?, of.samples))),
+                    .filter_map(|of| Some((*reasons.get(&of.reason)?, u64::from(of.samples)))),
             );
         }
         samples.dropped += std::mem::take(&mut self.data.dropped_samples);

@@ -7,6 +7,8 @@ mod bindings;
 mod clock;
 mod context_sampler;
 mod library;
+mod outcome;
+mod sampled_stalls;
 mod samples;
 mod unavailable;
 
@@ -15,13 +17,14 @@ use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use gpuprof_report::profile::Stalls;
 use parking_lot::Mutex;
 
 use self::clock::SamplingClock;
 use self::context_sampler::{ContextSampler, KnownReasons};
 use self::library::PcSamplingLibrary;
-pub(crate) use self::samples::{PcSamples, SampledKernel, SamplesByReason};
+pub(crate) use self::sampled_stalls::SampledStalls;
+use self::samples::PcSamples;
+pub(crate) use self::samples::{SampledKernel, SamplesByReason};
 use self::unavailable::PcSamplingUnavailable;
 use super::library::CuptiLibrary;
 use super::pm_sampling::{PmSampling, has_driver_ended, relaxed};
@@ -43,8 +46,10 @@ const LOCK_TIMEOUT: Duration = Duration::from_millis(100);
 pub(crate) struct PcSampling {
     /// Of the devices' counters, which are sampled first.
     counters: Arc<PmSampling>,
-    /// A session has asked for samples. Registers the exit handler again.
-    requested: OnceLock<fn()>,
+    /// Set when a session asks for samples first. Registers the exit handler again.
+    register: OnceLock<fn()>,
+    /// Samples are asked for.
+    is_requested: AtomicBool,
     library: OnceLock<Option<&'static PcSamplingLibrary>>,
     /// Held during calls of CUPTI, which take up to a second.
     samplers: Mutex<ContextSamplers>,
@@ -80,7 +85,10 @@ impl PcSampling {
     /// From now on every context that the program uses is sampled. `register` registers the exit
     /// handler again, which ends the sampling.
     pub(crate) fn request(self: &Arc<Self>, register: fn()) {
-        self.requested.get_or_init(|| {
+        self.register.get_or_init(|| register);
+        self.is_requested.store(true, Relaxed);
+        let mut samplers = self.samplers.lock();
+        if !samplers.has_thread && !samplers.is_ending {
             let sampling = Arc::clone(self);
             let run = move || {
                 // As the thread that reads records.
@@ -92,15 +100,26 @@ impl PcSampling {
                 relaxed(|| while sampling.serve() {});
             };
             // Without the thread the reader does its work, less often.
-            let thread = thread_signals::spawn("gpuprof-stalls", run);
-            self.samplers.lock().has_thread = thread.is_ok();
-            register
-        });
+            samplers.has_thread = thread_signals::spawn("gpuprof-stalls", run).is_ok();
+        }
+        drop(samplers);
         used_contexts::watch();
     }
 
+    /// Ends the sampling, until it is requested again.
+    pub(crate) fn suspend(&self) {
+        if !self.is_requested.swap(false, Relaxed) {
+            return;
+        }
+        self.end_all();
+        used_contexts::forget_all();
+        self.unavailable.lock().clear();
+        self.start_ns.store(0, Relaxed);
+        self.forget_samples();
+    }
+
     pub(crate) fn is_requested(&self) -> bool {
-        self.requested.get().is_some()
+        self.is_requested.load(Relaxed)
     }
 
     /// Starts and reads what there is, and waits for the rest of the period. Returns whether there
@@ -110,7 +129,8 @@ impl PcSampling {
         {
             let mut samplers = self.samplers.lock();
             let is_callable = lifecycle::callable_library().is_some();
-            if samplers.is_ending || !is_callable || has_driver_ended() {
+            let is_wanted = self.is_requested() && !samplers.is_ending;
+            if !is_wanted || !is_callable || has_driver_ended() {
                 samplers.has_thread = false;
                 return false;
             }
@@ -168,7 +188,7 @@ impl PcSampling {
             Err(error) => self.refuse(PcSamplingUnavailable::NotStarted(error)),
         }
         self.set_clock(samplers);
-        if let Some(register) = self.requested.get() {
+        if let Some(register) = self.register.get() {
             register();
         }
     }
@@ -260,7 +280,7 @@ impl PcSampling {
 
     /// As [`PmSampling::prepare_to_end`].
     pub(crate) fn prepare_to_end(&self, limit: Duration) {
-        if let Some(register) = self.requested.get()
+        if let Some(register) = self.register.get()
             && let Some(mut samplers) = self.samplers.try_lock_for(limit)
         {
             samplers.is_ending = true;
@@ -284,9 +304,12 @@ impl PcSampling {
 
     /// Ends sampling in all contexts.
     pub(super) fn stop(&self) {
-        if !self.is_requested() {
-            return;
+        if self.is_requested() {
+            self.end_all();
         }
+    }
+
+    fn end_all(&self) {
         let mut samplers = self.samplers.lock();
         samplers.leave_destroyed();
         self.take(&mut samplers, |contexts, samples| {
@@ -311,12 +334,18 @@ impl PcSampling {
         }
     }
 
-    /// A window begins: earlier samples are not its.
-    pub(crate) fn begin_window(&self) {
-        if !self.read_between(|| self.forget_samples()) && self.is_requested() {
+    /// A window begins: earlier samples are not its. Returns these.
+    pub(crate) fn begin_window(&self) -> Option<SampledStalls> {
+        let mut sampled = None;
+        let mut take = || {
+            sampled = self.sampled(LOCK_TIMEOUT);
             self.forget_samples();
+        };
+        if !self.read_between(&mut take) && self.is_requested() {
+            take();
             self.is_stale.store(true, Relaxed);
         }
+        sampled
     }
 
     fn forget_samples(&self) {
@@ -337,45 +366,6 @@ impl PcSampling {
         then();
         self.set_clock(&samplers);
         true
-    }
-
-    /// What was sampled, and how; `None` if nothing was.
-    pub(crate) fn sampled(&self, limit: Duration) -> Option<(Stalls, PcSamples)> {
-        let sampled = self.clock.lock().total();
-        if sampled.is_zero() {
-            return None;
-        }
-        let samples = self.samples.try_lock_for(limit)?.clone();
-        let mut stalls = Stalls::default();
-        stalls.period_cycles = ContextSampler::PERIOD_CYCLES;
-        stalls.sampled_ns = u64::try_from(sampled.as_nanos()).unwrap_or(u64::MAX);
-        stalls.start_ns = self.start_ns.load(Relaxed);
-        stalls.other_samples = samples.other;
-        stalls.dropped_samples = samples.dropped;
-        Some((stalls, samples))
-    }
-
-    /// Why nothing is sampled, or not all.
-    pub(crate) fn notes(&self) -> Vec<String> {
-        let Some(subscription) = lifecycle::subscription().filter(|_| self.is_requested()) else {
-            return Vec::new();
-        };
-        let status_name = |status| subscription.library.status_name(status);
-        let unavailable = self.unavailable.lock();
-        let mut notes: Vec<String> = unavailable
-            .iter()
-            .map(|reason| reason.line(status_name))
-            .collect();
-        if notes.is_empty() && self.counters.has_devices() && self.counters.needs_devices() {
-            notes.push(unavailable::ONLY_COUNTERS.to_owned());
-        }
-        if used_contexts::is_full() {
-            notes.push(unavailable::too_many_contexts());
-        }
-        if let Some(samples) = self.samples.try_lock_for(LOCK_TIMEOUT) {
-            notes.extend(unavailable::losses(&samples));
-        }
-        notes
     }
 }
 

@@ -50,15 +50,15 @@ impl PcSamples {
     pub(super) fn add(
         &mut self,
         pc: SampledPc<'_>,
-        reasons: impl Iterator<Item = (&'static str, u32)>,
+        reasons: impl Iterator<Item = (&'static str, u64)>,
     ) {
         let reasons = reasons.filter(|(_, samples)| *samples > 0);
         let Some(sums) = self.sums(&pc) else {
-            self.left_out += reasons.map(|(_, samples)| u64::from(samples)).sum::<u64>();
+            self.left_out += reasons.map(|(_, samples)| samples).sum::<u64>();
             return;
         };
         for (reason, samples) in reasons {
-            *sums.entry(reason).or_default() += u64::from(samples);
+            *sums.entry(reason).or_default() += samples;
         }
     }
 
@@ -90,6 +90,30 @@ impl PcSamples {
             self.pcs += 1;
         }
         Some(instructions.entry(pc.offset).or_default())
+    }
+
+    /// Adds those of another window.
+    pub(crate) fn merge(&mut self, more: &Self) {
+        for (cubin_crc, kernels) in &more.by_name {
+            for (function, at) in kernels {
+                let kernel = more.kernels.get(*at);
+                for (offset, reasons) in kernel.into_iter().flat_map(|of| &of.instructions) {
+                    let pc = SampledPc {
+                        cubin_crc: *cubin_crc,
+                        function,
+                        offset: *offset,
+                    };
+                    self.add(
+                        pc,
+                        reasons.iter().map(|(reason, samples)| (*reason, *samples)),
+                    );
+                }
+            }
+        }
+        self.dropped += more.dropped;
+        self.left_out += more.left_out;
+        self.other += more.other;
+        self.full += more.full;
     }
 
     pub(crate) fn kernels(&self) -> &[SampledKernel] {

@@ -51,6 +51,8 @@ const LOCK_TIMEOUT: Duration = Duration::from_millis(100);
 #[derive(Default)]
 pub(crate) struct PmSampling {
     requested: OnceLock<Request>,
+    /// Samples are asked for.
+    is_on: AtomicBool,
     /// The devices on which sampling was started, or was to be: one bit each.
     met: AtomicU64,
     /// The devices sample something else now.
@@ -86,6 +88,18 @@ impl PmSampling {
             counters: counters.clone(),
             list: Box::leak(Box::new(MetricList::new(counters.listed()))),
         });
+        self.is_on.store(true, Relaxed);
+    }
+
+    /// Ends the sampling, until it is requested again.
+    pub(crate) fn suspend(&self) {
+        if self.is_on.swap(false, Relaxed) {
+            // A device that is being started holds the lock.
+            self.stop();
+            self.results.clear();
+            self.met.store(0, Relaxed);
+            self.has_given_way.store(false, Relaxed);
+        }
     }
 
     /// Starts sampling on a device on which CUDA is initialized, unless it was started before or
@@ -123,7 +137,7 @@ impl PmSampling {
     /// Whether sampling is to be started on a device.
     fn is_first(&self, ordinal: u32) -> bool {
         let met = &self.met;
-        self.requested.get().is_some()
+        self.is_on.load(Relaxed)
             && !self.has_given_way.load(Relaxed)
             && bit(ordinal).is_some_and(|bit| {
                 met.load(Relaxed) & bit == 0 && met.fetch_or(bit, Relaxed) & bit == 0
@@ -137,7 +151,8 @@ impl PmSampling {
         };
         let mut samplers = self.samplers.lock();
         // Ending the sampling waits for the lock, and giving way does.
-        let is_over = samplers.is_ending || self.has_given_way.load(Relaxed);
+        let is_over =
+            samplers.is_ending || self.has_given_way.load(Relaxed) || !self.is_on.load(Relaxed);
         let Some(cupti) = lifecycle::callable_library().filter(|_| !is_over) else {
             return;
         };
@@ -233,7 +248,7 @@ impl PmSampling {
     /// Whether devices sample counters, or are going to.
     pub(super) fn needs_devices(&self) -> bool {
         let met = self.met.load(Relaxed).count_ones() as usize;
-        self.requested.get().is_some()
+        self.is_on.load(Relaxed)
             && !self.has_given_way.load(Relaxed)
             && (met == 0 || self.results.ended() < met)
     }
@@ -309,8 +324,8 @@ fn other_list(first: &Counters, counters: &Counters) -> Option<String> {
 
 /// Runs `f` so that no call of the driver in it can disturb a capture elsewhere, if that is
 /// possible.
-pub(super) fn relaxed(f: impl Fn()) {
-    let relaxed = Driver::loaded().map(|driver| driver.relaxed(&f));
+pub(crate) fn relaxed(mut f: impl FnMut()) {
+    let relaxed = Driver::loaded().map(|driver| driver.relaxed(&mut f));
     if !matches!(relaxed, Some(Ok(()))) {
         f();
     }

@@ -78,6 +78,12 @@ impl PmSamplingResults {
         });
     }
 
+    /// Forgets all devices.
+    pub(super) fn clear(&self) {
+        self.sampled.store(0, Relaxed);
+        self.devices.lock().clear();
+    }
+
     fn with<R>(&self, device: u32, f: impl FnOnce(&mut DeviceResults) -> R) -> Option<R> {
         let mut devices = self.devices.lock();
         let mut devices = devices.iter_mut();

@@ -70,14 +70,15 @@ cupti_functions! {
         if !is_known {
             return Err(Code::INVALID_PARAMETER);
         }
-        {
+        let nothing = {
             let mut state = state::lock();
             if subscriber != SUBSCRIBER || !state.subscribed {
                 return Err(Code::INVALID_PARAMETER);
             }
             state.enabled.set_callback(domain, number, enable != 0);
-        }
-        driver::set_observer(Some(call_records::on_driver_call))
+            state.enabled.is_empty() && state.pc_sampling.is_empty()
+        };
+        driver::set_observer((!nothing).then_some(call_records::on_driver_call))
     }
 
     /// Only inside the callback that got the handle.

@@ -1,0 +1,93 @@
+//! What the commands ask of a program in standby, and of one that is not.
+
+use gpuprof_report::live::Head;
+
+use crate::live_program::serve_as;
+use crate::{Ended, SMALL, ended, gpuprof};
+
+/// Runs the command beside such a program. Returns its end, and the requests.
+fn asked(in_standby: bool, arguments: &[&str]) -> (Ended, Vec<String>) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let head = Head::new("serve", 7).in_standby(in_standby);
+    let requests = serve_as(folder.path(), head, SMALL);
+    let mut command = gpuprof(arguments);
+    command.current_dir(folder.path());
+    command.env("XDG_RUNTIME_DIR", folder.path());
+    (ended(command), requests.try_iter().collect())
+}
+
+#[test]
+fn a_program_in_standby_is_told_what_to_record_and_for_how_long() {
+    let cases: [(&[&str], [&str; 2]); 6] = [
+        (&["snapshot", "7"], ["look", "snapshot 10000"]),
+        (&["snapshot", "7", "--for", "2s"], ["look", "snapshot 2000"]),
+        (
+            &["snapshot", "serve", "--cupti", "--for", "500ms"],
+            ["look cupti", "snapshot 500"],
+        ),
+        (
+            &["snapshot", "7", "--memory", "--stalls", "--for", "1m"],
+            ["look cupti,stalls,memory", "snapshot 60000"],
+        ),
+        (
+            &["snapshot", "7", "--cupti", "--counters", "-o", "now.json"],
+            ["look cupti,counters", "snapshot 10000"],
+        ),
+        (
+            &["trace", "7", "--cupti", "--for", "3s", "-o", "now.json"],
+            ["look cupti", "trace 3000 json"],
+        ),
+    ];
+    for (arguments, expected) in cases {
+        let (ended, requests) = asked(true, arguments);
+        assert_eq!((ended.code, &*ended.stderr), (Some(0), ""), "{arguments:?}");
+        assert_eq!(requests, [&["hello"][..], &expected].concat());
+        let is_file = arguments.contains(&"-o");
+        assert_eq!(ended.stdout, if is_file { "" } else { SMALL });
+    }
+}
+
+#[test]
+fn other_programs_are_not_asked_to_look() {
+    let cases: [(&[&str], &[&str]); 5] = [
+        (&["snapshot", "7"], &["hello", "snapshot"]),
+        (&["snapshot", "7", "--cupti"], &["hello"]),
+        (&["snapshot", "7", "--for", "2s"], &["hello"]),
+        (&["trace", "7", "--stalls", "-o", "now.json"], &["hello"]),
+        (&["top", "7", "--once", "--memory"], &["hello"]),
+    ];
+    for (arguments, expected) in cases {
+        let (ended, requests) = asked(false, arguments);
+        assert_eq!(requests, expected);
+        if expected.len() == 1 {
+            assert_eq!((ended.code, &*ended.stdout), (Some(2), ""), "{arguments:?}");
+            let said = "the program is not in standby: it records what it was started with, from \
+                        its start on; start it with GPUPROF=standby to choose that and the time \
+                        here\n";
+            assert!(ended.stderr.ends_with(said), "{}", ended.stderr);
+        }
+    }
+}
+
+#[test]
+fn run_starts_programs_in_standby() {
+    let run = |arguments: &[&str]| {
+        let shell = ["--", "sh", "-c", "env | grep ^GPUPROF | sort"];
+        ended(gpuprof(&[&["run"], arguments, &shell].concat()))
+    };
+    let standby = run(&["--standby"]);
+    assert_eq!(
+        (&*standby.stdout, &*standby.stderr),
+        ("GPUPROF=standby\n", "")
+    );
+    let sampled = run(&["--standby", "--sample", "1"]);
+    assert_eq!(sampled.stdout, "GPUPROF=standby\nGPUPROF_SAMPLE=1\n");
+    let refused = run(&["--standby", "--cupti"]);
+    assert_eq!(refused.code, Some(2));
+    assert!(
+        refused
+            .stderr
+            .contains("'--standby' cannot be used with '--cupti"),
+        "{refused:?}"
+    );
+}

@@ -1,0 +1,49 @@
+//! Where windows begin and end, and where CUPTI ends.
+
+use super::Correlator;
+use crate::cupti::attribution::capture_intervals::Captures;
+use crate::cupti::attribution::graph_replays::GraphReplays;
+use crate::cupti::attribution::memory_totals::ProcessMemory;
+use crate::stats::by_window::LookWindows;
+
+impl Correlator {
+    /// Begins the window of this number.
+    pub(crate) fn begin_window(&mut self, window: u32, looks: &[LookWindows]) {
+        self.count_all_memory();
+        if !self.recorded.is_looked_at(looks) {
+            self.complete_window();
+        }
+        self.recorded.begin_window(window, looks);
+    }
+
+    /// What comes from now on of the current window comes late.
+    fn complete_window(&mut self) {
+        if self.recorded.keeps_current() {
+            self.record_all();
+        }
+        let mut samples = std::mem::take(&mut self.samples);
+        let mut recorded = std::mem::take(&mut self.recorded);
+        self.join_samples(&mut samples, &mut recorded);
+        (self.samples, self.recorded) = (samples, recorded);
+        self.recorded.close_all();
+    }
+
+    /// CUPTI records nothing from now on, until it is started again: forgets what may change
+    /// meanwhile. The CUDA calls stay, so that a late record is not taken for one of a later call.
+    pub(crate) fn forget_program_state(&mut self) {
+        self.record_all();
+        self.captures = Captures::default();
+        self.graphs = GraphReplays::default();
+        self.memory = ProcessMemory::default();
+        self.samples.forget();
+    }
+
+    /// Records what is known of every CUDA call, before the window it belongs to ends.
+    fn record_all(&mut self) {
+        for correlation in self.calls.correlations() {
+            self.count_unfinished(correlation);
+            self.record_graph_latency(correlation);
+            self.finish_replay(correlation);
+        }
+    }
+}
