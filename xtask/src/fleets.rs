@@ -4,6 +4,7 @@
 use std::fs;
 use std::path::Path;
 use std::process::Command;
+use std::time::Instant;
 
 use crate::needs::{self, Need};
 use crate::scripts::{self, ScriptCounts};
@@ -81,11 +82,16 @@ fn write_tables(target: &Path, folder: &Path) -> Result<(), String> {
     let gpuprof = target.join("debug/gpuprof");
     let mut merge = Command::new(&gpuprof);
     merge.arg("merge").arg(&ranks).arg("-o");
+    let began = Instant::now();
     workspace::succeed(merge.arg(folder.join("job.json")))?;
+    println!("merged in {:.1} s", began.elapsed().as_secs_f64());
     let mut export = Command::new(&gpuprof);
     export
         .arg("export")
         .arg(&ranks)
         .args(["--format", "parquet", "-o"]);
-    workspace::succeed(export.arg(&tables))
+    let began = Instant::now();
+    workspace::succeed(export.arg(&tables))?;
+    println!("exported in {:.1} s", began.elapsed().as_secs_f64());
+    Ok(())
 }

@@ -1,5 +1,7 @@
 //! `gpuprof doctor`: what this machine lacks, with the fix for each.
 
+mod long_runs;
+
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
@@ -35,10 +37,18 @@ struct MachineFacts {
     cuda_version: VersionSource,
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Ok,
+    /// Works, with a limit that its text names.
+    Warning,
+    Missing,
+}
+
 /// The outcome of one check.
 struct Check {
     name: &'static str,
-    is_ok: bool,
+    state: State,
     /// What was found, or what does not work without it.
     found: String,
     /// What to do, a line for each way; empty if nothing.
@@ -77,7 +87,7 @@ impl Check {
     fn ok(name: &'static str, found: impl Into<String>) -> Self {
         Self {
             name,
-            is_ok: true,
+            state: State::Ok,
             found: found.into(),
             fix: String::new(),
         }
@@ -86,9 +96,19 @@ impl Check {
     fn missing(name: &'static str, found: impl Into<String>, fix: impl Into<String>) -> Self {
         Self {
             name,
-            is_ok: false,
+            state: State::Missing,
             found: found.into(),
             fix: fix.into(),
+        }
+    }
+}
+
+impl State {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Warning => "warning",
+            Self::Missing => "missing",
         }
     }
 }
@@ -276,7 +296,20 @@ fn cupti(facts: &MachineFacts) -> Check {
                  export GPUPROF_CUPTI_LIBRARY=PATH, the path of its libcupti.so.12",
             )
         }
-        _ => Check::ok(NAME, format!("{name} of CUDA {major}")),
+        _ => {
+            let of_cuda = format!("{name} of CUDA {major}");
+            match found.version.map(long_runs::missing_fixes) {
+                Some(fixes) if !fixes.is_empty() => Check {
+                    state: State::Warning,
+                    ..Check::missing(
+                        NAME,
+                        format!("{of_cuda} is older than fixes for runs of hours"),
+                        fixes,
+                    )
+                },
+                _ => Check::ok(NAME, of_cuda),
+            }
+        }
     }
 }
 
@@ -339,7 +372,7 @@ fn text(checks: &[Check]) -> String {
         .unwrap_or(0);
     let mut text = String::new();
     for check in checks {
-        let state = if check.is_ok { "ok" } else { "missing" };
+        let state = check.state.word();
         // Writing into a string cannot fail.
         let _ = writeln!(text, "{:width$}  {state:7}  {}", check.name, check.found);
         for line in check.fix.lines() {

@@ -11,7 +11,7 @@ fn complete() -> MachineFacts {
         },
         cupti: Some(FoundCupti {
             name: "libcupti.so.13".into(),
-            version: Some(130_001),
+            version: Some(130_400),
         }),
         stated_cupti: None,
         injected: Ok("/usr/lib/gpuprof/libgpuprof_inject.so".into()),
@@ -35,9 +35,9 @@ fn nvcc_of(version: (u32, u32)) -> VersionSource {
 fn line(facts: &MachineFacts, name: &str) -> (String, String) {
     let checks = checks(facts);
     let check = checks.iter().find(|check| check.name == name).expect(name);
-    assert_eq!(check.is_ok, check.fix.is_empty(), "{name}");
-    let state = if check.is_ok { "ok" } else { "missing" };
-    (format!("{state} {}", check.found), check.fix.clone())
+    assert_eq!(check.state == State::Ok, check.fix.is_empty(), "{name}");
+    let found = format!("{} {}", check.state.word(), check.found);
+    (found, check.fix.clone())
 }
 
 #[test]
@@ -150,6 +150,33 @@ fn a_driver_that_does_not_start_says_why() {
 }
 
 #[test]
+fn a_libcupti_that_grows_in_long_runs_is_a_warning_with_its_source() {
+    let line_of = |version| {
+        let mut facts = complete();
+        facts.cupti = Some(FoundCupti {
+            name: "libcupti.so.13".into(),
+            version: Some(version),
+        });
+        line(&facts, "libcupti")
+    };
+    let leak = "fixed in CUDA 13.3: a memory leak with graphs that copy or set memory\n";
+    let grows = "fixed in CUDA 13.4 Update 1: CPU time of recording grew without bound\n\
+                 https://docs.nvidia.com/cupti/release-notes/release-notes.html";
+    let warning = "warning libcupti.so.13 of CUDA 13 is older than fixes for runs of hours";
+    for (version, fix) in [
+        (130_001, format!("{leak}{grows}")),
+        (130_299, format!("{leak}{grows}")),
+        (130_300, grows.to_owned()),
+    ] {
+        assert_eq!(line_of(version), (warning.to_owned(), fix), "{version}");
+    }
+    for version in [130_400, 130_401, 130_500] {
+        let (found, fix) = line_of(version);
+        assert!(found.starts_with("ok ") && fix.is_empty(), "{found}");
+    }
+}
+
+#[test]
 fn a_libcupti_must_open_and_fit_the_driver() {
     let cupti = |name: &str, version| {
         Some(FoundCupti {
@@ -165,7 +192,10 @@ fn a_libcupti_must_open_and_fit_the_driver() {
         "missing libcupti.so is older than CUDA 12.0: GPUPROF_CUPTI=on records no kernels"
     );
     facts.cupti = cupti("libcupti.so.12", 24);
-    assert_eq!(line(&facts, "libcupti").0, "ok libcupti.so.12 of CUDA 12");
+    assert_eq!(
+        line(&facts, "libcupti").0,
+        "warning libcupti.so.12 of CUDA 12 is older than fixes for runs of hours"
+    );
     facts.cupti = cupti("libcupti.so.13", 130_100);
     facts.driver = FoundDriver::Works {
         version: 12_080,
