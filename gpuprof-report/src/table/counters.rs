@@ -210,10 +210,7 @@ fn line(device: &DeviceCounters, full: bool) -> Paragraph {
         words
             .then(";")
             .add_one(PLAIN, number::duration(device.start_ns).text())
-            .add(
-                PLAIN,
-                "to start, at the first call that used the GPU",
-            );
+            .add(PLAIN, "to start, at the first call that used the GPU");
     }
     if let Some(bytes) = device.dram_bytes.filter(|bytes| *bytes > 0) {
         let share = device.unattributed_dram_bytes as f64 / bytes as f64;

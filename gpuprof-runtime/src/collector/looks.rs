@@ -90,12 +90,14 @@ impl Collector {
             steps: look.steps.clone(),
             runs_cupti: look.settings.asks_for_cupti() && cupti::is_running(),
             part_note: None,
-            stalls: look.stalls.clone(),
+            // Another viewer may have asked for them.
+            stalls: look.stalls.clone().filter(|_| look.settings.stalls),
         };
         let mut host = look.host.clone();
         if look.is_open() {
             host.merge(&parts.host);
-            copy.add_stalls(self.cupti.pc_sampling.sampled(limit));
+            let sampled = self.cupti.pc_sampling.sampled(limit);
+            copy.add_stalls(sampled.filter(|_| look.settings.stalls));
         }
         (copy.counters, copy.wall_ticks) = (host.counters, host.wall_ticks);
         Some(copy)

@@ -63,6 +63,17 @@ pub(crate) fn start(
     collect::collection::start(sink, samplings, hooks, retries)
 }
 
+/// Ends the sampling of counters, of stalls, or of both, unless it is needed. It can be started
+/// again.
+pub(crate) fn end_sampling(attribution: &SharedAttribution, (counters, stalls): (bool, bool)) {
+    if !counters {
+        attribution.pm_sampling.suspend();
+    }
+    if !stalls {
+        attribution.pc_sampling.suspend();
+    }
+}
+
 /// Leaves CUPTI, while the program goes on. It can be started again. Reading the last records takes
 /// at most `limit`.
 pub(crate) fn suspend(attribution: &SharedAttribution, limit: Duration) {

@@ -86,6 +86,10 @@ fn stalls_are_those_of_the_look() {
 
 fn counters_are_sampled_again_in_a_second_look() {
     let mut program = Standby::start();
+    // Both at once exclude each other, and so would one that did not end.
+    let mut viewer = program.look("look cupti,stalls");
+    program.tell("step 1000");
+    assert!(finish(&mut viewer).stalls.is_some());
     for _ in 0..2 {
         let mut viewer = program.look("look cupti,counters");
         program.tell("step 1000");
@@ -98,6 +102,8 @@ fn counters_are_sampled_again_in_a_second_look() {
         };
         assert!(device.samples > 10, "{device:?}");
         assert_eq!(device.gap_ns, 0, "no time without samples");
+        assert_eq!(profile.stalls, None);
+        assert_eq!(profile.diagnostics.notes, [""; 0]);
     }
     let mut viewer = program.look("look cupti");
     program.tell("step 2000000");

@@ -153,9 +153,12 @@ impl OpenLook {
         }
         ended();
         collector().forget_look(self.number);
-        if settings.asks_for_cupti() {
+        // What an injected program records without a viewer is not recorded in standby.
+        if rest.is_some() && settings.asks_for_cupti() {
             let all = settings.cupti == Some(CuptiMode::Full);
             cupti::record_optional(all, settings.memory);
+            let needed = (settings.counters.is_on(), settings.stalls);
+            cupti::relaxed(|| cupti::end_sampling(&collector().cupti, needed));
         } else if !open_windows::is_session_open() {
             // A session of the program's may need it.
             cupti::relaxed(|| cupti::suspend(&collector().cupti, LOCK_LIMIT));

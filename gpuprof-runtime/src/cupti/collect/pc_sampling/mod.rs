@@ -86,7 +86,10 @@ impl PcSampling {
     /// handler again, which ends the sampling.
     pub(crate) fn request(self: &Arc<Self>, register: fn()) {
         self.register.get_or_init(|| register);
-        self.is_requested.store(true, Relaxed);
+        if !self.is_requested.swap(true, Relaxed) {
+            // Calls of the program meet them again, and start the sampling.
+            used_contexts::forget_all();
+        }
         let mut samplers = self.samplers.lock();
         if !samplers.has_thread && !samplers.is_ending {
             let sampling = Arc::clone(self);

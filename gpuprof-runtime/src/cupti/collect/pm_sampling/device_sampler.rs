@@ -313,7 +313,9 @@ impl DeviceSampler {
         self.object = Some(self.library.object(self.device)?);
         self.configure()?;
         self.make_data()?;
-        self.begin()
+        self.begin()?;
+        self.turns.begin(set, lifecycle::now());
+        Ok(())
     }
 
     /// If it is the other set's turn at `now`, ns of CUPTI's clock: gives what the device has

@@ -44,6 +44,8 @@ impl Samplers {
             let mut events = Vec::new();
             // Not the time that it waits for a busy device.
             let began = thread_cpu_ns();
+            // A wider interval makes the second set no cheaper.
+            let counts = sampler.samples_first_set();
             let mut add = |sample| events.push(SamplingEvent::Sample(sample));
             let turn =
                 lifecycle::now().map_or(Ok(Turn::Same), |now| sampler.take_turns(now, &mut add));
@@ -54,8 +56,7 @@ impl Samplers {
                 Ok(Turn::Same) => sampler.decode(&mut add),
                 turn => turn.map(|turn| turn == Turn::Full),
             };
-            // A wider interval makes the second set no cheaper.
-            if sampler.samples_first_set() {
+            if counts {
                 decoding += Duration::from_nanos(thread_cpu_ns().saturating_sub(began));
             }
             results.add(*device, events);

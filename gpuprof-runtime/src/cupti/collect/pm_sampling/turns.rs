@@ -37,15 +37,25 @@ impl Turns {
         }
     }
 
-    /// The set whose turn it is at `now`, if that is another one. To be asked once for each change.
-    pub(super) fn next(&mut self, now: u64) -> Option<MetricSet> {
+    /// The set whose turn it is at `now`, if that is another one.
+    pub(super) fn next(&self, now: u64) -> Option<MetricSet> {
         self.until.filter(|until| now >= *until)?;
-        let (next, ns) = match self.set {
-            MetricSet::First => (MetricSet::InTurn, IN_TURN_NS),
-            MetricSet::InTurn => (MetricSet::First, BETWEEN_NS),
+        Some(match self.set {
+            MetricSet::First => MetricSet::InTurn,
+            MetricSet::InTurn => MetricSet::First,
+        })
+    }
+
+    /// A set is sampled from `start` on.
+    pub(super) fn begin(&mut self, set: MetricSet, start: Option<u64>) {
+        self.set = set;
+        let ns = match set {
+            MetricSet::First => BETWEEN_NS,
+            MetricSet::InTurn => IN_TURN_NS,
         };
-        self.until = Some(now + ns);
-        Some(next)
+        if self.until.is_some() {
+            self.until = start.map(|start| start + ns);
+        }
     }
 
     /// The first set alone from now on.

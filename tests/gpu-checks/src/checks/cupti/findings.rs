@@ -35,7 +35,7 @@ const EXPECTED: [(&str, &str, &str); 22] = [
     ("equal_warps", STALLS, ""),
     ("many_loads", STALLS, "load-store-queue"),
     ("few_loads", STALLS, ""),
-    ("conflicting", STALLS, "shared-memory-queue"),
+    ("queued", STALLS, "shared-memory-queue"),
     ("padded", STALLS, ""),
     ("large_code", STALLS, "instruction-fetch"),
     ("small_code", STALLS, ""),
