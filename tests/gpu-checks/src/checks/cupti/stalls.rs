@@ -30,8 +30,8 @@ const SAME_LINE: usize = 14;
 /// Accepted difference of shares, of 1.
 const NEAR: f64 = 0.05;
 
-/// Kernels of regular loops, whose shares depend on the interval, and Nsight Compute's intervals for
-/// which they are shown: 2^(5 + n) cycles.
+/// Kernels of regular loops, whose shares depend on the interval, and Nsight Compute's intervals
+/// for which they are shown: 2^(5 + n) cycles.
 const BY_INTERVAL: [&str; 3] = ["conv_single", "fp64_loop", "divergent"];
 const INTERVALS: [u32; 4] = [0, 4, 7, 9];
 /// Reasons that are shown of each.
