@@ -38,8 +38,8 @@ const WANTED_RATE: f64 = 100_000.0;
 /// Accepted growth of memory after the first quarter, bytes.
 const HOST_GROWTH: u64 = 32 << 20;
 const DEVICE_GROWTH: u64 = 32 << 20;
-/// What libcupti keeps for each two records, one of a launch and one of a graph, bytes: a program in
-/// C that records the same kernels and does nothing else grows as much (docs/cupti.md).
+/// What libcupti keeps for each two records, one of a launch and one of a graph, bytes: a program
+/// in C that records the same kernels and does nothing else grows as much (docs/cupti.md).
 const KEPT_BY_CUPTI: u64 = 33;
 
 type Done = Result<(), DriverError>;
