@@ -62,8 +62,8 @@ pub fn write(profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
     write_with_source(profile, &SourceTexts::default(), out)
 }
 
-/// Like [`write`], and shows `texts` beside the samples of kernels: whoever gets the page can read
-/// them.
+/// Like [`write()`], and shows `texts` beside the samples of kernels: whoever gets the page can
+/// read them.
 ///
 /// # Errors
 /// Those of `out`.

@@ -4,7 +4,6 @@
 use std::thread;
 use std::time::Duration;
 
-use gpuprof::Profile;
 use support::suite::Module;
 use support::tests;
 
@@ -16,7 +15,6 @@ pub(crate) const MODULE: Module = Module::new(module_path!(), &[TESTS]).with_pro
 /// Every test of this file.
 const TESTS: &[(&str, fn())] = tests![
     memory_is_that_of_the_look,
-    stalls_are_those_of_the_look,
     counters_are_sampled_again_in_a_second_look,
     a_screen_shows_its_own_look,
     a_time_line_is_one_of_a_look,
@@ -55,41 +53,8 @@ fn memory_is_that_of_the_look() {
     program.end();
 }
 
-fn stalls_are_those_of_the_look() {
-    let mut program = Standby::start();
-    for launches in [2, 3] {
-        program.tell("step 1000");
-        let mut viewer = program.look("look cupti,stalls");
-        for _ in 0..launches {
-            program.tell("step 1000");
-        }
-        let profile = finish(&mut viewer);
-        let stalls = profile.stalls.as_ref().expect("they were sampled");
-        assert_eq!(stalls.samples, 45 * launches);
-        let notes = profile.diagnostics.notes.iter();
-        let said = notes
-            .filter(|note| note.contains("loaded before the look"))
-            .count();
-        assert_eq!(said, 1, "{:?}", profile.diagnostics.notes);
-    }
-    // Two at once have their own.
-    let mut first = program.look("look cupti,stalls");
-    program.tell("step 1000");
-    let mut second = program.look("look cupti,stalls");
-    program.tell("step 1000");
-    let samples = |profile: &Profile| profile.stalls.as_ref().map(|stalls| stalls.samples);
-    assert_eq!(samples(&finish(&mut first)), Some(90));
-    program.tell("step 1000");
-    assert_eq!(samples(&finish(&mut second)), Some(90));
-    program.end();
-}
-
 fn counters_are_sampled_again_in_a_second_look() {
     let mut program = Standby::start();
-    // Both at once exclude each other, and so would one that did not end.
-    let mut viewer = program.look("look cupti,stalls");
-    program.tell("step 1000");
-    assert!(finish(&mut viewer).stalls.is_some());
     for _ in 0..2 {
         let mut viewer = program.look("look cupti,counters");
         program.tell("step 1000");
@@ -102,7 +67,6 @@ fn counters_are_sampled_again_in_a_second_look() {
         };
         assert!(device.samples > 10, "{device:?}");
         assert_eq!(device.gap_ns, 0, "no time without samples");
-        assert_eq!(profile.stalls, None);
         assert_eq!(profile.diagnostics.notes, [""; 0]);
     }
     let mut viewer = program.look("look cupti");

@@ -22,6 +22,10 @@ use gpuprof_report::profile::Profile;
 pub(super) const NOT_IN_STANDBY: &str = "the program is not in standby: it records what it was \
     started with; viewers choose in one that is started with GPUPROF=standby";
 
+/// Ending it in a running program has stopped one for good (PyTorch, H100, CUDA 13.0).
+const STALLS: &str = "stalls are sampled from the start of a program on, and not in a look: \
+    start it with GPUPROF_STALLS=on";
+
 const IN_SESSION: &str = "the program measures a session of its own; try again when it has ended";
 
 /// The first pause in waiting for records; each further one is twice as long.
@@ -61,6 +65,9 @@ impl OpenLook {
         let _own = OwnWork::begin();
         let process = &collector().process;
         let standby = process.standby.get().ok_or(NOT_IN_STANDBY)?;
+        if look.stalls {
+            return Err(STALLS.to_owned());
+        }
         let Standby {
             settings: standby,
             start_cupti,

@@ -11,8 +11,7 @@ use std::time::Duration;
 use cudarc::driver::{CudaGraph, CudaSlice, CudaStream};
 use gpuprof::profile::Function;
 use gpuprof::{CuptiMode, Sampling, Session, gpu_profile};
-use kernels::SAXPY;
-use simcupti::{Cupti, StallModel};
+use simcupti::Cupti;
 use support::cupti_world::Tier;
 use support::graph_capture;
 use support::sampled_world::{INTERVAL_NS, with_counters};
@@ -72,13 +71,6 @@ pub(crate) fn run(scenario: &str) -> ExitCode {
     }
     let cupti = cupti_from_environment::install();
     let t = with_counters(Tier { w, cupti });
-    let stall = StallModel {
-        offset: 0,
-        reason: "long_scoreboard",
-        samples: 45,
-        not_issued: true,
-    };
-    t.cupti.set_stalls(SAXPY, &[stall]);
     let mut program = Program {
         t: Arc::new(t),
         long_step: None,
