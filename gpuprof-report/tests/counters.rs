@@ -46,7 +46,7 @@ fn what_makes_samples_doubtful_is_said() {
     assert_eq!(
         line(|_| ()).unwrap(),
         "hardware counters of GPU 0 (GH100): 12,345 samples of 100 µs; 429 ms to start, at the \
-         first profiled call that used the GPU; 10.0 % of 4.00 GB of memory traffic came while \
+         first call that used the GPU; 10.0 % of 4.00 GB of memory traffic came while \
          nothing of this program ran, and is not attributed (counters are of the whole device); \
          200 ms without samples; the interval was doubled 1x, because samples came too fast"
     );

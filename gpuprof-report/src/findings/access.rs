@@ -24,6 +24,9 @@ const fn rule(id: FindingRule) -> FindingCheck {
     }
 }
 
+/// Passes of an access of 16 bytes per thread.
+const MEANT_PASSES: f64 = 4.0;
+
 /// What is wrong with a kernel.
 struct Fault {
     rule: FindingRule,
@@ -72,6 +75,8 @@ fn bank_conflicts(counters: &CounterValues, shares: &MeasuredShares) -> Option<F
     let (unit, path) = *shares.all.first()?;
     let applies =
         unit == Unit::Shared && CACHE_SHARE.reached(path) && CONFLICT_SHARE.reached(conflicts);
+    // As many passes as 16 bytes per thread need may be meant.
+    let repeated = (1.0 - MEANT_PASSES * (1.0 - conflicts)).max(0.0);
     applies.then(|| Fault {
         rule: FindingRule::BankConflicts,
         evidence: format!(
@@ -81,7 +86,7 @@ fn bank_conflicts(counters: &CounterValues, shares: &MeasuredShares) -> Option<F
         ),
         advice: "pad rows by one element, or have neighbouring threads use neighbouring words",
         lost: 1.0
-            - nearest_of(shares, |unit| unit != Unit::Shared).max(path - shared * conflicts) / path,
+            - nearest_of(shares, |unit| unit != Unit::Shared).max(path - shared * repeated) / path,
     })
 }
 
@@ -99,7 +104,10 @@ fn uncoalesced(counters: &CounterValues, shares: &MeasuredShares) -> Option<Faul
         ),
         advice: "have neighbouring threads use neighbouring addresses, or load tiles into shared \
                  memory",
-        lost: 1.0 - (1.0 / passes).max(nearest_of(shares, is_arithmetic)),
+        lost: 1.0
+            - (MEANT_PASSES / passes)
+                .max(shares.memory)
+                .max(nearest_of(shares, is_arithmetic)),
     })
 }
 

@@ -210,7 +210,8 @@ words! {
         /// Share of the passes of shared memory that an access needed beyond its first, 0 to 1: for
         /// bank conflicts, and for more than 4 bytes per thread.
         SharedConflicts = "shared_conflicts",
-        /// Passes of the L1 data path per load or store, without those of shared memory.
+        /// Passes of the L1 data path without those of shared memory, per load or store of any
+        /// kind.
         AccessPasses = "access_passes",
         /// Share of the time that the tensor cores multiplied floating-point numbers, 0 to 1.
         TensorFloat = "tensor_float",

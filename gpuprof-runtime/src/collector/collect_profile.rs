@@ -225,7 +225,10 @@ impl Collector {
                 .diagnostics
                 .notes
                 .extend(self.cupti.pc_sampling.notes());
-            profile.counters = self.cupti.pm_sampling.devices();
+            // Another viewer may have asked for them.
+            if !settings.standby || settings.counters.is_on() {
+                profile.counters = self.cupti.pm_sampling.devices();
+            }
             cupti::write_to_profile(&mut profile, &tables, &names, &paths);
             if settings.stacks && profile.cupti.is_some() {
                 let stacks = &tables.unattributed_stacks;

@@ -66,8 +66,8 @@ pub(crate) fn start(
 /// Ends the sampling of counters, of stalls, or of both, unless it is needed. It can be started
 /// again.
 pub(crate) fn end_sampling(attribution: &SharedAttribution, (counters, stalls): (bool, bool)) {
-    if !counters {
-        attribution.pm_sampling.suspend();
+    if !counters && attribution.pm_sampling.suspend() {
+        attribution.forget_samples();
     }
     if !stalls {
         attribution.pc_sampling.suspend();

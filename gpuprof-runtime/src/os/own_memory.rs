@@ -40,6 +40,9 @@ impl OwnMemory {
     /// Copies the memory from `address` on. After an error `into` may have a part of it.
     pub(crate) fn read(&self, address: usize, into: &mut [u8]) -> Result<(), ReadError> {
         let len = into.len();
+        if len == 0 {
+            return Ok(());
+        }
         match self.read_parts(&[address], len, into)? {
             1 => Ok(()),
             _ => Err(ReadError::NotMapped),

@@ -41,16 +41,11 @@ pub(super) fn begin_session(start: impl FnOnce()) -> Result<(), SessionOpen> {
     Ok(())
 }
 
-/// Calls `begin` unless a session is open. `None`: one is.
-pub(super) fn begin_look<T>(begin: impl FnOnce() -> T) -> Option<T> {
+/// Calls `then` unless a session is open. `None`: one is.
+pub(super) fn unless_in_session<T>(then: impl FnOnce() -> T) -> Option<T> {
     // Held meanwhile: no session must begin in between.
     let sessions = sessions().lock();
-    (!sessions.is_open).then(begin)
-}
-
-/// Whether a session is open.
-pub(super) fn is_session_open() -> bool {
-    sessions().lock().is_open
+    (!sessions.is_open).then(then)
 }
 
 /// Ends the session's window: nothing is measured until the next one.

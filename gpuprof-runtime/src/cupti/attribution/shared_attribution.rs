@@ -115,6 +115,11 @@ impl SharedAttribution {
         correlator.forget_program_state();
     }
 
+    /// Counters are sampled no more, until they are asked for again.
+    pub(crate) fn forget_samples(&self) {
+        self.correlator.lock().forget_samples();
+    }
+
     /// What was attributed so far; `None` if the lock was held for longer than `limit`.
     pub(crate) fn attributed(&self, since: Since, limit: Duration) -> Option<Attributed> {
         let mut correlator = self.correlator.try_lock_for(limit)?;

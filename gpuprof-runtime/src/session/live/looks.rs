@@ -80,7 +80,7 @@ impl OpenLook {
         let own = Arc::new(standby.while_looked_at(look));
         let all = looks.iter().fold(look, |all, (_, other)| all.union(*other));
         let all = Arc::new(standby.while_looked_at(all));
-        let began = open_windows::begin_look(|| {
+        let began = open_windows::unless_in_session(|| {
             if own.asks_for_cupti() {
                 cupti::relaxed(|| start_cupti(&all));
                 if let Some(reason) = cupti::unavailable() {
@@ -160,16 +160,18 @@ impl OpenLook {
         }
         ended();
         collector().forget_look(self.number);
-        // What an injected program records without a viewer is not recorded in standby.
-        if rest.is_some() && settings.asks_for_cupti() {
-            let all = settings.cupti == Some(CuptiMode::Full);
-            cupti::record_optional(all, settings.memory);
-            let needed = (settings.counters.is_on(), settings.stalls);
-            cupti::relaxed(|| cupti::end_sampling(&collector().cupti, needed));
-        } else if !open_windows::is_session_open() {
-            // A session of the program's may need it.
-            cupti::relaxed(|| cupti::suspend(&collector().cupti, LOCK_LIMIT));
-        }
+        // A session of the program's may need what the look has started.
+        open_windows::unless_in_session(|| {
+            // What an injected program records without a viewer is not recorded in standby.
+            if rest.is_some() && settings.asks_for_cupti() {
+                let all = settings.cupti == Some(CuptiMode::Full);
+                cupti::record_optional(all, settings.memory);
+                let needed = (settings.counters.is_on(), settings.stalls);
+                cupti::relaxed(|| cupti::end_sampling(&collector().cupti, needed));
+            } else {
+                cupti::relaxed(|| cupti::suspend(&collector().cupti, LOCK_LIMIT));
+            }
+        });
     }
 
     /// Waits at most `limit` for the GPU times of calls, and for the records of all that was

@@ -4,6 +4,7 @@ use super::Correlator;
 use crate::cupti::attribution::capture_intervals::Captures;
 use crate::cupti::attribution::graph_replays::GraphReplays;
 use crate::cupti::attribution::memory_totals::ProcessMemory;
+use crate::cupti::attribution::sampled_devices::add_joined;
 use crate::stats::by_window::LookWindows;
 
 impl Correlator {
@@ -35,6 +36,14 @@ impl Correlator {
         self.captures = Captures::default();
         self.graphs = GraphReplays::default();
         self.memory = ProcessMemory::default();
+        self.samples.forget();
+    }
+
+    /// Counters are sampled no more: those of later samples begin anew.
+    pub(crate) fn forget_samples(&mut self) {
+        let (windows, recorded) = (&self.windows, &mut self.recorded);
+        self.samples
+            .join_all(|device, joined| add_joined(windows, recorded, device, joined));
         self.samples.forget();
     }
 

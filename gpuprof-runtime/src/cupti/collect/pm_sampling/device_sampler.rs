@@ -300,7 +300,12 @@ impl DeviceSampler {
             });
         }
         self.interval_ns = (2 * self.interval_ns).min(MAX_INTERVAL_NS);
-        Ok(self.restart(MetricSet::First)?)
+        Ok(self.restart_first()?)
+    }
+
+    /// Begins again with the first set.
+    pub(super) fn restart_first(&mut self) -> Result<(), CallError> {
+        self.restart(MetricSet::First)
     }
 
     /// Begins again with a set, and a new object: the configuration of the old one stays as it is
@@ -341,13 +346,16 @@ impl DeviceSampler {
             let data = Vec::new();
             self.in_turn = Some(SampledSet { host, data });
         }
-        self.stop()?;
+        // After an overflow it may fail.
+        let _ = self.stop();
         if self.decode(each)? && self.samples_first_set() {
             return Ok(Turn::Full);
         }
         if self.restart(next).is_err() {
             self.turns.end();
-            self.restart(MetricSet::First)?;
+            self.in_turn = None;
+            self.restart_first()?;
+            return Ok(Turn::Other);
         }
         Ok(if is_new { Turn::New } else { Turn::Other })
     }

@@ -46,6 +46,10 @@ const DECODE_PERIOD: Duration = Duration::from_millis(100);
 /// How long the reader waits for the thread that decodes or starts a device, and a thread of the
 /// program for what is known: in a forked child the locks may be held forever.
 const LOCK_TIMEOUT: Duration = Duration::from_millis(100);
+/// The same for the reader: while another set of metrics is started.
+const CHANGE_TIMEOUT: Duration = Duration::from_millis(500);
+/// The same for a thread of the program that starts a device.
+const START_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Sampling on all devices of the process.
 #[derive(Default)]
@@ -91,15 +95,19 @@ impl PmSampling {
         self.is_on.store(true, Relaxed);
     }
 
-    /// Ends the sampling, until it is requested again.
-    pub(crate) fn suspend(&self) {
-        if self.is_on.swap(false, Relaxed) {
+    /// Ends the sampling, until it is requested again. Returns whether it was on.
+    pub(crate) fn suspend(&self) -> bool {
+        let was_on = self.is_on.swap(false, Relaxed);
+        if was_on {
             // A device that is being started holds the lock.
             self.stop();
             self.results.clear();
             self.met.store(0, Relaxed);
+            // Calls of the program meet them again.
+            used_contexts::forget_all();
             self.has_given_way.store(false, Relaxed);
         }
+        was_on
     }
 
     /// Starts sampling on a device on which CUDA is initialized, unless it was started before or
@@ -149,7 +157,12 @@ impl PmSampling {
         let (Some(time), Some(request)) = (lifecycle::now(), self.requested.get()) else {
             return;
         };
-        let mut samplers = self.samplers.lock();
+        // The thread that decodes may wait for the driver, which waits for the program's call.
+        let Some(mut samplers) = self.samplers.try_lock_for(START_TIMEOUT) else {
+            let bit = bit(ordinal).unwrap_or(0);
+            self.met.fetch_and(!bit, Relaxed);
+            return;
+        };
         // Ending the sampling waits for the lock, and giving way does.
         let is_over =
             samplers.is_ending || self.has_given_way.load(Relaxed) || !self.is_on.load(Relaxed);
@@ -225,7 +238,7 @@ impl PmSampling {
     /// Gives what happened on the devices to `each`; `all`: also what they have stored.
     pub(super) fn poll(&self, all: bool, each: &mut dyn FnMut(u32, SamplingEvent)) {
         if !has_driver_ended()
-            && let Some(mut samplers) = self.samplers.try_lock_for(LOCK_TIMEOUT)
+            && let Some(mut samplers) = self.samplers.try_lock_for(CHANGE_TIMEOUT)
             && (all || !samplers.has_thread)
         {
             samplers.decode(&self.results);

@@ -34,7 +34,8 @@ impl Samplers {
     /// Decodes what the devices have stored. Returns whether any is sampled.
     pub(super) fn decode(&mut self, results: &PmSamplingResults) -> bool {
         let now = Instant::now();
-        let has_waited = std::mem::take(&mut self.has_waited);
+        let mut has_waited = std::mem::take(&mut self.has_waited);
+        let mut waits = false;
         let mut decoding = Duration::ZERO;
         self.devices.retain_mut(|(device, sampler)| {
             if results.waiting(*device) >= MAX_DECODED {
@@ -52,20 +53,29 @@ impl Samplers {
             if turn == Ok(Turn::New) {
                 results.describe(*device, |facts| sampler.describe_in_turn(facts));
             }
+            // The others wait meanwhile.
+            waits |= turn != Ok(Turn::Same);
             let decoded = match turn {
                 Ok(Turn::Same) => sampler.decode(&mut add),
+                Ok(Turn::Full) if has_waited => sampler.restart_first().map(|()| false),
                 turn => turn.map(|turn| turn == Turn::Full),
             };
             if counts {
                 decoding += Duration::from_nanos(thread_cpu_ns().saturating_sub(began));
             }
             results.add(*device, events);
-            match decoded {
+            let goes_on = match decoded {
                 Ok(is_full) if has_waited || !is_full => true,
-                Ok(_) => widen(*device, sampler, results),
+                Ok(_) => {
+                    waits = true;
+                    widen(*device, sampler, results)
+                }
                 Err(error) => fail(*device, error.into(), results),
-            }
+            };
+            has_waited |= waits;
+            goes_on
         });
+        self.has_waited |= waits && self.devices.len() > 1;
         let pace = self.pace.get_or_insert_with(|| DecodingShare::new(now));
         if pace.is_too_slow(now, decoding) {
             self.widen_narrowest(results);
