@@ -218,14 +218,20 @@ fn api_columns<R: About<ApiStats>>() -> Vec<FleetColumn<R>> {
     columns
 }
 
-/// The figures of allocations.
-fn total_columns<R>(of: [Cell<R>; 4]) -> Vec<FleetColumn<R>> {
-    let [allocations, allocated, frees, freed] = of;
+/// The figures of allocations, and of those that are live.
+fn allocation_columns<R>(of: [Cell<R>; 6]) -> Vec<FleetColumn<R>> {
+    let [allocations, allocated, frees, freed, live, live_bytes] = of;
     vec![
         column("allocations", "number of allocations", allocations),
         column("allocated_bytes", "sum of their sizes", allocated),
         column("frees", "number of frees", frees),
         column("freed_bytes", "sum of what they freed", freed),
+        column(
+            "live_allocations",
+            "allocations that were live when the profile was taken",
+            live,
+        ),
+        column("live_bytes", "sum of their sizes", live_bytes),
     ]
 }
 
@@ -244,27 +250,19 @@ fn memory_columns<R: About<MemoryUse>>() -> Vec<FleetColumn<R>> {
             Cell::OptionalNumber(|row| row.of().device.map(u64::from)),
         ),
     ];
-    columns.extend(total_columns([
+    columns.extend(allocation_columns([
         Cell::Number(|row: &R| row.of().totals.allocations),
         Cell::Number(|row| row.of().totals.allocated_bytes),
         Cell::Number(|row| row.of().totals.frees),
         Cell::Number(|row| row.of().totals.freed_bytes),
+        Cell::Number(|row| row.of().live_allocations),
+        Cell::Number(|row| row.of().live_bytes),
     ]));
     columns.extend([
         column(
-            "live_allocations",
-            "allocations that were live when the profile was taken",
-            Cell::Number(|row: &R| row.of().live_allocations),
-        ),
-        column(
-            "live_bytes",
-            "sum of their sizes",
-            Cell::Number(|row| row.of().live_bytes),
-        ),
-        column(
             "peak_bytes",
             "the most that was live at once",
-            Cell::Number(|row| row.of().peak_bytes),
+            Cell::Number(|row: &R| row.of().peak_bytes),
         ),
         column(
             "peak_function",
@@ -284,29 +282,19 @@ fn function_memory_columns<R: About<FunctionMemory>>() -> Vec<FleetColumn<R>> {
         MEMORY_KIND,
         Cell::Text(|row: &R| row.of().kind.as_str()),
     )];
-    columns.extend(total_columns([
+    columns.extend(allocation_columns([
         Cell::Number(|row: &R| own(row).allocations),
         Cell::Number(|row| own(row).allocated_bytes),
         Cell::Number(|row| own(row).frees),
         Cell::Number(|row| own(row).freed_bytes),
+        Cell::Number(|row| row.of().live_allocations),
+        Cell::Number(|row| row.of().live_bytes),
     ]));
-    columns.extend([
-        column(
-            "live_allocations",
-            "allocations that were live when the profile was taken",
-            Cell::Number(|row: &R| row.of().live_allocations),
-        ),
-        column(
-            "live_bytes",
-            "sum of their sizes",
-            Cell::Number(|row| row.of().live_bytes),
-        ),
-        column(
-            "peak_growth_bytes",
-            "by how much its own allocations raised the program's peak",
-            Cell::Number(|row| row.of().peak_growth_bytes),
-        ),
-    ]);
+    columns.push(column(
+        "peak_growth_bytes",
+        "by how much its own allocations raised the program's peak",
+        Cell::Number(|row: &R| row.of().peak_growth_bytes),
+    ));
     columns
 }
 

@@ -63,14 +63,10 @@ pub(crate) fn start(
     collect::collection::start(sink, samplings, hooks, retries)
 }
 
-/// Ends the sampling of counters, of stalls, or of both, unless it is needed. It can be started
-/// again.
-pub(crate) fn end_sampling(attribution: &SharedAttribution, (counters, stalls): (bool, bool)) {
-    if !counters && attribution.pm_sampling.suspend() {
+/// Ends the sampling of counters. It can be started again.
+pub(crate) fn end_counters(attribution: &SharedAttribution) {
+    if attribution.pm_sampling.suspend() {
         attribution.forget_samples();
-    }
-    if !stalls {
-        attribution.pc_sampling.suspend();
     }
 }
 

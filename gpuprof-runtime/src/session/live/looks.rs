@@ -166,8 +166,9 @@ impl OpenLook {
             if rest.is_some() && settings.asks_for_cupti() {
                 let all = settings.cupti == Some(CuptiMode::Full);
                 cupti::record_optional(all, settings.memory);
-                let needed = (settings.counters.is_on(), settings.stalls);
-                cupti::relaxed(|| cupti::end_sampling(&collector().cupti, needed));
+                if !settings.counters.is_on() {
+                    cupti::relaxed(|| cupti::end_counters(&collector().cupti));
+                }
             } else {
                 cupti::relaxed(|| cupti::suspend(&collector().cupti, LOCK_LIMIT));
             }

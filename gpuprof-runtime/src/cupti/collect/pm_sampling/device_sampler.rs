@@ -319,7 +319,7 @@ impl DeviceSampler {
         self.configure()?;
         self.make_data()?;
         self.begin()?;
-        self.turns.begin(set, lifecycle::now());
+        self.turns.begin(lifecycle::now());
         Ok(())
     }
 

@@ -46,10 +46,9 @@ impl Turns {
         })
     }
 
-    /// A set is sampled from `start` on.
-    pub(super) fn begin(&mut self, set: MetricSet, start: Option<u64>) {
-        self.set = set;
-        let ns = match set {
+    /// The set is sampled from `start` on.
+    pub(super) fn begin(&mut self, start: Option<u64>) {
+        let ns = match self.set {
             MetricSet::First => BETWEEN_NS,
             MetricSet::InTurn => IN_TURN_NS,
         };
