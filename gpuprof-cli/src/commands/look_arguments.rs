@@ -18,6 +18,10 @@ pub(crate) struct LookArguments {
     #[arg(long)]
     counters: bool,
 
+    /// Sample for what kernels wait, with --cupti
+    #[arg(long)]
+    stalls: bool,
+
     /// Record which function allocates and frees memory, with --cupti
     #[arg(long)]
     memory: bool,
@@ -27,8 +31,9 @@ impl LookArguments {
     fn look(self) -> Look {
         let mut look = Look::default();
         look.counters = self.counters;
+        look.stalls = self.stalls;
         look.memory = self.memory;
-        look.cupti = self.cupti || self.counters || self.memory;
+        look.cupti = self.cupti || self.counters || self.stalls || self.memory;
         look
     }
 

@@ -26,8 +26,8 @@ fn a_program_in_standby_is_told_what_to_record_and_for_how_long() {
             ["look cupti", "snapshot 500"],
         ),
         (
-            &["snapshot", "7", "--memory", "--for", "1m"],
-            ["look cupti,memory", "snapshot 60000"],
+            &["snapshot", "7", "--memory", "--stalls", "--for", "1m"],
+            ["look cupti,stalls,memory", "snapshot 60000"],
         ),
         (
             &["snapshot", "7", "--cupti", "--counters", "-o", "now.json"],
@@ -53,7 +53,7 @@ fn other_programs_are_not_asked_to_look() {
         (&["snapshot", "7"], &["hello", "snapshot"]),
         (&["snapshot", "7", "--cupti"], &["hello"]),
         (&["snapshot", "7", "--for", "2s"], &["hello"]),
-        (&["trace", "7", "--counters", "-o", "now.json"], &["hello"]),
+        (&["trace", "7", "--stalls", "-o", "now.json"], &["hello"]),
         (&["top", "7", "--once", "--memory"], &["hello"]),
     ];
     for (arguments, expected) in cases {

@@ -45,6 +45,10 @@ const MEMORY_WITHOUT_CUPTI: &str = "allocations are not recorded (GPUPROF_MEMORY
 const STACKS_WITHOUT_FEATURE: &str = "the source lines of launches are not recorded \
     (GPUPROF_STACKS): gpuprof is built without its feature cupti";
 
+/// The note of a look in which the code of a sampled kernel is unknown.
+const LOADED_BEFORE: &str = "source lines are omitted for kernels of modules that were loaded \
+    before the look, or are built without line information";
+
 /// The note for a program in which the CUDA driver shut down before the report was made.
 const DRIVER_ENDED: &str =
     "the CUDA driver shut down before the program ended: from then on nothing was timed on the GPU";
@@ -234,7 +238,7 @@ impl Collector {
                 let stacks = &tables.unattributed_stacks;
                 cupti::write_launch_lines(&mut profile, stacks, &self.lines);
             }
-            self.add_code(&mut profile, stalls.as_ref(), limit);
+            self.add_code(&mut profile, stalls.as_ref(), settings.standby, limit);
         }
         if profile.cupti.is_some() {
             profile.throttled = self.clocks.throttled(limit);
@@ -250,6 +254,7 @@ impl Collector {
         &self,
         profile: &mut Profile,
         stalls: Option<&cupti::SampledStalls>,
+        in_standby: bool,
         limit: Duration,
     ) {
         let Some(subscription) = cupti::subscription() else {
@@ -257,7 +262,9 @@ impl Collector {
         };
         let (modules, library) = (&self.cupti.modules, subscription.library);
         if let Some(sampled) = stalls {
-            cupti::write_stalls(profile, sampled, modules, library, limit);
+            let has_all_code = cupti::write_stalls(profile, sampled, modules, library, limit);
+            let note = (in_standby && !has_all_code).then(|| LOADED_BEFORE.to_owned());
+            profile.diagnostics.notes.extend(note);
         }
         cupti::write_double_lines(profile, modules, library, limit);
         profile.diagnostics.notes.extend(modules.note(limit));

@@ -4,10 +4,11 @@
 use std::thread;
 use std::time::Duration;
 
+use gpuprof::Profile;
 use support::suite::Module;
 use support::tests;
 
-use crate::standby::{Standby, finish, program};
+use crate::standby::{self, Standby, finish, program};
 use crate::viewer::row;
 
 pub(crate) const MODULE: Module = Module::new(module_path!(), &[TESTS]).with_program(program::run);
@@ -15,6 +16,8 @@ pub(crate) const MODULE: Module = Module::new(module_path!(), &[TESTS]).with_pro
 /// Every test of this file.
 const TESTS: &[(&str, fn())] = tests![
     memory_is_that_of_the_look,
+    stalls_are_those_of_the_look,
+    sampling_begins_and_ends_beside_launches_of_other_threads,
     counters_are_sampled_again_in_a_second_look,
     a_screen_shows_its_own_look,
     a_time_line_is_one_of_a_look,
@@ -53,8 +56,63 @@ fn memory_is_that_of_the_look() {
     program.end();
 }
 
+fn stalls_are_those_of_the_look() {
+    let mut program = Standby::start();
+    for launches in [2, 3] {
+        program.tell("step 1000");
+        let mut viewer = program.look("look cupti,stalls");
+        for _ in 0..launches {
+            program.tell("step 1000");
+        }
+        let profile = finish(&mut viewer);
+        let stalls = profile.stalls.as_ref().expect("they were sampled");
+        assert_eq!(stalls.samples, 45 * launches);
+        let notes = profile.diagnostics.notes.iter();
+        let said = notes
+            .filter(|note| note.contains("loaded before the look"))
+            .count();
+        assert_eq!(said, 1, "{:?}", profile.diagnostics.notes);
+    }
+    // Two at once have their own.
+    let mut first = program.look("look cupti,stalls");
+    program.tell("step 1000");
+    let mut second = program.look("look cupti,stalls");
+    program.tell("step 1000");
+    let samples = |profile: &Profile| profile.stalls.as_ref().map(|stalls| stalls.samples);
+    assert_eq!(samples(&finish(&mut first)), Some(90));
+    program.tell("step 1000");
+    assert_eq!(samples(&finish(&mut second)), Some(90));
+    program.end();
+}
+
+/// Launches and the end of sampling wait for each other, if nothing keeps them apart.
+fn sampling_begins_and_ends_beside_launches_of_other_threads() {
+    let mut program = Standby::start();
+    program.tell("launch on");
+    for _ in 0..3 {
+        let mut viewer = program.look("look cupti,stalls");
+        thread::sleep(Duration::from_millis(300));
+        let profile = finish(&mut viewer);
+        let stalls = profile.stalls.as_ref().expect("they were sampled");
+        let (kernels, _) = standby::kernels(&profile).expect("they were recorded");
+        assert!(
+            stalls.samples > 0 && stalls.samples <= 45 * kernels,
+            "{stalls:?}, {kernels}"
+        );
+        assert_eq!(stalls.samples % 45, 0);
+    }
+    // One goes on while the program ends.
+    let _viewer = program.look("look cupti,stalls");
+    program.tell("step 1000");
+    program.end();
+}
+
 fn counters_are_sampled_again_in_a_second_look() {
     let mut program = Standby::start();
+    // Both at once exclude each other, and so would one that did not end.
+    let mut viewer = program.look("look cupti,stalls");
+    program.tell("step 1000");
+    assert!(finish(&mut viewer).stalls.is_some());
     for _ in 0..2 {
         let mut viewer = program.look("look cupti,counters");
         program.tell("step 1000");
@@ -67,6 +125,7 @@ fn counters_are_sampled_again_in_a_second_look() {
         };
         assert!(device.samples > 10, "{device:?}");
         assert_eq!(device.gap_ns, 0, "no time without samples");
+        assert_eq!(profile.stalls, None);
         assert_eq!(profile.diagnostics.notes, [""; 0]);
     }
     let mut viewer = program.look("look cupti");

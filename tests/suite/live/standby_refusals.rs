@@ -20,7 +20,6 @@ const TESTS: &[(&str, fn())] = tests![
     cupti_in_other_hands_is_said_and_tried_again,
     without_libcupti_calls_can_be_looked_at,
     other_programs_refuse_looks,
-    stalls_are_refused_and_a_look_is_possible_after_that,
     a_profile_is_refused_until_a_look_begins,
     settings_without_effect_are_said,
     a_program_ends_during_a_look_as_without,
@@ -81,21 +80,6 @@ fn other_programs_refuse_looks() {
     assert!(running.end().status.success());
 }
 
-fn stalls_are_refused_and_a_look_is_possible_after_that() {
-    let mut program = Standby::start();
-    let mut viewer = program.viewer();
-    let refused = viewer.ask("look cupti,stalls").expect("an answer").error;
-    let reason = refused.expect("stalls are refused");
-    assert!(
-        reason.ends_with("start it with GPUPROF_STALLS=on"),
-        "{reason}"
-    );
-    let mut viewer = program.look("look cupti");
-    program.tell("step 1000");
-    assert_eq!(finish(&mut viewer).stalls, None);
-    program.end();
-}
-
 fn a_profile_is_refused_until_a_look_begins() {
     let mut program = Standby::start();
     let mut viewer = program.viewer();
@@ -134,7 +118,7 @@ fn settings_without_effect_are_said() {
 fn a_program_ends_during_a_look_as_without() {
     let mut program = Standby::start();
     let mut waiting = program.look("look cupti,memory");
-    let mut idle = program.look("look cupti,counters");
+    let mut idle = program.look("look cupti,stalls");
     program.tell("step 1000");
     write_frame(&mut waiting.0, b"snapshot 600000").expect("a request");
     let ended = program.end();

@@ -4,10 +4,12 @@
 use std::ffi::c_void;
 
 use super::bindings::{
-    API_ENTER, CONTEXT_CREATED, CONTEXT_DESTROYED, CallbackData, DOMAIN_RESOURCE, MODULE_LOADED,
-    MODULE_UNLOADED, ModuleData, ResourceData,
+    API_ENTER, CONTEXT_CREATED, CONTEXT_DESTROYED, CallbackData, DOMAIN_RESOURCE, DOMAIN_RUNTIME,
+    MODULE_LOADED, MODULE_UNLOADED, ModuleData, ResourceData,
 };
-use super::callback_ids::{self, ProfilerCall};
+use super::callback_ids::{self, CallPurpose, ProfilerCall};
+use super::pc_sampling::call_gate;
+use super::record::ApiFunction;
 use super::{api_callbacks, graph_nodes, lifecycle, used_contexts};
 use crate::os::own_work::OwnWork;
 
@@ -69,10 +71,24 @@ unsafe fn on_call(hooks: &Hooks, domain: u32, cbid: u32, data: *const c_void) {
     {
         (hooks.context_used)();
     }
+    let passes_gate = call_gate::counts_calls() && passes_gate(domain, cbid);
+    if passes_gate && data.callback_site == API_ENTER {
+        call_gate::enter();
+    }
     match callback_ids::profiler_call(domain, cbid) {
         None => api_callbacks::on_api_call(domain, cbid, data),
         Some(call) => on_profiler_call(hooks, call, data),
     }
+    if passes_gate && data.callback_site != API_ENTER {
+        call_gate::leave();
+    }
+}
+
+/// Whether the gate counts a call: not those that may wait for long, and none in a forked child.
+fn passes_gate(domain: u32, cbid: u32) -> bool {
+    let is_runtime = domain == DOMAIN_RUNTIME;
+    let purpose = ApiFunction { is_runtime, cbid }.purpose();
+    !matches!(purpose, None | Some(CallPurpose::Sync)) && lifecycle::is_running()
 }
 
 /// # Safety

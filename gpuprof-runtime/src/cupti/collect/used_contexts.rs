@@ -73,6 +73,11 @@ fn remember(context: usize) -> bool {
     true
 }
 
+/// Whether there are contexts to take.
+pub(super) fn has_waiting() -> bool {
+    !CONTEXTS.lock().waiting.is_empty()
+}
+
 /// The contexts of the calls since this was last called.
 pub(super) fn take() -> Vec<usize> {
     std::mem::take(&mut CONTEXTS.lock().waiting)

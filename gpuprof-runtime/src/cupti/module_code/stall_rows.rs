@@ -17,14 +17,16 @@ use crate::cupti::collect::library::CuptiLibrary;
 use crate::cupti::collect::pc_sampling::{SampledKernel, SampledStalls, SamplesByReason};
 use crate::cupti::collect::source_lines::KernelLines;
 
-/// Adds what was sampled to the profile, whose kernels it has by then.
+/// Adds what was sampled to the profile, whose kernels it has by then. Returns whether the code of
+/// all sampled kernels is known.
 pub(crate) fn write_to_profile(
     profile: &mut Profile,
     sampled: &SampledStalls,
     modules: &ModuleCode,
     cupti: &CuptiLibrary,
     limit: Duration,
-) {
+) -> bool {
+    let mut has_all_code = true;
     let mut stalls = sampled.figures();
     let modules = modules.modules(limit);
     let names: FxHashMap<&str, &str> = profile
@@ -40,6 +42,7 @@ pub(crate) fn write_to_profile(
         let module = modules
             .iter()
             .find(|module| module.crc(cupti) == Some(sampled.cubin_crc));
+        has_all_code &= module.is_some();
         let row = kernel_row(name, sampled, module, cupti);
         stalls.samples += row.samples;
         // A kernel of two modules is one row.
@@ -53,6 +56,7 @@ pub(crate) fn write_to_profile(
     sort_by_key(&mut kernels, |kernel| Reverse(kernel.samples));
     stalls.kernels = kernels;
     profile.stalls = Some(stalls);
+    has_all_code
 }
 
 fn kernel_row(

@@ -22,10 +22,6 @@ use gpuprof_report::profile::Profile;
 pub(super) const NOT_IN_STANDBY: &str = "the program is not in standby: it records what it was \
     started with; viewers choose in one that is started with GPUPROF=standby";
 
-/// Ending it in a running program has stopped one for good (PyTorch, H100, CUDA 13.0).
-const STALLS: &str = "stalls are sampled from the start of a program on, and not in a look: \
-    start it with GPUPROF_STALLS=on";
-
 const IN_SESSION: &str = "the program measures a session of its own; try again when it has ended";
 
 /// The first pause in waiting for records; each further one is twice as long.
@@ -65,9 +61,6 @@ impl OpenLook {
         let _own = OwnWork::begin();
         let process = &collector().process;
         let standby = process.standby.get().ok_or(NOT_IN_STANDBY)?;
-        if look.stalls {
-            return Err(STALLS.to_owned());
-        }
         let Standby {
             settings: standby,
             start_cupti,
@@ -144,6 +137,10 @@ impl OpenLook {
             Some(rest) => Arc::new(standby.while_looked_at(rest)),
             None => Arc::clone(standby),
         };
+        if !rest.is_some_and(|rest| rest.stalls) {
+            // What the device has not delivered yet is of this look.
+            cupti::relaxed(|| cupti::end_stalls(&collector().cupti, false));
+        }
         let wait = || {
             if waits {
                 self.wait(standby.exit_wait);
@@ -166,9 +163,14 @@ impl OpenLook {
             if rest.is_some() && settings.asks_for_cupti() {
                 let all = settings.cupti == Some(CuptiMode::Full);
                 cupti::record_optional(all, settings.memory);
-                if !settings.counters.is_on() {
-                    cupti::relaxed(|| cupti::end_counters(&collector().cupti));
-                }
+                cupti::relaxed(|| {
+                    if !settings.counters.is_on() {
+                        cupti::end_counters(&collector().cupti);
+                    }
+                    if !settings.stalls {
+                        cupti::end_stalls(&collector().cupti, true);
+                    }
+                });
             } else {
                 cupti::relaxed(|| cupti::suspend(&collector().cupti, LOCK_LIMIT));
             }

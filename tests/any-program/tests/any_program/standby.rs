@@ -23,6 +23,7 @@ pub(crate) const MODULE: Module = Module::new(
     &[tests![
         a_look_has_the_work_of_its_time,
         nothing_is_opened_or_written_without_a_viewer,
+        what_a_look_samples_ends_with_it,
     ]],
 );
 
@@ -125,4 +126,42 @@ fn nothing_is_opened_or_written_without_a_viewer() {
     assert!(!ended.stderr.contains("gpuprof"), "{}", ended.stderr);
     let left = fs::read_dir(machine.folder.path("gpuprof")).expect("the folder stays");
     assert_eq!(left.count(), 0);
+}
+
+/// What a viewer asks for is sampled in the look of another one only if both ask.
+fn what_a_look_samples_ends_with_it() {
+    let machine = Machine::new();
+    let running = serving(&machine).start();
+    work(&machine, 1);
+    let socket = machine
+        .folder
+        .path("gpuprof")
+        .join(socket_name(running.id()));
+    let connect = || UnixStream::connect(&socket).expect("the socket is open");
+    let mut long = connect();
+    for number in [2, 4] {
+        let mut stalls = connect();
+        ask(&mut stalls, "look cupti,stalls");
+        work(&machine, number);
+        let profile = finish(&mut stalls);
+        assert!(
+            profile.stalls.is_some(),
+            "{number} {:?}",
+            profile.diagnostics.notes
+        );
+        // Each device samples one of both.
+        let mut counters = connect();
+        ask(&mut counters, "look cupti,counters");
+        work(&machine, number + 1);
+        let profile = finish(&mut counters);
+        assert_eq!(profile.stalls, None);
+        assert_eq!(profile.diagnostics.notes, [""; 0]);
+        // For the second time, beside a look that goes on.
+        if number == 2 {
+            ask(&mut long, "look cupti");
+        }
+    }
+    assert_eq!(finish(&mut long).stalls, None);
+    fs::write(machine.folder.path("end"), "").expect("a file");
+    assert_eq!(running.end().status.code(), Some(7));
 }

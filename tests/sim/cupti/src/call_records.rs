@@ -11,7 +11,7 @@ use crate::callbacks::{DRIVER_API, Notification, RESOURCE, RESOURCE_CALLBACKS, R
 use crate::kinds::{self, Enabled};
 use crate::record::{ApiCall, Cause, Record};
 use crate::state::{self, Overrides, State, thread};
-use crate::{buffers, driver};
+use crate::{buffers, driver, launch_locks};
 
 /// Functions in place of which programs that use the runtime call another.
 const LAUNCH: u32 = cbid::driver("cuLaunchKernel");
@@ -40,6 +40,9 @@ pub(crate) extern "C" fn on_driver_call(call: &Call<'_>) {
     // A panic must not unwind into the driver. It loses the call's records, so the tests that
     // expect them fail.
     let _ = std::panic::catch_unwind(|| {
+        if call.has_ended {
+            launch_locks::end();
+        }
         state::lock().begin_changes(call);
         let opened = if call.has_ended { pop() } else { None };
         let (visible, mut shared) = opened.unwrap_or_else(|| (state::lock().new_call(call), 0));
@@ -49,6 +52,7 @@ pub(crate) extern "C" fn on_driver_call(call: &Call<'_>) {
         }
         if !call.has_ended {
             push((visible, shared));
+            launch_locks::begin(call);
             return;
         }
         let records = state::lock().make_records(call, &visible);

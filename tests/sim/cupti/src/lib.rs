@@ -35,6 +35,7 @@ mod exports;
 mod function_names;
 mod held_buffers;
 mod kinds;
+mod launch_locks;
 mod library_statics;
 mod load;
 mod metric_table;

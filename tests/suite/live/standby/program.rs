@@ -4,6 +4,7 @@
 use std::fs;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -11,7 +12,8 @@ use std::time::Duration;
 use cudarc::driver::{CudaGraph, CudaSlice, CudaStream};
 use gpuprof::profile::Function;
 use gpuprof::{CuptiMode, Sampling, Session, gpu_profile};
-use simcupti::Cupti;
+use kernels::SAXPY;
+use simcupti::{Cupti, StallModel};
 use support::cupti_world::Tier;
 use support::graph_capture;
 use support::sampled_world::{INTERVAL_NS, with_counters};
@@ -56,6 +58,8 @@ struct LongStep {
 struct Program {
     t: Arc<Tier>,
     long_step: Option<LongStep>,
+    /// What ends them, and the threads that launch until then.
+    launching: Option<(Arc<AtomicBool>, Vec<JoinHandle<()>>)>,
     graph: Option<CudaGraph>,
     allocated: Option<CudaSlice<u8>>,
     session: Option<Session>,
@@ -71,9 +75,17 @@ pub(crate) fn run(scenario: &str) -> ExitCode {
     }
     let cupti = cupti_from_environment::install();
     let t = with_counters(Tier { w, cupti });
+    let stall = StallModel {
+        offset: 0,
+        reason: "long_scoreboard",
+        samples: 45,
+        not_issued: true,
+    };
+    t.cupti.set_stalls(SAXPY, &[stall]);
     let mut program = Program {
         t: Arc::new(t),
         long_step: None,
+        launching: None,
         graph: None,
         allocated: None,
         session: None,
@@ -110,7 +122,10 @@ impl Program {
     fn obey(&mut self, command: &str) -> String {
         let t = Arc::clone(&self.t);
         let t = &t;
-        let (word, number) = command.split_once(' ').unwrap_or((command, "0"));
+        let (word, number) = match command.split_once(' ') {
+            Some((word, number)) if !number.starts_with(char::is_alphabetic) => (word, number),
+            _ => (command, "0"),
+        };
         let number: u64 = number.parse().expect("a number");
         // Nothing happens at the moment at which a window begins or ends.
         t.cpu(500);
@@ -123,6 +138,15 @@ impl Program {
             // Outside any function.
             "launch" => t.gpu.kernel(number),
             "wait" => t.synchronize(),
+            "launch on" => self.launch_on(),
+            "launch no more" => {
+                let (ends, threads) = self.launching.take().expect("they launch");
+                ends.store(true, Ordering::Relaxed);
+                for thread in threads {
+                    thread.join().expect("it ends");
+                }
+                t.synchronize();
+            }
             "begin" => self.begin_long_step(),
             "end" => {
                 let LongStep { goes_on, thread } = self.long_step.take().expect("it began");
@@ -166,6 +190,22 @@ impl Program {
         }
         t.cpu(500);
         String::new()
+    }
+
+    /// Launches on two threads at once, from now on.
+    fn launch_on(&mut self) {
+        let ends = Arc::new(AtomicBool::new(false));
+        let launching = [(); 2].map(|()| {
+            let (t, ends) = (Arc::clone(&self.t), Arc::clone(&ends));
+            thread::spawn(move || {
+                while !ends.load(Ordering::Relaxed) {
+                    t.gpu.kernel(1_000);
+                    t.cpu(2_000);
+                    thread::sleep(Duration::from_micros(100));
+                }
+            })
+        });
+        self.launching = Some((ends, launching.into()));
     }
 
     fn begin_long_step(&mut self) {

@@ -4,6 +4,7 @@
 //! A thread reads that. Kernels are neither replayed nor serialized.
 
 mod bindings;
+pub(super) mod call_gate;
 mod clock;
 mod context_sampler;
 mod library;
@@ -36,7 +37,8 @@ use crate::os::thread_signals;
 const READ_PERIOD: Duration = Duration::from_millis(100);
 /// How long counters are sampled first, if both are asked for: a device does one or the other.
 const COUNTERS_FIRST: Duration = Duration::from_secs(5);
-/// How long a call of the program's waits for another context's start or end.
+/// How long a call of the program's waits for another's start or end, and these for calls to
+/// return.
 const START_TIMEOUT: Duration = Duration::from_secs(2);
 /// As for counters.
 const LOCK_TIMEOUT: Duration = Duration::from_millis(100);
@@ -87,6 +89,7 @@ impl PcSampling {
     pub(crate) fn request(self: &Arc<Self>, register: fn()) {
         self.register.get_or_init(|| register);
         if !self.is_requested.swap(true, Relaxed) {
+            call_gate::count_calls();
             // Calls of the program meet them again, and start the sampling.
             used_contexts::forget_all();
         }
@@ -109,16 +112,24 @@ impl PcSampling {
         used_contexts::watch();
     }
 
-    /// Ends the sampling, until it is requested again.
-    pub(crate) fn suspend(&self) {
-        if !self.is_requested.swap(false, Relaxed) {
-            return;
+    /// Ends the sampling in the contexts that were used so far. One goes on being sampled, for
+    /// nothing, if calls of the program's do not return in time.
+    pub(crate) fn end(&self) {
+        if self.is_requested() {
+            let _ = call_gate::closed(START_TIMEOUT, || self.end_all());
         }
-        self.end_all();
-        used_contexts::forget_all();
-        self.unavailable.lock().clear();
-        self.start_ns.store(0, Relaxed);
-        self.forget_samples();
+    }
+
+    /// The same in all contexts, until it is requested again, and forgets what was sampled.
+    pub(crate) fn suspend(&self) {
+        self.end();
+        if self.is_requested.swap(false, Relaxed) {
+            call_gate::forget_calls();
+            used_contexts::forget_all();
+            self.unavailable.lock().clear();
+            self.start_ns.store(0, Relaxed);
+            self.forget_samples();
+        }
     }
 
     pub(crate) fn is_requested(&self) -> bool {
@@ -137,37 +148,40 @@ impl PcSampling {
                 samplers.has_thread = false;
                 return false;
             }
-            self.advance(&mut samplers);
+            if self.counters.gives_way(COUNTERS_FIRST) {
+                self.read(&mut samplers);
+                drop(samplers);
+                self.start_waiting();
+            }
         }
         thread::sleep(READ_PERIOD.saturating_sub(began.elapsed()));
         true
     }
 
-    /// Starts sampling in contexts that wait for it, and reads those that are sampled.
-    fn advance(&self, samplers: &mut ContextSamplers) {
-        if self.counters.gives_way(COUNTERS_FIRST) {
-            self.start_waiting(samplers);
-            self.read(samplers);
+    /// Starts sampling in the contexts that wait for it, unless something else is in the way, which
+    /// is then tried again.
+    fn start_waiting(&self) {
+        if !used_contexts::has_waiting() {
+            return;
         }
-    }
-
-    fn start_waiting(&self, samplers: &mut ContextSamplers) {
-        if let Some(cupti) = lifecycle::callable_library() {
-            for context in used_contexts::take() {
-                self.start(cupti, samplers, context);
+        call_gate::closed(START_TIMEOUT, || {
+            let samplers = self.samplers.try_lock_for(START_TIMEOUT);
+            let cupti = lifecycle::callable_library();
+            if let (Some(mut samplers), Some(cupti)) = (samplers, cupti)
+                && !samplers.is_ending
+            {
+                for context in used_contexts::take() {
+                    self.start(cupti, &mut samplers, context);
+                }
             }
-        }
+        });
     }
 
     /// Inside a call of the program's, which uses a context for the first time: what it launches is
     /// sampled from the beginning.
     pub(crate) fn meet_context(&self) {
-        if self.is_requested()
-            && !self.counters.needs_devices()
-            && let Some(mut samplers) = self.samplers.try_lock_for(START_TIMEOUT)
-            && !samplers.is_ending
-        {
-            self.start_waiting(&mut samplers);
+        if self.is_requested() && !self.counters.needs_devices() {
+            self.start_waiting();
         }
     }
 
@@ -244,20 +258,20 @@ impl PcSampling {
         if !self.is_requested() {
             return;
         }
-        // The thread that reads may wait for the driver, which waits for the program's call: it
-        // then leaves the context alone from now on.
-        let Some(mut samplers) = self.samplers.try_lock_for(START_TIMEOUT) else {
-            return;
+        let end = || {
+            // The thread that reads may wait for the driver, which waits for the program's call: it
+            // then leaves the context alone from now on.
+            let Some(mut samplers) = self.samplers.try_lock_for(START_TIMEOUT) else {
+                return;
+            };
+            let mut known = samplers.contexts.iter();
+            if let Some(at) = known.position(|(known, _)| *known == context) {
+                let (_, sampler) = samplers.contexts.swap_remove(at);
+                self.take(&mut samplers, |_, samples| sampler.stop(samples));
+                self.set_clock(&samplers);
+            }
         };
-        let known = samplers
-            .contexts
-            .iter()
-            .position(|(known, _)| *known == context);
-        if let Some(at) = known {
-            let (_, sampler) = samplers.contexts.swap_remove(at);
-            self.take(&mut samplers, |_, samples| sampler.stop(samples));
-            self.set_clock(&samplers);
-        }
+        call_gate::closed(START_TIMEOUT, end).unwrap_or_else(end);
     }
 
     /// The program unloads a module, inside a call of its: its addresses may soon be another's.
@@ -297,18 +311,20 @@ impl PcSampling {
             && !has_driver_ended()
             && let Some(mut samplers) = self.samplers.try_lock_for(LOCK_TIMEOUT)
         {
-            if samplers.has_thread || samplers.is_ending {
-                self.read(&mut samplers);
-            } else {
-                self.advance(&mut samplers);
+            self.read(&mut samplers);
+            let is_alone = !samplers.has_thread && !samplers.is_ending;
+            drop(samplers);
+            if is_alone && self.counters.gives_way(COUNTERS_FIRST) {
+                self.start_waiting();
             }
         }
     }
 
     /// Ends sampling in all contexts.
     pub(super) fn stop(&self) {
-        if self.is_requested() {
-            self.end_all();
+        if self.register.get().is_some() {
+            let end = || self.end_all();
+            call_gate::closed(START_TIMEOUT, end).unwrap_or_else(end);
         }
     }
 

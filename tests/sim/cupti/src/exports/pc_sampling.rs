@@ -9,7 +9,7 @@ use crate::pc_sampling_parameters::{
     Configuration, GetData, OfContext, ReasonCount, Reasons, renew_names,
 };
 use crate::result_codes::{Answer, Code};
-use crate::{driver, library_statics, stall_model, state};
+use crate::{driver, launch_locks, library_statics, stall_model, state};
 
 /// INVALID_PARAMETER for a context that does not exist.
 fn find(context: u64) -> Answer<FoundContext> {
@@ -86,6 +86,7 @@ cupti_functions! {
 
     fn cuptiPCSamplingStop(parameters: Parameters<OfContext>) {
         let mut parameters = parameters;
+        launch_locks::take_both();
         set_started(parameters.get()?, false)
     }
 
