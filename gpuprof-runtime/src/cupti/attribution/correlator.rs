@@ -22,6 +22,7 @@ use super::sampled_devices::SampledDevices;
 use super::symbol_table::SymbolNumbers;
 use super::window_history::{RecordedWindows, WindowHistory, site_of_call};
 use super::window_tables::WindowTables;
+use crate::cupti::collect::lifecycle;
 use crate::cupti::collect::pm_sampling::PmSampling;
 use crate::cupti::collect::record::{ActivityRecord, ApiEvent, CapturedCall, NodeEvent};
 use crate::recorder::Recorder;
@@ -113,8 +114,10 @@ impl Correlator {
 
     pub(crate) fn add_activity(&mut self, activity: ActivityRecord) {
         let correlation = activity.span().correlation;
-        if correlation == 0 {
-            // Not caused by a CUDA call of the program.
+        let is_late = activity.span().start < lifecycle::resumed_at();
+        if correlation == 0 || is_late {
+            // Not caused by a CUDA call of the program, or by one before CUPTI was left, whose id
+            // another call has by now.
             self.record_unattributed([activity]);
         } else if self.calls.get(correlation).is_some() {
             self.record_caused(correlation, &activity);
@@ -256,7 +259,7 @@ impl Correlator {
     }
 
     /// Forgets a CUDA call, after recording what is known of it.
-    fn forget(&mut self, correlation: u32) {
+    pub(super) fn forget(&mut self, correlation: u32) {
         self.count_unfinished(correlation);
         self.record_graph_latency(correlation);
         self.finish_replay(correlation);

@@ -30,6 +30,14 @@ impl Orphans {
         is_full.then(|| self.take_older()).into_iter().flatten()
     }
 
+    /// All of them.
+    pub(crate) fn into_activities(self) -> impl Iterator<Item = ActivityRecord> {
+        self.older
+            .into_values()
+            .chain(self.newer.into_values())
+            .flatten()
+    }
+
     /// Removes the activities of a CUDA call.
     pub(crate) fn take(
         &mut self,

@@ -79,7 +79,6 @@ pub(crate) fn start(
     let resume = |known: &Subscription| {
         let (subscriber, _) = connect(known.library, hooks)?;
         *known.opt_in_records.lock() = OptInRecords::new(subscriber);
-        let _ = known.clock.set_anchor(known.library);
         Ok(())
     };
     lifecycle::start(|| subscribe(sink, samplings, hooks), resume, retries)

@@ -4,7 +4,7 @@
 //! a forked child.
 
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::thread::Thread;
 use std::time::Duration;
 
@@ -26,6 +26,8 @@ static SUBSCRIPTION: OnceLock<Subscription> = OnceLock::new();
 static UNAVAILABLE: Mutex<Option<CuptiUnavailable>> = Mutex::new(None);
 /// How often CUPTI was started.
 static STARTS: AtomicU32 = AtomicU32::new(0);
+/// When it was started last, after it was suspended.
+static RESUMED_AT: AtomicU64 = AtomicU64::new(0);
 
 /// A libcupti that was subscribed to and the thread that reads its records.
 pub(crate) struct Subscription {
@@ -53,7 +55,10 @@ pub(crate) fn start(
     }
     let known = SUBSCRIPTION.get();
     let started = match known {
-        Some(known) => resume(known),
+        Some(known) => resume(known).map(|()| {
+            let now = known.clock.set_anchor(known.library);
+            RESUMED_AT.store(now.unwrap_or(0), Relaxed);
+        }),
         None => subscribe().map(|subscription| {
             stop_in_forked_children();
             let _ = SUBSCRIPTION.set(subscription);
@@ -83,6 +88,11 @@ pub(crate) fn suspend(suspend: impl FnOnce(&Subscription)) {
 #[inline]
 pub(crate) fn starts() -> u32 {
     STARTS.load(Relaxed)
+}
+
+/// When CUPTI was started last, in its time; 0 if it was not suspended before.
+pub(crate) fn resumed_at() -> u64 {
+    RESUMED_AT.load(Relaxed)
 }
 
 /// Why CUPTI could not be started, if it was to be.

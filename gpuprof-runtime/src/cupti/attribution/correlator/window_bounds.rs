@@ -2,6 +2,7 @@
 
 use super::Correlator;
 use crate::cupti::attribution::capture_intervals::Captures;
+use crate::cupti::attribution::cuda_calls::CudaCalls;
 use crate::cupti::attribution::graph_replays::GraphReplays;
 use crate::cupti::attribution::memory_totals::ProcessMemory;
 use crate::cupti::attribution::sampled_devices::add_joined;
@@ -30,9 +31,14 @@ impl Correlator {
     }
 
     /// CUPTI records nothing from now on, until it is started again: forgets what may change
-    /// meanwhile. The CUDA calls stay, so that a late record is not taken for one of a later call.
+    /// meanwhile, and the CUDA calls, whose correlation ids CUPTI gives again.
     pub(crate) fn forget_program_state(&mut self) {
-        self.record_all();
+        for correlation in self.calls.correlations() {
+            self.forget(correlation);
+        }
+        self.calls = CudaCalls::default();
+        let orphans = std::mem::take(&mut self.orphans);
+        self.record_unattributed(orphans.into_activities());
         self.captures = Captures::default();
         self.graphs = GraphReplays::default();
         self.memory = ProcessMemory::default();

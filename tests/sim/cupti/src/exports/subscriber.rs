@@ -86,7 +86,8 @@ cupti_functions! {
         id.write(callbacks::node_number(node)?)
     }
 
-    /// Removes the callback. Activity kinds stay enabled, and buffers are still delivered.
+    /// Removes the callback. Activity kinds stay enabled, and buffers are still delivered. The
+    /// correlation ids of calls begin anew.
     fn cuptiUnsubscribe(subscriber: usize) {
         let mut state = state::lock();
         if subscriber != SUBSCRIBER || !state.subscribed {
@@ -94,6 +95,7 @@ cupti_functions! {
         }
         state.subscribed = false;
         state.callback = None;
+        state.correlation = 0;
         Ok(())
     }
 }
