@@ -19,6 +19,7 @@ const TESTS: &[(&str, fn())] = tests![
     both_sets_of_calls_give_the_same_profile,
     a_profiler_that_came_first_and_gpuprof_record_everything,
     a_profiler_that_comes_later_and_leaves_disturbs_nothing,
+    a_profiler_that_hides_the_nodes_of_graphs_is_noted,
     a_refused_subscription_uses_the_calls_of_the_process,
     a_missing_call_uses_those_of_the_process,
     a_version_before_13_3_uses_the_calls_of_the_process,
@@ -50,7 +51,9 @@ fn program(scenario: &str, configuration: &str) -> Program {
 }
 
 fn subscriber_calls() -> impl Iterator<Item = String> {
-    PROCESS_CALLS.iter().map(|call| format!("{call}_v2"))
+    let alone = ["cuptiActivityGetAttribute"];
+    let calls = PROCESS_CALLS.into_iter().chain(alone);
+    calls.map(|call| format!("{call}_v2"))
 }
 
 /// The functions of which libcupti has two that the program called before its end.
@@ -143,6 +146,18 @@ fn a_profiler_that_comes_later_and_leaves_disturbs_nothing() {
     assert_eq!(stdout(&ended), format!("{LAUNCHES} {LAUNCHES}\n"));
     assert_whole(&profile);
     assert_eq!(all_kernels(&profile), (3 * LAUNCHES as u64, 90_000));
+}
+
+fn a_profiler_that_hides_the_nodes_of_graphs_is_noted() {
+    let (_, profile) = program("hidden nodes", SUBSCRIBER_CALLS).profiled();
+    let [note] = &profile.diagnostics.notes[..] else {
+        panic!("one note: {:?}", profile.diagnostics.notes);
+    };
+    assert!(
+        note.contains("another profiler") && note.contains("graphs"),
+        "{note}"
+    );
+    assert_eq!(all_kernels(&profile), (LAUNCHES as u64, 30_000));
 }
 
 fn a_refused_subscription_uses_the_calls_of_the_process() {

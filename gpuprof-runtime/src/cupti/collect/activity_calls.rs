@@ -7,9 +7,11 @@
 use std::ffi::{CStr, c_void};
 use std::mem::offset_of;
 use std::ptr;
+use std::sync::atomic::Ordering::Relaxed;
 
 use super::bindings::{
-    ATTR_ZEROED_BUFFERS, CuptiCallback, CuptiResult, MIN_HOLDER_BYTES, Subscriber, SubscriberParams,
+    ATTR_GRAPHS_AS_ONE, ATTR_ZEROED_BUFFERS, CuptiCallback, CuptiResult, MIN_HOLDER_BYTES,
+    Subscriber, SubscriberParams,
 };
 use super::buffers;
 use super::library::{CallError, CuptiLibrary};
@@ -111,6 +113,16 @@ impl CuptiLibrary {
             None => self.set_attribute(ATTR_ZEROED_BUFFERS, bytes, value),
             Some(handle) => self.set_attribute_v2(handle, ATTR_ZEROED_BUFFERS, bytes, value),
         }
+    }
+
+    /// Asks whether CUPTI records the nodes of graphs, once gpuprof records activities.
+    pub(super) fn look_for_hidden_nodes(&self) {
+        let (mut bytes, mut value) = (size_of::<u8>(), 0_u8);
+        if let Ok(Some(handle)) = self.subscriber() {
+            let (bytes, out) = (&raw mut bytes, (&raw mut value).cast());
+            let _ = self.get_attribute_v2(handle, ATTR_GRAPHS_AS_ONE, bytes, out);
+        }
+        self.own.hides_graph_nodes.store(value == 1, Relaxed);
     }
 
     /// Records a kind of activity.

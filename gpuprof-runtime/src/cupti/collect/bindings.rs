@@ -67,6 +67,9 @@ pub(crate) mod node_callback {
 }
 /// `CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER`, a `uint8_t`: the client zeroes the buffers.
 pub(crate) const ATTR_ZEROED_BUFFERS: u32 = 5;
+/// `CUPTI_ACTIVITY_ATTR_ENABLE_MULTI_SUBSCRIBER_GRAPH_TRACE`, a `uint8_t`: no subscriber gets
+/// records of the nodes of graphs.
+pub(crate) const ATTR_GRAPHS_AS_ONE: u32 = 20;
 /// `CUPTI_ACTIVITY_FLAG_FLUSH_FORCED`: also return buffers that hold unfinished records.
 pub(crate) const FLUSH_FORCED: u32 = 1;
 

@@ -41,6 +41,10 @@ const KINDS: [u32; 4] = [
 const NO_GRAPH_NODES: &str = "this libcupti does not report the nodes of CUDA graphs: kernels of \
     replayed graphs are attributed to the function that launches the graph";
 
+/// The note about a profiler that came first.
+const HIDDEN_GRAPH_NODES: &str = "another profiler has CUPTI record replays of CUDA graphs as a \
+    whole: their kernels and copies are missing";
+
 /// What was collected since the process began.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CollectionCounts {
@@ -222,7 +226,12 @@ pub(crate) fn notes() -> Vec<String> {
         MemoryRecords::Off | MemoryRecords::On => None,
     };
     let handed_over = subscription.handed_over_to.get().cloned();
-    let lines = lines.chain(no_graph_nodes).chain(no_memory);
+    let hides_nodes = library.own.hides_graph_nodes.load(Relaxed);
+    let hidden_nodes = hides_nodes.then(|| HIDDEN_GRAPH_NODES.to_owned());
+    let lines = lines
+        .chain(no_graph_nodes)
+        .chain(hidden_nodes)
+        .chain(no_memory);
     lines.chain(handed_over).collect()
 }
 
@@ -297,6 +306,7 @@ fn connect(
         library.leave();
         return Err(library.unavailable(error));
     }
+    library.look_for_hidden_nodes();
     Ok(reports_graph_nodes)
 }
 

@@ -106,6 +106,9 @@ cupti_functions! {
     set_attribute_v2 = "cuptiActivitySetAttribute_v2": fn(
         subscriber: Subscriber, attribute: u32, bytes: *mut usize, value: *mut c_void,
     );
+    get_attribute_v2 = "cuptiActivityGetAttribute_v2": fn(
+        subscriber: Subscriber, attribute: u32, bytes: *mut usize, value: *mut c_void,
+    );
     activity_enable_v2 = "cuptiActivityEnable_v2": fn(
         subscriber: Subscriber, kind: u32, configuration: *mut c_void,
     );
@@ -133,10 +136,11 @@ const OPTIONAL: [&str; 3] = [
 ];
 
 /// The calls of a subscriber, which a library has all together.
-const SUBSCRIBER_CALLS: [&str; 8] = [
+const SUBSCRIBER_CALLS: [&str; 9] = [
     "cuptiSubscribe_v2",
     "cuptiActivityRegisterCallbacks_v2",
     "cuptiActivitySetAttribute_v2",
+    "cuptiActivityGetAttribute_v2",
     "cuptiActivityEnable_v2",
     "cuptiActivityDisable_v2",
     "cuptiActivityGetNextRecord_v2",
@@ -309,8 +313,8 @@ impl CuptiLibrary {
     fn count_failure(&self, error: CallError) {
         // Failed name lookups are not counted: names are needed only for display or after a failure
         // already counted. Nor are refused subscriptions, which are the program's own or reported
-        // by the start. Nor are callbacks: a version may lack newer calls. A kind of activity
-        // that is refused is reported where it is enabled.
+        // by the start. Nor are callbacks and attributes: a version may lack newer ones. A kind of
+        // activity that is refused is reported where it is enabled.
         if matches!(
             error.call,
             "cuptiSubscribe"
@@ -320,6 +324,7 @@ impl CuptiLibrary {
                 | "cuptiEnableCallback"
                 | "cuptiActivityEnable"
                 | "cuptiActivityEnable_v2"
+                | "cuptiActivityGetAttribute_v2"
         ) {
             return;
         }

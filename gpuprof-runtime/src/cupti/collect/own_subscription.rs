@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 use std::ptr;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicPtr, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering::Relaxed};
 
 use super::bindings::Subscriber;
 
@@ -21,6 +21,9 @@ pub(super) struct OwnSubscription {
     set: OnceLock<CallSet>,
     /// Null while gpuprof is not subscribed.
     handle: AtomicPtr<c_void>,
+    /// Another profiler has decided that no one gets records of the nodes of graphs. None can
+    /// decide so once gpuprof records activities.
+    pub(super) hides_graph_nodes: AtomicBool,
 }
 
 impl OwnSubscription {

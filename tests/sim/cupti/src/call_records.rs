@@ -165,7 +165,8 @@ impl State {
             correlation,
             asynchronous: call.is_asynchronous,
         };
-        for activity in call.activities() {
+        let is_recorded = |activity: &&Activity| !self.hides_graph_nodes || activity.node == 0;
+        for activity in call.activities().iter().filter(is_recorded) {
             if let Some(kind) = kind_of(activity, enabled) {
                 for part in self.overrides.parts(activity) {
                     let mut record = Record::activity(self.version, kind, &part, cause);

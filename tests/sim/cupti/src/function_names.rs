@@ -23,6 +23,7 @@ pub(crate) const NAMES: &[&str] = &[
     "cuptiActivityGetNumDroppedRecords",
     "cuptiActivityRegisterCallbacks_v2",
     "cuptiActivitySetAttribute_v2",
+    "cuptiActivityGetAttribute_v2",
     "cuptiActivityEnable_v2",
     "cuptiActivityDisable_v2",
     "cuptiActivityGetNextRecord_v2",

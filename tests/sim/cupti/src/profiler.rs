@@ -84,6 +84,8 @@ functions! {
         extern "C" fn(usize, Request, Complete) -> u32,
     enable = b"cuptiActivityEnable_v2": extern "C" fn(usize, u32, *const c_void) -> u32,
     disable = b"cuptiActivityDisable_v2": extern "C" fn(usize, u32, *const c_void) -> u32,
+    set_attribute = b"cuptiActivitySetAttribute_v2":
+        extern "C" fn(usize, u32, &mut usize, &u8) -> u32,
     next = b"cuptiActivityGetNextRecord_v2":
         extern "C" fn(usize, *mut u8, usize, &mut *mut u8) -> u32,
     flush = b"cuptiActivityFlushAll": extern "C" fn(u32) -> u32,
@@ -148,6 +150,17 @@ impl Profiler {
             self.handle,
             kind,
             std::ptr::null(),
+        ))
+    }
+
+    /// Has the library record replays of graphs as a whole, for all.
+    pub fn hide_graph_nodes(&self) -> Result<(), u32> {
+        let mut size = 1;
+        accepted((self.functions.set_attribute)(
+            self.handle,
+            20,
+            &mut size,
+            &1,
         ))
     }
 

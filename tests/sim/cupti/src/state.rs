@@ -23,6 +23,8 @@ pub(crate) struct State {
     pub(crate) clients: [Client; MAX_CLIENTS],
     /// Whether subscribers of the newer functions share the library; decided by the first of them.
     pub(crate) is_shared: Option<bool>,
+    /// Whether subscribers get no records of the nodes of graphs.
+    pub(crate) hides_graph_nodes: bool,
     /// External ids by thread and kind, innermost last.
     pub(crate) pushed: BTreeMap<(u64, u32), Vec<u64>>,
     /// The correlation id of the last call.
@@ -94,6 +96,7 @@ impl State {
             },
             clients: [const { Client::new() }; MAX_CLIENTS],
             is_shared: None,
+            hides_graph_nodes: false,
             pushed: BTreeMap::new(),
             correlation: 0,
             period: 0,

@@ -48,6 +48,26 @@ fn each_subscriber_has_its_own_records_and_callbacks() {
     sets.unsubscribe().unwrap();
 }
 
+/// Before anything is enabled, one of them decides for all.
+#[test]
+fn no_subscriber_has_records_of_graph_nodes_if_one_hides_them() {
+    let mut world = world_of_subscribers();
+    let (first, second) = (subscribe(), subscribe());
+    first.hide_graph_nodes().unwrap();
+    second.enable(CONCURRENT_KERNEL).unwrap();
+    assert_eq!(first.hide_graph_nodes(), Err(7), "it is too late");
+    world.begin_capture();
+    world.launch(1_000);
+    let graph = world.end_capture();
+    graph.launch().unwrap();
+    world.launch(1_000);
+    world.pass(10_000);
+    second.flush().unwrap();
+    assert_eq!(second.records(CONCURRENT_KERNEL), 1);
+    first.unsubscribe().unwrap();
+    second.unsubscribe().unwrap();
+}
+
 /// The buffers that a subscriber did not have returned before it leaves.
 #[test]
 fn a_subscriber_that_leaves_gets_no_buffer() {

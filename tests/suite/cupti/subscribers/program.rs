@@ -79,6 +79,11 @@ pub(super) fn run(scenario: &str) -> ExitCode {
             launches(&t);
             print(&profiler);
         }
+        "hidden nodes" => {
+            let profiler = Profiler::subscribe("another", true).expect("a subscriber");
+            profiler.hide_graph_nodes().expect("an attribute");
+            everything(&t);
+        }
         "for a while" => {
             launches(&t);
             let profiler = profiler(true).expect("a subscriber");

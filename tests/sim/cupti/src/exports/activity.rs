@@ -13,6 +13,8 @@ use crate::{buffers, call_records, driver, kinds, state};
 const FORCED: u32 = 1;
 /// `CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER`, an `uint8_t`.
 const ZEROED_OUT_ACTIVITY_BUFFER: u32 = 5;
+/// `CUPTI_ACTIVITY_ATTR_ENABLE_MULTI_SUBSCRIBER_GRAPH_TRACE`, an `uint8_t`.
+const MULTI_SUBSCRIBER_GRAPH_TRACE: u32 = 20;
 
 cupti_functions! {
     fn cuptiActivityRegisterCallbacks(request: Option<Request>, complete: Option<Complete>) {
@@ -38,14 +40,40 @@ cupti_functions! {
         set_attribute(state::lock().process()?, attribute, size, value)
     }
 
-    /// As [`cuptiActivitySetAttribute`].
+    /// As [`cuptiActivitySetAttribute`], and that for graphs as a whole, of all subscribers:
+    /// INVALID_OPERATION once a kind is enabled.
     fn cuptiActivitySetAttribute_v2(
         subscriber: usize,
         attribute: u32,
         size: Out<usize>,
         value: BufferPtr,
     ) {
+        if attribute == MULTI_SUBSCRIBER_GRAPH_TRACE {
+            let mut state = state::lock();
+            state.subscriber(subscriber)?;
+            if value.is_null() || !state.is_idle() {
+                return Err(Code::INVALID_OPERATION);
+            }
+            state.hides_graph_nodes = !value.is_zero(1);
+            return Ok(());
+        }
         set_attribute(state::lock().subscriber(subscriber)?, attribute, size, value)
+    }
+
+    /// Only the attribute for graphs as a whole is simulated.
+    fn cuptiActivityGetAttribute_v2(
+        subscriber: usize,
+        attribute: u32,
+        size: Out<usize>,
+        value: Out<u8>,
+    ) {
+        let mut state = state::lock();
+        state.subscriber(subscriber)?;
+        if attribute != MULTI_SUBSCRIBER_GRAPH_TRACE {
+            return Err(Code::INVALID_PARAMETER);
+        }
+        size.write(1)?;
+        value.write(state.hides_graph_nodes.into())
     }
 
     /// NOT_INITIALIZED without a simulated driver.
