@@ -29,10 +29,11 @@ pub fn start() {
         }
         return;
     }
-    let mut keeps_cupti = false;
+    let mut hands_cupti_over = false;
     start_once(|| {
         let (mut settings, problems) = settings::from_env(std::env::vars_os());
-        keeps_cupti = settings.cupti.is_some();
+        hands_cupti_over = settings.cupti.is_none();
+        settings.hands_cupti_over = hands_cupti_over;
         // All that can be known of such a program.
         settings.cupti.get_or_insert(CuptiMode::Full);
         settings.is_injected = true;
@@ -41,7 +42,7 @@ pub fn start() {
         }
         (settings, problems)
     });
-    if !keeps_cupti {
+    if hands_cupti_over {
         cupti::offer_handover(|| collector().end_measuring());
     }
     elf_note::note_started();

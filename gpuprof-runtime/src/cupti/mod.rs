@@ -47,12 +47,13 @@ pub(crate) fn call_name(is_runtime: bool, cbid: u32) -> String {
     attribution::api_rows::name(collect::record::ApiFunction { is_runtime, cbid })
 }
 
-/// Starts CUPTI, unless it runs. Records go to `attribution`. If CUPTI is unavailable, [`notes`]
-/// says why, and it is tried again only if `retries` is true. Returns whether this call has started
-/// it for the first time.
+/// Starts CUPTI, unless it runs, with `may_share` beside other profilers if they can. Records go to
+/// `attribution`. If CUPTI is unavailable, [`notes`] says why, and it is tried again only if
+/// `retries` is true. Returns whether this call has started it for the first time.
 pub(crate) fn start(
     attribution: &'static SharedAttribution,
     hooks: &'static Hooks,
+    may_share: bool,
     retries: bool,
 ) -> bool {
     let samplings = (
@@ -60,7 +61,7 @@ pub(crate) fn start(
         Arc::clone(&attribution.pc_sampling),
     );
     let sink = Box::new(attribution);
-    collect::collection::start(sink, samplings, hooks, retries)
+    collect::collection::start(sink, samplings, hooks, may_share, retries)
 }
 
 /// Ends the sampling of counters. It can be started again.

@@ -32,7 +32,9 @@ fn samples_kernels(settings: &Settings) -> bool {
 }
 
 fn start_cupti(settings: &Settings, retries: bool) {
-    if cupti::start(&collector().cupti, &HOOKS, retries) {
+    // What is shared cannot be handed over to a profiler that does not share.
+    let may_share = !settings.hands_cupti_over;
+    if cupti::start(&collector().cupti, &HOOKS, may_share, retries) {
         exit::register_handler();
     }
     if samples_kernels(settings) {

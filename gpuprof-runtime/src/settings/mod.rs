@@ -68,6 +68,8 @@ pub(crate) struct Settings {
     pub(crate) standby: bool,
     /// gpuprof was injected: the program contains nothing of it, and only CUPTI measures.
     pub(crate) is_injected: bool,
+    /// Whether CUPTI is handed over to a profiler of the program's own that asks for it.
+    pub(crate) hands_cupti_over: bool,
 }
 
 impl Default for Settings {
@@ -96,6 +98,7 @@ impl Default for Settings {
             live: false,
             standby: false,
             is_injected: false,
+            hands_cupti_over: false,
         }
     }
 }

@@ -21,7 +21,8 @@ pub(crate) const MODULE: Module = Module::new(
         copies_have_a_direction_bytes_and_kind_of_memory,
         copies_and_memsets_of_no_bytes_are_calls_without_work,
     ]],
-);
+)
+.with_subscriber_calls();
 
 #[gpu_profile]
 fn waits_inside(t: &Tier, stream: &Arc<CudaStream>) {

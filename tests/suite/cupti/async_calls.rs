@@ -18,7 +18,8 @@ pub(crate) const MODULE: Module = Module::new(
         a_future_that_moves_takes_its_kernels_along,
         a_future_that_is_dropped_is_a_call,
     ]],
-);
+)
+.with_subscriber_calls();
 
 #[gpu_profile]
 async fn in_parts(t: &Tier, stream: &Arc<CudaStream>, parts: u32) {

@@ -26,7 +26,8 @@ pub(crate) const MODULE: Module = Module::new(
         what_ran_outside_is_told_as_such,
         spans_that_end_out_of_turn_leave_nothing_behind,
     ]],
-);
+)
+.with_subscriber_calls();
 
 #[gpu_profile]
 fn outer(t: &Tier, stream: &Arc<CudaStream>) {

@@ -19,7 +19,8 @@ pub(crate) const MODULE: Module = Module::new(
         a_span_on_the_wrong_stream_is_named,
         under_sampling_busy_time_is_exact_and_idle_time_an_estimate,
     ]],
-);
+)
+.with_subscriber_calls();
 
 #[gpu_profile(stream = [a, b])]
 fn beside_each_other(t: &Tier, a: &Arc<CudaStream>, b: &Arc<CudaStream>) {

@@ -20,7 +20,8 @@ pub(crate) const MODULE: Module = Module::new(
         each_level_of_a_recursion_is_busy,
         a_call_in_progress_has_its_kernels,
     ]],
-);
+)
+.with_subscriber_calls();
 
 /// A kernel on both sides of a pause.
 #[gpu_profile]

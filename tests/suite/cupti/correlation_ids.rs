@@ -15,7 +15,8 @@ pub(crate) const MODULE: Module = Module::new(
         attribution_is_exact_through_the_wrap,
         an_id_that_returns_is_not_that_of_the_call_before,
     ]],
-);
+)
+.with_subscriber_calls();
 
 #[gpu_profile]
 fn short(t: &Tier, stream: &Arc<CudaStream>) {

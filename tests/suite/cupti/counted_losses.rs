@@ -18,7 +18,8 @@ pub(crate) const MODULE: Module = Module::new(
         a_launch_without_a_record_is_unfinished,
         only_copies_of_no_bytes_may_lack_a_record,
     ]],
-);
+)
+.with_subscriber_calls();
 
 /// `CUpti_ActivityKind`.
 const MEMCPY: u32 = 1;

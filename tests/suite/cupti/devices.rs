@@ -18,7 +18,8 @@ pub(crate) const MODULE: Module = Module::new(
         work_that_no_span_has_is_not_set_against_spans,
         a_call_whose_span_is_not_read_leaves_no_idle_time_to_tell,
     ]],
-);
+)
+.with_subscriber_calls();
 
 fn tier() -> Tier {
     tier_with(2)

@@ -19,7 +19,8 @@ pub(crate) const MODULE: Module = Module::new(
         every_way_of_making_an_executable_keeps_its_owners,
         what_no_function_captured_is_counted,
     ]],
-);
+)
+.with_subscriber_calls();
 
 const MODE: Mode = Mode::CU_STREAM_CAPTURE_MODE_GLOBAL;
 

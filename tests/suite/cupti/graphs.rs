@@ -26,7 +26,8 @@ pub(crate) const MODULE: Module = Module::new(
         a_window_counts_the_replays_that_were_launched_in_it,
         what_is_captured_is_not_waited_for,
     ]],
-);
+)
+.with_subscriber_calls();
 
 #[gpu_profile]
 fn layer(t: &Tier, stream: &Arc<CudaStream>) {

@@ -18,7 +18,8 @@ pub(crate) const MODULE: Module = Module::new(
         a_call_whose_records_are_awaited_stays_open,
         a_nested_call_whose_records_are_awaited_keeps_its_enclosing_call_open,
     ]],
-);
+)
+.with_subscriber_calls();
 
 const SECOND: u64 = 1_000_000_000;
 

@@ -27,6 +27,7 @@ mod record_order;
 mod stacks;
 mod stacks_at_exit;
 mod stalls;
+mod subscribers;
 mod unavailable;
 mod windows;
 
@@ -61,6 +62,7 @@ fn main() -> ExitCode {
         stacks::MODULE,
         stacks_at_exit::MODULE,
         stalls::MODULE,
+        subscribers::MODULE,
         unavailable::MODULE,
         windows::MODULE,
     ])

@@ -9,6 +9,7 @@ use cudarc::driver::{CudaSlice, CudaStream};
 use gpuprof::profile::{FunctionMemory, Memory, MemoryKind, MemoryTotals, MemoryUse};
 use gpuprof::{Profile, Session, gpu_profile};
 use promises::assert_kept;
+use support::cupti_from_environment::in_use;
 use support::cupti_world::{Tier, builder, cupti, tier};
 use support::function;
 use support::suite::Module;
@@ -28,7 +29,8 @@ pub(crate) const MODULE: Module = Module::new(
         nothing_is_recorded_unless_it_is_asked_for,
         captured_allocations_are_left_out,
     ]],
-);
+)
+.with_subscriber_calls();
 
 /// `CUpti_ActivityKind`.
 const MEMORY2: u32 = 49;
@@ -254,16 +256,15 @@ fn a_refused_kind_of_record_is_said() {
     let t = tier();
     // CUPTI is running when the kind is refused: kernels stay.
     drop(t.finish(t.session()));
-    t.cupti.fail("cuptiActivityEnable", 1, 1, 999);
+    let call = in_use("cuptiActivityEnable");
+    t.cupti.fail(&call, 1, 1, 999);
     let session = session(&t);
     drop(outer(&t.gpu.stream));
     t.gpu.kernel(100);
     let profile = t.finish(session);
     let notes = profile.diagnostics.notes.join("\n");
-    assert!(
-        notes.contains("allocations and frees are not recorded: cuptiActivityEnable failed"),
-        "{notes}"
-    );
+    let said = format!("allocations and frees are not recorded: {call} failed with 999");
+    assert!(notes.contains(&said), "{notes}");
     assert_eq!(profile.kernels.len(), 1);
     assert!(function(&profile, "outer").memory.is_empty());
 }

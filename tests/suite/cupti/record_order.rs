@@ -17,7 +17,8 @@ pub(crate) const MODULE: Module = Module::new(
         dropped_records_are_counted_and_what_depends_on_them_is_missing,
         stamps_that_are_no_times_are_left_out_and_counted,
     ]],
-);
+)
+.with_subscriber_calls();
 
 /// `CUpti_ActivityKind`.
 const CONCURRENT_KERNEL: u32 = 10;

@@ -23,7 +23,8 @@ pub(crate) const MODULE: Module = Module::new(
         the_latency_of_a_graphs_launch_is_in_its_window,
         the_first_call_of_the_process_is_told_where_it_was_seen,
     ]],
-);
+)
+.with_subscriber_calls();
 
 /// `CUpti_ActivityKind`.
 const CONCURRENT_KERNEL: u32 = 10;

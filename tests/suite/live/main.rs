@@ -7,6 +7,7 @@ mod files;
 mod limits;
 mod standby;
 mod standby_content;
+mod standby_profilers;
 mod standby_refusals;
 mod standby_viewers;
 mod traces;
@@ -22,6 +23,7 @@ fn main() -> ExitCode {
         access::MODULE,
         standby::MODULE,
         standby_content::MODULE,
+        standby_profilers::MODULE,
         standby_refusals::MODULE,
         standby_viewers::MODULE,
     ])

@@ -11,7 +11,9 @@ use support::tests;
 use crate::standby::{self, Standby, finish, program};
 use crate::viewer::row;
 
-pub(crate) const MODULE: Module = Module::new(module_path!(), &[TESTS]).with_program(program::run);
+pub(crate) const MODULE: Module = Module::new(module_path!(), &[TESTS])
+    .with_program(program::run)
+    .with_subscriber_calls();
 
 /// Every test of this file.
 const TESTS: &[(&str, fn())] = tests![

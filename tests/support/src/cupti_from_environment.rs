@@ -6,6 +6,18 @@ use simcupti::{Cupti, InvalidStamps, Options, Order, Version};
 /// The configuration: `WORD VALUE…` separated by semicolons; see [`install`].
 pub const CUPTI_CONFIGURATION: &str = "GPUPROF_TEST_CUPTI";
 
+/// A libcupti that has the calls of a subscriber.
+pub const SUBSCRIBER_CALLS: &str = "cuda 13.3";
+
+/// What gpuprof calls in place of the function of the process in a test that has the configuration
+/// of this one.
+pub fn in_use(function: &str) -> String {
+    match std::env::var(CUPTI_CONFIGURATION).as_deref() {
+        Ok(SUBSCRIBER_CALLS) => format!("{function}_v2"),
+        _ => function.to_owned(),
+    }
+}
+
 /// Loads libcupti and configures it.
 pub fn install() -> Cupti {
     let text = std::env::var(CUPTI_CONFIGURATION).unwrap_or_default();
@@ -18,6 +30,7 @@ pub fn install() -> Cupti {
         match setting[..] {
             ["hide", symbol] => options.hide.push(symbol.to_owned()),
             ["cuda", "12.0"] => options.version = Version::Cuda12_0,
+            ["cuda", "13.3"] => options.version = Version::Cuda13_3,
             _ => {}
         }
     }

@@ -8,6 +8,7 @@ use gpuprof::profile::{CuptiCompleteness, GpuActivity};
 use gpuprof::{CuptiMode, Profile, Sampling, Session, SessionBuilder};
 use simcupti::Order;
 
+use crate::cupti_from_environment;
 use crate::{World, assert_consistent, function, world_with};
 
 /// The simulated world with its libcupti.
@@ -24,7 +25,8 @@ impl Deref for Tier {
     }
 }
 
-/// The world of this process with the default behaviour of libcupti.
+/// The world of this process with the default behaviour of libcupti, of the version in the
+/// environment.
 pub fn tier() -> Tier {
     tier_with(1)
 }
@@ -32,7 +34,7 @@ pub fn tier() -> Tier {
 /// The same with `devices` devices; the first call in a process decides.
 pub fn tier_with(devices: u32) -> Tier {
     let w = world_with(devices);
-    let cupti = simcupti::install().expect("the simulated libcupti is built");
+    let cupti = cupti_from_environment::install();
     cupti.clear_failures();
     cupti.split(0);
     cupti.set_order(Order::Measured);

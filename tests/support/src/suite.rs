@@ -13,6 +13,7 @@ use std::{env, thread};
 
 use libtest_mimic::{Arguments, Failed, Trial};
 
+use crate::cupti_from_environment::{CUPTI_CONFIGURATION, SUBSCRIBER_CALLS};
 use crate::current_test_file;
 use crate::program::{self, Folder};
 
@@ -31,6 +32,7 @@ pub struct Module {
     path: &'static str,
     tests: &'static [&'static [Test]],
     program: Option<fn(&str) -> ExitCode>,
+    is_repeated: bool,
 }
 
 impl Module {
@@ -40,7 +42,14 @@ impl Module {
             path,
             tests,
             program: None,
+            is_repeated: false,
         }
+    }
+
+    /// Each test runs a second time, with a libcupti that has the calls of a subscriber.
+    pub const fn with_subscriber_calls(mut self) -> Self {
+        self.is_repeated = true;
+        self
     }
 
     /// `program` is the `main` of the processes that the tests start. It takes a scenario.
@@ -79,9 +88,21 @@ pub fn run(modules: &[Module]) -> ExitCode {
     }
     let arguments = Arguments::from_args();
     let shows_output = arguments.nocapture;
-    let trials = modules.iter().flat_map(Module::tests).map(|(name, _)| {
-        let test = name.clone();
-        Trial::test(name, move || run_in_process(&test, shows_output))
+    let trials = modules.iter().flat_map(|module| {
+        let again = module.is_repeated.then_some(SUBSCRIBER_CALLS);
+        let tests = [""].into_iter().chain(again).flat_map(|configuration| {
+            let tests = module.tests();
+            tests.map(move |(test, _)| (test, configuration))
+        });
+        tests.map(|(test, configuration)| {
+            let name = match configuration {
+                "" => test.clone(),
+                _ => format!("{test}_by_subscriber_calls"),
+            };
+            Trial::test(name, move || {
+                run_in_process(test_command(&test, configuration), &test, shows_output)
+            })
+        })
     });
     libtest_mimic::run(&arguments, trials.collect()).exit_code()
 }
@@ -110,8 +131,7 @@ fn run_test(modules: &[Module], test: &str) -> ExitCode {
 }
 
 /// Runs a test in a process of its own.
-fn run_in_process(test: &str, shows_output: bool) -> Result<(), Failed> {
-    let mut command = test_command(test);
+fn run_in_process(mut command: Command, test: &str, shows_output: bool) -> Result<(), Failed> {
     if shows_output {
         let status = command.status().map_err(|error| error.to_string())?;
         return if status.success() {
@@ -148,11 +168,15 @@ fn run_in_process(test: &str, shows_output: bool) -> Result<(), Failed> {
     Err(format!("{output}\n{test}: {status}").into())
 }
 
-/// This binary again, to run one test, without gpuprof's settings.
-fn test_command(test: &str) -> Command {
+/// This binary again, to run one test with this configuration of libcupti, without gpuprof's
+/// settings.
+fn test_command(test: &str, configuration: &str) -> Command {
     let mut command = program::clean_command(&env::current_exe().expect("a test has a path"));
     let is_for_tests = |name: &OsString| name.to_string_lossy().starts_with("GPUPROF_TEST_");
     command.envs(env::vars_os().filter(|(name, _)| is_for_tests(name)));
+    if !configuration.is_empty() {
+        command.env(CUPTI_CONFIGURATION, configuration);
+    }
     command.env(TEST, test).stdin(Stdio::null());
     command
 }

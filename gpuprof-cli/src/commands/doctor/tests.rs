@@ -231,6 +231,26 @@ fn a_libcupti_must_open_and_fit_the_driver() {
 }
 
 #[test]
+fn a_libcupti_that_profilers_can_share_needs_its_driver() {
+    let line_of = |driver, cupti| {
+        let mut facts = complete();
+        facts.driver = FoundDriver::Works {
+            version: driver,
+            devices: vec!["NVIDIA H200".into()],
+        };
+        facts.cupti = Some(FoundCupti {
+            name: "libcupti.so.13".into(),
+            version: Some(cupti),
+        });
+        line(&facts, "libcupti").0
+    };
+    let shared = "ok libcupti.so.13 of CUDA 13, which profilers can share";
+    assert_eq!(line_of(13_030, 130_500), shared);
+    assert_eq!(line_of(13_020, 130_500), "ok libcupti.so.13 of CUDA 13");
+    assert!(!line_of(13_030, 130_200).contains("share"));
+}
+
+#[test]
 fn restricted_counters_have_the_module_option_as_their_fix() {
     let mut facts = complete();
     facts.counters = CounterAccess::Administrators;

@@ -26,6 +26,9 @@ pub(crate) const UNKNOWN: CuptiResult = 999;
 /// `cuptiGetVersion` of CUDA 12.0. From this version on, the layout of all activity records that
 /// gpuprof reads is unchanged.
 pub(crate) const MIN_VERSION: u32 = 18;
+/// `cuptiGetVersion` of CUDA 13.3, whose calls of a subscriber are the first that are complete.
+/// They deliver records of the same layout.
+pub(crate) const MIN_SUBSCRIBER_CALLS_VERSION: u32 = 130_300;
 
 /// `CUpti_ActivityKind`.
 pub(crate) mod kind {
@@ -64,6 +67,9 @@ pub(crate) mod node_callback {
 }
 /// `CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER`, a `uint8_t`: the client zeroes the buffers.
 pub(crate) const ATTR_ZEROED_BUFFERS: u32 = 5;
+/// `CUPTI_ACTIVITY_ATTR_ENABLE_MULTI_SUBSCRIBER_GRAPH_TRACE`, a `uint8_t`: no subscriber gets
+/// records of the nodes of graphs.
+pub(crate) const ATTR_GRAPHS_AS_ONE: u32 = 20;
 /// `CUPTI_ACTIVITY_FLAG_FLUSH_FORCED`: also return buffers that hold unfinished records.
 pub(crate) const FLUSH_FORCED: u32 = 1;
 
@@ -133,7 +139,7 @@ pub(crate) struct GraphData {
 pub(crate) type GraphNode = *mut c_void;
 /// `CUpti_SubscriberHandle`: opaque.
 pub(crate) type Subscriber = *mut c_void;
-/// `CUpti_SubscriberParams` of CUDA 13.0; newer ones have more.
+/// `CUpti_SubscriberParams` of CUDA 13.3.
 #[repr(C)]
 pub(crate) struct SubscriberParams {
     pub(crate) bytes: usize,
@@ -142,6 +148,9 @@ pub(crate) struct SubscriberParams {
     /// If another one has subscribed, its name is written here, unless this is null.
     pub(crate) holder: *mut c_char,
     pub(crate) holder_bytes: usize,
+    /// 1 if others may subscribe too.
+    pub(crate) allow_multiple: u8,
+    pub(crate) padding: [u8; 7],
 }
 /// `CUPTI_OLD_SUBSCRIBER_NAME_MIN_LEN`.
 pub(crate) const MIN_HOLDER_BYTES: usize = 64;
@@ -152,3 +161,10 @@ pub(crate) type BufferRequested = unsafe extern "C" fn(*mut *mut u8, *mut usize,
 /// `CUpti_BuffersCallbackCompleteFunc`: context and stream (both unused), buffer, its size, bytes
 /// that hold records.
 pub(crate) type BufferCompleted = unsafe extern "C" fn(*mut c_void, u32, *mut u8, usize, usize);
+/// `CUpti_BuffersCallbackRequestFunc_v2`: buffer, its size, the maximum number of records, and
+/// nothing that is used.
+pub(crate) type OwnBufferRequested =
+    unsafe extern "C" fn(*mut *mut u8, *mut usize, *mut usize, *const c_void);
+/// `CUpti_BuffersCallbackCompleteFunc_v2`: buffer, its size, bytes that hold records, and a thread
+/// and layouts (both unused).
+pub(crate) type OwnBufferCompleted = unsafe extern "C" fn(*mut u8, usize, usize, *const c_void);

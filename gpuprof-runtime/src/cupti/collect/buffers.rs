@@ -80,6 +80,11 @@ impl BufferPool {
         buffer
     }
 
+    /// Whether CUPTI holds buffers.
+    pub(crate) fn is_lent(&self) -> bool {
+        self.free.len() + self.filled.len() < self.allocated.load(Relaxed)
+    }
+
     /// Whether few buffers are available.
     pub(crate) fn is_short(&self) -> bool {
         self.free.len() + MAX_BUFFERS.saturating_sub(self.allocated.load(Relaxed))
@@ -218,6 +223,34 @@ pub(crate) unsafe extern "C" fn on_buffer_completed(
     if let Some(pool) = POOL.get() {
         pool.complete(buffer as usize, valid_bytes);
     }
+}
+
+/// `CUpti_BuffersCallbackRequestFunc_v2`.
+///
+/// # Safety
+/// As [`on_buffer_requested`].
+pub(crate) unsafe extern "C" fn on_own_buffer_requested(
+    buffer: *mut *mut u8,
+    size: *mut usize,
+    max_records: *mut usize,
+    _info: *const c_void,
+) {
+    // SAFETY: as the caller promises.
+    unsafe { on_buffer_requested(buffer, size, max_records) };
+}
+
+/// `CUpti_BuffersCallbackCompleteFunc_v2`.
+///
+/// # Safety
+/// As [`on_buffer_completed`].
+pub(crate) unsafe extern "C" fn on_own_buffer_completed(
+    buffer: *mut u8,
+    size: usize,
+    valid_bytes: usize,
+    _info: *const c_void,
+) {
+    // SAFETY: as the caller promises.
+    unsafe { on_buffer_completed(std::ptr::null_mut(), 0, buffer, size, valid_bytes) };
 }
 
 #[cfg(test)]

@@ -110,9 +110,7 @@ impl CallbackClock {
 }
 
 fn cupti_time(library: &CuptiLibrary) -> Option<u64> {
-    let mut now = 0;
-    let result = library.get_timestamp(&raw mut now);
-    result.ok().map(|()| now)
+    library.timestamp().ok()
 }
 
 /// In order of time.

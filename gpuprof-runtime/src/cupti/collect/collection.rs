@@ -9,8 +9,8 @@ use std::time::Duration;
 use parking_lot::Mutex;
 
 use super::bindings::{
-    ATTR_ZEROED_BUFFERS, CONTEXT_CREATED, CONTEXT_DESTROYED, DOMAIN_DRIVER, DOMAIN_RESOURCE,
-    DOMAIN_RUNTIME, MODULE_LOADED, MODULE_UNLOADED, Subscriber, kind, node_callback,
+    CONTEXT_CREATED, CONTEXT_DESTROYED, DOMAIN_DRIVER, DOMAIN_RESOURCE, DOMAIN_RUNTIME,
+    MODULE_LOADED, MODULE_UNLOADED, kind, node_callback,
 };
 use super::buffers;
 use super::callback_clock::CallbackClock;
@@ -41,6 +41,10 @@ const KINDS: [u32; 4] = [
 const NO_GRAPH_NODES: &str = "this libcupti does not report the nodes of CUDA graphs: kernels of \
     replayed graphs are attributed to the function that launches the graph";
 
+/// The note about a profiler that came first.
+const HIDDEN_GRAPH_NODES: &str = "another profiler has CUPTI record replays of CUDA graphs as a \
+    whole: their kernels and copies are missing";
+
 /// What was collected since the process began.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CollectionCounts {
@@ -68,20 +72,23 @@ impl CollectionCounts {
     }
 }
 
-/// Starts CUPTI, also after [`suspend`]. If that fails, [`notes`] says why, and it is tried again
-/// only if `retries` is true. Returns whether this call has started it for the first time.
+/// Starts CUPTI, also after [`suspend`]; with `may_share` beside other profilers if they can. If
+/// that fails, [`notes`] says why, and it is tried again only if `retries` is true. Returns whether
+/// this call has started it for the first time.
 pub(crate) fn start(
     sink: Box<dyn RecordSink>,
     samplings: (Arc<PmSampling>, Arc<PcSampling>),
     hooks: &'static Hooks,
+    may_share: bool,
     retries: bool,
 ) -> bool {
     let resume = |known: &Subscription| {
-        let (subscriber, _) = connect(known.library, hooks)?;
-        *known.opt_in_records.lock() = OptInRecords::new(subscriber);
+        connect(known.library, hooks, may_share)?;
+        *known.opt_in_records.lock() = OptInRecords::default();
         Ok(())
     };
-    lifecycle::start(|| subscribe(sink, samplings, hooks), resume, retries)
+    let subscribe = || subscribe(sink, samplings, hooks, may_share);
+    lifecycle::start(subscribe, resume, retries)
 }
 
 /// Leaves CUPTI, while the program goes on: what it has finished is read, at most for `limit`, and
@@ -112,16 +119,14 @@ pub(crate) fn watch_modules(ends: bool) {
     let Some(subscription) = lifecycle::subscription() else {
         return;
     };
-    let subscriber = subscription.opt_in_records.lock().subscriber();
     let ends = ends.then_some([CONTEXT_DESTROYED, MODULE_UNLOADED]);
     for cbid in [MODULE_LOADED]
         .into_iter()
         .chain(ends.into_iter().flatten())
     {
         // Without them nothing is known of the code of kernels.
-        let _ = subscription
-            .library
-            .enable_callback(1, subscriber, DOMAIN_RESOURCE, cbid);
+        let library = subscription.library;
+        let _ = library.set_callback(true, DOMAIN_RESOURCE, cbid);
     }
 }
 
@@ -171,11 +176,9 @@ fn disable_activities(library: &CuptiLibrary) {
 /// Leaves CUPTI as if nobody had used it.
 fn disconnect(subscription: &Subscription) {
     let library = subscription.library;
-    let (mut bytes, mut no) = (size_of::<u8>(), 0_u8);
-    let _ = library.set_attribute(ATTR_ZEROED_BUFFERS, &raw mut bytes, (&raw mut no).cast());
-    let subscriber = subscription.opt_in_records.lock().subscriber();
-    disable_callbacks(library, subscriber);
-    let _ = library.unsubscribe(subscriber);
+    let _ = library.set_zeroed_buffers(false);
+    disable_callbacks(library);
+    library.leave();
 }
 
 /// What was collected since the process began; `None` if CUPTI does not run.
@@ -222,7 +225,12 @@ pub(crate) fn notes() -> Vec<String> {
         MemoryRecords::Off | MemoryRecords::On => None,
     };
     let handed_over = subscription.handed_over_to.get().cloned();
-    let lines = lines.chain(no_graph_nodes).chain(no_memory);
+    let hides_nodes = library.own.hides_graph_nodes.load(Relaxed);
+    let hidden_nodes = hides_nodes.then(|| HIDDEN_GRAPH_NODES.to_owned());
+    let lines = lines
+        .chain(no_graph_nodes)
+        .chain(hidden_nodes)
+        .chain(no_memory);
     lines.chain(handed_over).collect()
 }
 
@@ -236,10 +244,11 @@ fn subscribe(
     sink: Box<dyn RecordSink>,
     samplings: (Arc<PmSampling>, Arc<PcSampling>),
     hooks: &'static Hooks,
+    may_share: bool,
 ) -> Result<Subscription, CuptiUnavailable> {
     let library = Box::new(CuptiLibrary::open()?);
     let pool = buffers::pool();
-    let (subscriber, reports_graph_nodes) = connect(&library, hooks)?;
+    let reports_graph_nodes = connect(&library, hooks, may_share)?;
     let library: &'static CuptiLibrary = Box::leak(library);
     let clock: &'static CallbackClock = Box::leak(Box::new(CallbackClock::new()));
     let _ = clock.set_anchor(library);
@@ -250,7 +259,7 @@ fn subscribe(
         Ok(thread) => thread,
         Err(error) => {
             disable_activities(library);
-            let _ = library.unsubscribe(subscriber);
+            library.leave();
             return Err(CuptiUnavailable::NoThread { error });
         }
     };
@@ -262,45 +271,46 @@ fn subscribe(
         reader,
         progress,
         reports_graph_nodes,
-        opt_in_records: Mutex::new(OptInRecords::new(subscriber)),
+        opt_in_records: Mutex::default(),
         handed_over_to: OnceLock::new(),
     })
 }
 
-/// Subscribes, and enables what is always recorded. Returns the subscriber, and whether callbacks
-/// report the nodes of graphs.
+/// Subscribes, and enables what is always recorded. Returns whether callbacks report the nodes of
+/// graphs.
 fn connect(
     library: &CuptiLibrary,
     hooks: &'static Hooks,
-) -> Result<(Subscriber, bool), CuptiUnavailable> {
-    let mut subscriber = std::ptr::null_mut();
+    may_share: bool,
+) -> Result<bool, CuptiUnavailable> {
     // Before anything else: this call fails if another tool uses CUPTI, and any other call would
     // disturb that tool.
     library.subscribe_by_name(
-        &raw mut subscriber,
         callbacks::on_callback,
         std::ptr::from_ref(hooks).cast_mut().cast::<c_void>(),
+        may_share,
     )?;
     let mut enabled = 0;
-    let result = enable_callbacks(library, subscriber);
-    let reports_graph_nodes = enable_node_callbacks(library, subscriber);
+    let result = enable_callbacks(library);
+    let reports_graph_nodes = enable_node_callbacks(library);
     for (domain, cbid, _) in PROFILER_CALLS {
-        let _ = library.enable_callback(1, subscriber, domain, cbid);
+        let _ = library.set_callback(true, domain, cbid);
     }
     // Without it the report may be made after the driver's end, and lack the devices.
-    let _ = library.enable_callback(1, subscriber, DOMAIN_RESOURCE, CONTEXT_CREATED);
+    let _ = library.set_callback(true, DOMAIN_RESOURCE, CONTEXT_CREATED);
     if let Err(error) = result.and_then(|()| enable_activities(library, &mut enabled)) {
         for kind in KINDS.get(..enabled).unwrap_or_default() {
             let _ = library.disable(*kind);
         }
-        let _ = library.unsubscribe(subscriber);
+        library.leave();
         return Err(library.unavailable(error));
     }
-    Ok((subscriber, reports_graph_nodes))
+    library.look_for_hidden_nodes();
+    Ok(reports_graph_nodes)
 }
 
 /// Disables every callback that may be enabled.
-fn disable_callbacks(library: &CuptiLibrary, subscriber: Subscriber) {
+fn disable_callbacks(library: &CuptiLibrary) {
     let api_calls = [(false, DOMAIN_DRIVER), (true, DOMAIN_RUNTIME)];
     let api_calls = api_calls.into_iter().flat_map(|(is_runtime, domain)| {
         let groups = [CallGroup::Always, CallGroup::Memory, CallGroup::Lookups].into_iter();
@@ -322,7 +332,7 @@ fn disable_callbacks(library: &CuptiLibrary, subscriber: Subscriber) {
         .map(|cbid| (DOMAIN_RESOURCE, cbid));
     for (domain, cbid) in api_calls.chain(profiler_calls).chain(resources) {
         // A version may lack some.
-        let _ = library.enable_callback(0, subscriber, domain, cbid);
+        let _ = library.set_callback(false, domain, cbid);
     }
 }
 
@@ -330,10 +340,9 @@ fn disable_callbacks(library: &CuptiLibrary, subscriber: Subscriber) {
 fn enable_activities(library: &CuptiLibrary, enabled: &mut usize) -> Result<(), CallError> {
     // Otherwise CUPTI zeroes each buffer inside the CUDA call that needs it, which takes 0.5 ms of
     // the program's thread (on an H200's machine). A version without the attribute still does so.
-    let (mut bytes, mut yes) = (size_of::<u8>(), 1_u8);
-    let _ = library.set_attribute(ATTR_ZEROED_BUFFERS, &raw mut bytes, (&raw mut yes).cast());
+    let _ = library.set_zeroed_buffers(true);
     library.clear_failure_counts();
-    library.register_callbacks(buffers::on_buffer_requested, buffers::on_buffer_completed)?;
+    library.register_buffers()?;
     for kind in KINDS {
         library.enable(kind)?;
         *enabled += 1;
@@ -342,13 +351,13 @@ fn enable_activities(library: &CuptiLibrary, enabled: &mut usize) -> Result<(), 
 }
 
 /// Enables the callback for every CUDA call that is always recorded.
-fn enable_callbacks(library: &CuptiLibrary, subscriber: Subscriber) -> Result<(), CallError> {
+fn enable_callbacks(library: &CuptiLibrary) -> Result<(), CallError> {
     for (is_runtime, domain, launch) in [
         (false, DOMAIN_DRIVER, DRIVER_LAUNCH),
         (true, DOMAIN_RUNTIME, RUNTIME_LAUNCH),
     ] {
         for cbid in callback_ids::ids_of_group(is_runtime, CallGroup::Always) {
-            let result = library.enable_callback(1, subscriber, domain, cbid);
+            let result = library.set_callback(true, domain, cbid);
             // A version may lack newer calls, but every version has launches.
             if cbid == launch {
                 result?;
@@ -360,16 +369,16 @@ fn enable_callbacks(library: &CuptiLibrary, subscriber: Subscriber) -> Result<()
 
 /// Enables the callbacks about graph nodes; returns false, with none enabled, if the library lacks
 /// any of them.
-fn enable_node_callbacks(library: &CuptiLibrary, subscriber: Subscriber) -> bool {
-    let set = |enable, cbid| {
-        let result = library.enable_callback(enable, subscriber, DOMAIN_RESOURCE, cbid);
+fn enable_node_callbacks(library: &CuptiLibrary) -> bool {
+    let set = |is_enabled, cbid| {
+        let result = library.set_callback(is_enabled, DOMAIN_RESOURCE, cbid);
         result.is_ok()
     };
     let all = node_callback::ALL;
-    let is_complete = library.has_graph_node_ids() && all.into_iter().all(|cbid| set(1, cbid));
+    let is_complete = library.has_graph_node_ids() && all.into_iter().all(|cbid| set(true, cbid));
     if !is_complete {
         for cbid in all {
-            set(0, cbid);
+            set(false, cbid);
         }
     }
     is_complete

@@ -1,7 +1,8 @@
 //! Hands CUPTI over to the program's own profiler, such as torch.profiler, when that asks for it.
 //!
-//! CUPTI accepts one subscriber and does not notify it of others, which it refuses. A profiler that
-//! is refused records nothing and does not subscribe again. Therefore its call comes here first.
+//! CUPTI refuses a second subscriber that does not share, and does not notify the first. A profiler
+//! that is refused records nothing and does not subscribe again. Therefore its call comes here
+//! first. gpuprof does not share CUPTI either, which could then refuse that profiler for good.
 
 use std::ffi::{OsStr, c_void};
 use std::path::Path;
@@ -123,7 +124,7 @@ fn hand_over(callback: CuptiCallback) -> Option<&'static CuptiLibrary> {
 
 fn note(who: &str) -> String {
     format!(
-        "measured until {who} asked for CUPTI, which serves one profiler at a time; \
+        "measured until {who} asked for CUPTI, which was handed over to it; \
          GPUPROF_CUPTI=full keeps it for gpuprof"
     )
 }

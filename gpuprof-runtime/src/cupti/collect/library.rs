@@ -14,10 +14,11 @@ use parking_lot::Mutex;
 
 use super::bindings::{
     BufferCompleted, BufferRequested, CuptiCallback, CuptiResult, DOMAIN_DRIVER, DOMAIN_RUNTIME,
-    GraphNode, MAX_LIMIT_REACHED, MIN_HOLDER_BYTES, MIN_VERSION, SUCCESS, Subscriber,
-    SubscriberParams,
+    GraphNode, MAX_LIMIT_REACHED, MIN_SUBSCRIBER_CALLS_VERSION, MIN_VERSION, OwnBufferCompleted,
+    OwnBufferRequested, SUCCESS, Subscriber, SubscriberParams,
 };
 use super::callback_ids;
+use super::own_subscription::OwnSubscription;
 use super::record::ApiFunction;
 use super::unavailable_reason::CuptiUnavailable;
 use crate::os::modules;
@@ -57,7 +58,7 @@ macro_rules! cupti_functions {
 
         impl CuptiLibrary {
             $(
-                pub(crate) fn $field(&self, $($arg: $ty),*) -> Result<(), CallError> {
+                pub(super) fn $field(&self, $($arg: $ty),*) -> Result<(), CallError> {
                     let Some(function) = self.functions.$field else {
                         return Err(CallError { call: $symbol, status: MISSING });
                     };
@@ -86,19 +87,41 @@ cupti_functions! {
     set_attribute = "cuptiActivitySetAttribute": fn(
         attribute: u32, bytes: *mut usize, value: *mut c_void,
     );
-    enable = "cuptiActivityEnable": fn(kind: u32);
-    disable = "cuptiActivityDisable": fn(kind: u32);
+    activity_enable = "cuptiActivityEnable": fn(kind: u32);
+    activity_disable = "cuptiActivityDisable": fn(kind: u32);
     enable_callback = "cuptiEnableCallback": fn(
         enable: u32, subscriber: Subscriber, domain: u32, cbid: u32,
     );
     flush_all = "cuptiActivityFlushAll": fn(flags: u32);
-    next_record = "cuptiActivityGetNextRecord": fn(
+    get_next_record = "cuptiActivityGetNextRecord": fn(
         buffer: *mut u8, valid: usize, record: *mut *mut u8,
     );
     num_dropped = "cuptiActivityGetNumDroppedRecords": fn(
         context: *mut c_void, stream: u32, out: *mut usize,
     );
     get_timestamp = "cuptiGetTimestamp": fn(out: *mut u64);
+    register_callbacks_v2 = "cuptiActivityRegisterCallbacks_v2": fn(
+        subscriber: Subscriber, requested: OwnBufferRequested, completed: OwnBufferCompleted,
+    );
+    set_attribute_v2 = "cuptiActivitySetAttribute_v2": fn(
+        subscriber: Subscriber, attribute: u32, bytes: *mut usize, value: *mut c_void,
+    );
+    get_attribute_v2 = "cuptiActivityGetAttribute_v2": fn(
+        subscriber: Subscriber, attribute: u32, bytes: *mut usize, value: *mut c_void,
+    );
+    activity_enable_v2 = "cuptiActivityEnable_v2": fn(
+        subscriber: Subscriber, kind: u32, configuration: *mut c_void,
+    );
+    activity_disable_v2 = "cuptiActivityDisable_v2": fn(
+        subscriber: Subscriber, kind: u32, configuration: *mut c_void,
+    );
+    get_next_record_v2 = "cuptiActivityGetNextRecord_v2": fn(
+        subscriber: Subscriber, buffer: *mut u8, valid: usize, record: *mut *mut u8,
+    );
+    num_dropped_v2 = "cuptiActivityGetNumDroppedRecords_v2": fn(
+        subscriber: Subscriber, context: *mut c_void, stream: u32, out: *mut usize,
+    );
+    get_timestamp_v2 = "cuptiGetTimestamp_v2": fn(subscriber: Subscriber, out: *mut u64);
     graph_node_id = "cuptiGetGraphNodeId": fn(node: GraphNode, out: *mut u64);
     callback_name = "cuptiGetCallbackName": fn(
         domain: u32, cbid: u32, out: *mut *const c_char,
@@ -106,11 +129,23 @@ cupti_functions! {
     result_string = "cuptiGetResultString": fn(status: c_int, out: *mut *const c_char);
 }
 
-const OPTIONAL: [&str; 4] = [
-    "cuptiSubscribe_v2",
+const OPTIONAL: [&str; 3] = [
     "cuptiActivitySetAttribute",
     "cuptiGetGraphNodeId",
     "cuptiGetResultString",
+];
+
+/// The calls of a subscriber, which a library has all together.
+const SUBSCRIBER_CALLS: [&str; 9] = [
+    "cuptiSubscribe_v2",
+    "cuptiActivityRegisterCallbacks_v2",
+    "cuptiActivitySetAttribute_v2",
+    "cuptiActivityGetAttribute_v2",
+    "cuptiActivityEnable_v2",
+    "cuptiActivityDisable_v2",
+    "cuptiActivityGetNextRecord_v2",
+    "cuptiActivityGetNumDroppedRecords_v2",
+    "cuptiGetTimestamp_v2",
 ];
 
 struct FailureCount {
@@ -127,6 +162,9 @@ pub(crate) struct CuptiLibrary {
     pub(crate) version: u32,
     /// The name or path that opened it.
     pub(crate) name: String,
+    /// Whether it has the calls of a subscriber.
+    pub(super) has_subscriber_calls: bool,
+    pub(super) own: OwnSubscription,
     failures: Mutex<Vec<FailureCount>>,
 }
 
@@ -140,9 +178,12 @@ impl CuptiLibrary {
             functions,
             version: 0,
             name,
+            has_subscriber_calls: false,
+            own: OwnSubscription::default(),
             failures: Mutex::new(Vec::new()),
         };
-        if let Some(symbol) = missing.into_iter().find(|name| !OPTIONAL.contains(name)) {
+        let is_needed = |name: &&str| !OPTIONAL.contains(name) && !SUBSCRIBER_CALLS.contains(name);
+        if let Some(symbol) = missing.iter().copied().find(is_needed) {
             let library = cupti.name;
             return Err(CuptiUnavailable::MissingFunction { library, symbol });
         }
@@ -155,6 +196,8 @@ impl CuptiLibrary {
             return Err(CuptiUnavailable::TooOld { library, version });
         }
         cupti.version = version;
+        cupti.has_subscriber_calls = version >= MIN_SUBSCRIBER_CALLS_VERSION
+            && !SUBSCRIBER_CALLS.iter().any(|call| missing.contains(call));
         Ok(cupti)
     }
 
@@ -184,29 +227,10 @@ impl CuptiLibrary {
         self.functions.graph_node_id.is_some()
     }
 
-    /// Subscribes under gpuprof's name, if the library takes one.
-    pub(crate) fn subscribe_by_name(
-        &self,
-        out: *mut Subscriber,
-        callback: CuptiCallback,
-        data: *mut c_void,
-    ) -> Result<(), CuptiUnavailable> {
-        let mut holder = [0_u8; MIN_HOLDER_BYTES];
-        let result = if self.functions.subscribe_v2.is_some() {
-            let mut params = SubscriberParams {
-                bytes: size_of::<SubscriberParams>(),
-                name: c"gpuprof".as_ptr(),
-                holder: holder.as_mut_ptr().cast(),
-                holder_bytes: holder.len(),
-            };
-            self.subscribe_v2(out, callback, data, &raw mut params)
-        } else {
-            self.subscribe(out, callback, data)
-        };
-        result.map_err(|error| {
-            let holder = CStr::from_bytes_until_nul(&holder).unwrap_or_default();
-            self.refused(error, holder.to_string_lossy().into_owned())
-        })
+    /// Whether a subscriber that uses the calls of the process can give its name. Since CUDA 13.3
+    /// `cuptiSubscribe_v2` is for the calls of a subscriber alone.
+    pub(super) fn takes_names(&self) -> bool {
+        self.functions.subscribe_v2.is_some() && self.version < MIN_SUBSCRIBER_CALLS_VERSION
     }
 
     /// `cuptiSubscribe` and `cuptiSubscribe_v2`.
@@ -229,7 +253,7 @@ impl CuptiLibrary {
     }
 
     /// [`unavailable`](Self::unavailable), and who has it; empty if that is unknown.
-    fn refused(&self, error: CallError, holder: String) -> CuptiUnavailable {
+    pub(super) fn refused(&self, error: CallError, holder: String) -> CuptiUnavailable {
         CuptiUnavailable::CallFailed {
             holder,
             library: self.name.clone(),
@@ -289,8 +313,8 @@ impl CuptiLibrary {
     fn count_failure(&self, error: CallError) {
         // Failed name lookups are not counted: names are needed only for display or after a failure
         // already counted. Nor are refused subscriptions, which are the program's own or reported
-        // by the start. Nor are callbacks: a version may lack newer calls. A kind of activity
-        // that is refused is reported where it is enabled.
+        // by the start. Nor are callbacks and attributes: a version may lack newer ones. A kind of
+        // activity that is refused is reported where it is enabled.
         if matches!(
             error.call,
             "cuptiSubscribe"
@@ -299,6 +323,8 @@ impl CuptiLibrary {
                 | "cuptiGetCallbackName"
                 | "cuptiEnableCallback"
                 | "cuptiActivityEnable"
+                | "cuptiActivityEnable_v2"
+                | "cuptiActivityGetAttribute_v2"
         ) {
             return;
         }

@@ -1,6 +1,7 @@
 //! From CUPTI to records: finds and starts libcupti, receives CUDA calls and graph nodes by
 //! callbacks and activities by buffers, and decodes them on a thread of its own.
 
+mod activity_calls;
 mod api_callbacks;
 pub(crate) mod bindings;
 pub(crate) mod bounded_queue;
@@ -20,6 +21,7 @@ pub(crate) mod launch_stacks;
 pub(crate) mod library;
 pub(crate) mod lifecycle;
 mod opt_in_records;
+mod own_subscription;
 mod parameters;
 mod parse_record;
 pub(crate) mod pc_sampling;

@@ -1,21 +1,21 @@
 //! The CUDA calls and records that are collected on request.
 
-use super::bindings::{DOMAIN_DRIVER, DOMAIN_RUNTIME, Subscriber, kind};
+use super::bindings::{DOMAIN_DRIVER, DOMAIN_RUNTIME, kind};
 use super::callback_ids::{self, CallGroup};
 use super::library::{CallError, CuptiLibrary};
 
 /// What is collected beside what always is.
+#[derive(Default)]
 pub(crate) struct OptInRecords {
-    /// The subscriber's handle.
-    subscriber: usize,
     records_memory_calls: bool,
     records_lookups: bool,
     memory: MemoryRecords,
 }
 
 /// Whether CUPTI records allocations and frees.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum MemoryRecords {
+    #[default]
     Off,
     /// To the end of the process: memory that is allocated now may be freed at any time.
     On,
@@ -23,19 +23,6 @@ pub(crate) enum MemoryRecords {
 }
 
 impl OptInRecords {
-    pub(super) fn new(subscriber: Subscriber) -> Self {
-        Self {
-            subscriber: subscriber as usize,
-            records_memory_calls: false,
-            records_lookups: false,
-            memory: MemoryRecords::Off,
-        }
-    }
-
-    pub(super) fn subscriber(&self) -> Subscriber {
-        self.subscriber as Subscriber
-    }
-
     pub(super) fn memory(&self) -> MemoryRecords {
         self.memory
     }
@@ -46,11 +33,11 @@ impl OptInRecords {
         let records_memory = all || memory || self.memory == MemoryRecords::On;
         if records_memory != self.records_memory_calls {
             self.records_memory_calls = records_memory;
-            self.enable(CallGroup::Memory, records_memory, library);
+            enable(CallGroup::Memory, records_memory, library);
         }
         if all != self.records_lookups {
             self.records_lookups = all;
-            self.enable(CallGroup::Lookups, all, library);
+            enable(CallGroup::Lookups, all, library);
         }
         if memory && self.memory == MemoryRecords::Off {
             self.memory = match library.enable(kind::MEMORY2) {
@@ -59,14 +46,13 @@ impl OptInRecords {
             };
         }
     }
+}
 
-    fn enable(&self, group: CallGroup, is_enabled: bool, library: &CuptiLibrary) {
-        let subscriber = self.subscriber as Subscriber;
-        for (is_runtime, domain) in [(false, DOMAIN_DRIVER), (true, DOMAIN_RUNTIME)] {
-            for cbid in callback_ids::ids_of_group(is_runtime, group) {
-                // Fails if this version lacks the call.
-                let _ = library.enable_callback(is_enabled.into(), subscriber, domain, cbid);
-            }
+fn enable(group: CallGroup, is_enabled: bool, library: &CuptiLibrary) {
+    for (is_runtime, domain) in [(false, DOMAIN_DRIVER), (true, DOMAIN_RUNTIME)] {
+        for cbid in callback_ids::ids_of_group(is_runtime, group) {
+            // Fails if this version lacks the call.
+            let _ = library.set_callback(is_enabled, domain, cbid);
         }
     }
 }

@@ -129,9 +129,11 @@ impl Reader {
             (self.poll_clocks)();
             self.last_clock_poll = Some(Instant::now());
         }
-        if is_last {
-            // Also buffers with unfinished records, because their finished ones would be lost.
+        // Also buffers with unfinished records, because their finished ones would be lost.
+        if is_last || self.loses_buffers() {
             self.flush_and_read(FLUSH_FORCED, true);
+        }
+        if is_last {
             self.pm_sampling.stop();
             self.pc_sampling.stop();
         }
@@ -158,6 +160,11 @@ impl Reader {
         }
     }
 
+    /// Whether gpuprof leaves CUPTI, which then keeps the buffers that it holds.
+    fn loses_buffers(&self) -> bool {
+        !lifecycle::is_running() && self.library.keeps_buffers() && buffers::pool().is_lent()
+    }
+
     fn has_request(&self) -> bool {
         self.progress.requests.state().is_open()
     }
@@ -165,7 +172,7 @@ impl Reader {
     fn flush(&self, flags: u32) {
         if !Driver::loaded().is_some_and(Driver::has_ended) {
             // A failure is counted by the library; buffers returned before can still be read.
-            let _ = self.library.flush_all(flags);
+            let _ = self.library.flush(flags);
         }
     }
 
@@ -174,13 +181,9 @@ impl Reader {
         self.flush(flags);
         self.last_flush = Instant::now();
         self.read_filled(flags == FLUSH_FORCED);
-        let mut dropped = 0;
-        let result = self
-            .library
-            .num_dropped(std::ptr::null_mut(), 0, &raw mut dropped);
-        if result.is_ok() {
+        if let Ok(dropped) = self.library.take_dropped() {
             let counters = &self.progress.counters;
-            counters.dropped.fetch_add(dropped as u64, Relaxed);
+            counters.dropped.fetch_add(dropped, Relaxed);
         }
         let sink = &mut self.sink;
         self.pm_sampling

@@ -100,8 +100,9 @@ impl fmt::Display for CuptiUnavailable {
 fn advice(status: CuptiResult) -> &'static str {
     match status {
         MULTIPLE_SUBSCRIBERS => {
-            "another profiler, such as nsys, ncu, cuda-gdb or torch.profiler, uses CUPTI, which \
-             serves one client at a time; run without it, or without gpuprof's records"
+            "another profiler, such as nsys, ncu, cuda-gdb or torch.profiler, uses CUPTI and does \
+             not share it (which takes libcupti 13.3 and driver r610); run without it, or without \
+             gpuprof's records"
         }
         INSUFFICIENT_PRIVILEGES | VIRTUALIZED_PRIVILEGES => {
             "this user may not profile; the machine's administrator can permit it: \

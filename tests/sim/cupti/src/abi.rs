@@ -5,6 +5,7 @@ use std::ffi::{CStr, c_char, c_void};
 
 use simbase::activity::Call;
 
+use crate::record_sizes::Version;
 use crate::result_codes::{Answer, Code};
 
 /// An output parameter (`T*`) of the C caller.
@@ -47,6 +48,69 @@ pub(crate) type Request = extern "C" fn(*mut BufferPtr, *mut usize, *mut usize);
 /// `CUpti_BuffersCallbackCompleteFunc`.
 pub(crate) type Complete = extern "C" fn(*mut u8, u32, BufferPtr, usize, usize);
 
+/// `CUpti_BuffersCallbackRequestFunc_v2`.
+pub(crate) type SubscriberRequest =
+    extern "C" fn(*mut BufferPtr, *mut usize, *mut usize, &BufferRequestInfo);
+/// `CUpti_BuffersCallbackCompleteFunc_v2`.
+pub(crate) type SubscriberComplete = extern "C" fn(BufferPtr, usize, usize, &BufferCompleteInfo);
+
+/// `CUpti_BufferCallbackRequestInfo`.
+#[repr(C)]
+pub(crate) struct BufferRequestInfo {
+    size: usize,
+}
+
+/// `CUpti_BufferCallbackCompleteInfo`. Only records that the client defines have layouts.
+#[repr(C)]
+pub(crate) struct BufferCompleteInfo {
+    size: usize,
+    thread: u64,
+    layouts: *const c_void,
+    layout_count: usize,
+}
+
+/// Whom the library asks for buffers, and gives them back to.
+#[derive(Clone, Copy)]
+pub(crate) enum BufferCallbacks {
+    Process(Request, Complete),
+    Subscriber(SubscriberRequest, SubscriberComplete),
+}
+
+impl BufferCallbacks {
+    /// The buffer that the client provides, its size, and the limit of records.
+    pub(crate) fn request(self) -> (BufferPtr, usize, usize) {
+        let (mut start, mut size, mut max_records) = (BufferPtr::NONE, 0, 0);
+        match self {
+            Self::Process(request, _) => request(&mut start, &mut size, &mut max_records),
+            Self::Subscriber(request, _) => {
+                let info = BufferRequestInfo {
+                    size: size_of::<BufferRequestInfo>(),
+                };
+                request(&mut start, &mut size, &mut max_records, &info);
+            }
+        }
+        (start, size, max_records)
+    }
+
+    pub(crate) fn complete(self, start: BufferPtr, size: usize, valid: usize) {
+        match self {
+            // No context; a real CUPTI passes garbage as the stream.
+            Self::Process(_, complete) => {
+                complete(std::ptr::null_mut(), u32::MAX, start, size, valid);
+            }
+            Self::Subscriber(_, complete) => {
+                let info = BufferCompleteInfo {
+                    size: size_of::<BufferCompleteInfo>(),
+                    thread: 0,
+                    layouts: std::ptr::null(),
+                    layout_count: 0,
+                };
+                complete(start, size, valid, &info);
+            }
+        }
+    }
+}
+
 /// `CUpti_CallbackFunc`: the client's pointer, the domain, the callback id, and the domain's data.
 pub(crate) type Callback = extern "C" fn(User, u32, u32, *const c_void);
 
@@ -58,36 +122,83 @@ pub(crate) struct User(*const c_void);
 // SAFETY: the simulated libcupti never dereferences this pointer; it only passes it to callbacks.
 unsafe impl Send for User {}
 
-/// `CUpti_SubscriberParams`.
+/// `CUpti_SubscriberParams` up to CUDA 13.2.
 #[repr(C)]
-pub(crate) struct SubscriberParams {
+#[derive(Clone, Copy)]
+struct FirstSubscriberParams {
     size: usize,
     name: *const c_char,
     holder: *mut c_char,
     holder_size: usize,
 }
 
+/// `CUpti_SubscriberParams` since CUDA 13.3.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct NewSubscriberParams {
+    first: FirstSubscriberParams,
+    allow_multiple: u8,
+    padding: [u8; 7],
+}
+
+/// Null, or a `CUpti_SubscriberParams` of the caller, of the size that it states.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub(crate) struct SubscriberParams(*const FirstSubscriberParams);
+
 impl SubscriberParams {
-    pub(crate) fn name(&self) -> Option<String> {
-        if self.name.is_null() {
+    fn get(self) -> Option<FirstSubscriberParams> {
+        // SAFETY: the C caller passes null or a struct of at least this size.
+        unsafe { self.0.as_ref() }.copied()
+    }
+
+    /// Whether the caller allows others; INVALID_PARAMETER for a struct that is smaller than that
+    /// of CUDA 13.0, or larger than the library's.
+    pub(crate) fn allows_others(self, version: Version) -> Answer<bool> {
+        let (first, new) = (
+            size_of::<FirstSubscriberParams>(),
+            size_of::<NewSubscriberParams>(),
+        );
+        match self.get().map(|params| params.size) {
+            None => Ok(false),
+            Some(size) if size == first => Ok(false),
+            Some(size) if size == new && version >= Version::Cuda13_3 => {
+                // SAFETY: the caller states that its struct has this size.
+                let params = unsafe { self.0.cast::<NewSubscriberParams>().read() };
+                match params.allow_multiple {
+                    0 => Ok(false),
+                    1 => Ok(true),
+                    _ => Err(Code::INVALID_PARAMETER),
+                }
+            }
+            Some(_) => Err(Code::INVALID_PARAMETER),
+        }
+    }
+
+    pub(crate) fn name(self) -> Option<String> {
+        let name = self.get()?.name;
+        if name.is_null() {
             return None;
         }
         // SAFETY: the C caller passes null or a C string.
-        let name = unsafe { CStr::from_ptr(self.name) };
+        let name = unsafe { CStr::from_ptr(name) };
         Some(name.to_string_lossy().into_owned())
     }
 
     /// Writes as much of it as there is room for, unless the caller does not ask for it.
-    pub(crate) fn set_holder(&mut self, name: &str) {
-        let Some(room) = self.holder_size.checked_sub(1) else {
+    pub(crate) fn set_holder(self, name: &str) {
+        let Some(params) = self.get() else {
             return;
         };
-        if self.holder.is_null() {
+        let Some(room) = params.holder_size.checked_sub(1) else {
+            return;
+        };
+        if params.holder.is_null() {
             return;
         }
         let bytes = name.bytes().take(room).chain([0]);
         for (at, byte) in bytes.enumerate() {
-            let place = self.holder.wrapping_add(at);
+            let place = params.holder.wrapping_add(at);
             // SAFETY: the C caller passes a place of this size, and `room` leaves one for the 0.
             unsafe { place.write(byte as c_char) };
         }

@@ -8,6 +8,7 @@ use simbase::activity::{Activity, ActivityKind, Call, ResourceChange};
 use simbase::cbid;
 
 use crate::callbacks::{DRIVER_API, Notification, RESOURCE, RESOURCE_CALLBACKS, RUNTIME_API};
+use crate::clients::{Client, MAX_CLIENTS};
 use crate::kinds::{self, Enabled};
 use crate::record::{ApiCall, Cause, Record};
 use crate::state::{self, Overrides, State, thread};
@@ -19,13 +20,15 @@ const PROFILER_START: u32 = cbid::driver("cuProfilerStart");
 const PROFILER_STOP: u32 = cbid::driver("cuProfilerStop");
 
 thread_local! {
-    /// The calls that this thread is in, the innermost last, each with the value that its callbacks
-    /// share.
-    static OPEN_CALLS: RefCell<Vec<(VisibleCall, u64)>> = const { RefCell::new(Vec::new()) };
+    /// The calls that this thread is in, the innermost last, each with the value that the callbacks
+    /// of each client share.
+    static OPEN_CALLS: RefCell<Vec<OpenCall>> = const { RefCell::new(Vec::new()) };
     /// The same without a destructor, for the last call that the thread is in while it ends: exit
     /// handlers make calls, of which none is inside another.
-    static LAST_CALL: Cell<Option<(VisibleCall, u64)>> = const { Cell::new(None) };
+    static LAST_CALL: Cell<Option<OpenCall>> = const { Cell::new(None) };
 }
+
+type OpenCall = (VisibleCall, [u64; MAX_CLIENTS]);
 
 /// A call as the client sees it.
 #[derive(Clone, Copy)]
@@ -45,10 +48,13 @@ pub(crate) extern "C" fn on_driver_call(call: &Call<'_>) {
         }
         state::lock().begin_changes(call);
         let opened = if call.has_ended { pop() } else { None };
-        let (visible, mut shared) = opened.unwrap_or_else(|| (state::lock().new_call(call), 0));
-        let notification = state::lock().notification(&visible);
-        if let Some(notification) = notification {
-            notification.deliver(call, &mut shared);
+        let (visible, mut shared) =
+            opened.unwrap_or_else(|| (state::lock().new_call(call), [0; MAX_CLIENTS]));
+        let notifications = state::lock().notifications(&visible);
+        for (notification, shared) in notifications.iter().zip(&mut shared) {
+            if let Some(notification) = notification {
+                notification.deliver(call, shared);
+            }
         }
         if !call.has_ended {
             push((visible, shared));
@@ -56,7 +62,9 @@ pub(crate) extern "C" fn on_driver_call(call: &Call<'_>) {
             return;
         }
         let records = state::lock().make_records(call, &visible);
-        buffers::store(records);
+        for (slot, records) in records.into_iter().enumerate() {
+            buffers::store(slot, records);
+        }
         state::lock().end_changes(call);
         if let Ok(now) = driver::now() {
             buffers::flush_if_due(now);
@@ -64,7 +72,7 @@ pub(crate) extern "C" fn on_driver_call(call: &Call<'_>) {
     });
 }
 
-fn push(call: (VisibleCall, u64)) {
+fn push(call: OpenCall) {
     if OPEN_CALLS
         .try_with(|open| open.borrow_mut().push(call))
         .is_err()
@@ -73,7 +81,7 @@ fn push(call: (VisibleCall, u64)) {
     }
 }
 
-fn pop() -> Option<(VisibleCall, u64)> {
+fn pop() -> Option<OpenCall> {
     OPEN_CALLS
         .try_with(|open| open.borrow_mut().pop())
         .unwrap_or_else(|_| LAST_CALL.take())
@@ -104,23 +112,9 @@ impl State {
         }
     }
 
-    /// The callbacks to make for a call, if there is a subscriber.
-    fn notification(&self, visible: &VisibleCall) -> Option<Notification> {
-        let domain = match visible.kind {
-            kinds::RUNTIME => RUNTIME_API,
-            _ => DRIVER_API,
-        };
-        let (callback, user) = self.callback?;
-        let is_enabled = |domain, cbid| self.enabled.has_callback(domain, cbid);
-        let api = (domain, visible.cbid, visible.correlation);
-        let mut resource_callbacks = RESOURCE_CALLBACKS.to_vec();
-        resource_callbacks.retain(|cbid| is_enabled(RESOURCE, *cbid));
-        Some(Notification {
-            callback,
-            user,
-            api: is_enabled(domain, visible.cbid).then_some(api),
-            resource_callbacks,
-        })
+    /// The callbacks to make for a call, to each client that is subscribed.
+    fn notifications(&self, visible: &VisibleCall) -> [Option<Notification>; MAX_CLIENTS] {
+        std::array::from_fn(|slot| self.clients[slot].notification(visible))
     }
 
     /// Builds the images of modules that `call` has loaded.
@@ -143,28 +137,41 @@ impl State {
         }
     }
 
-    /// The records of `call`, without those that a test drops.
-    fn make_records(&mut self, call: &Call<'_>, visible: &VisibleCall) -> Vec<Record> {
+    /// The records of `call` for each client, without those that a test drops.
+    fn make_records(&mut self, call: &Call<'_>, visible: &VisibleCall) -> Vec<Vec<Record>> {
+        self.sampling.add_activities(call.activities());
+        let (modules, now) = (&mut self.modules, call.end);
+        self.pc_sampling
+            .add_activities(call.activities(), modules, now);
+        (0..MAX_CLIENTS)
+            .map(|slot| self.records_of_client(slot, call, visible))
+            .collect()
+    }
+
+    fn records_of_client(
+        &mut self,
+        slot: usize,
+        call: &Call<'_>,
+        visible: &VisibleCall,
+    ) -> Vec<Record> {
         let VisibleCall {
             kind,
             cbid,
             correlation,
         } = *visible;
-        let recorded = self.enabled.has_call(kind, cbid);
+        let enabled = &self.clients[slot].enabled;
+        let recorded = enabled.has_call(kind, cbid);
         let mut records = Vec::new();
-        if recorded && self.enabled.has(kinds::EXTERNAL_CORRELATION) {
+        if recorded && enabled.has(kinds::EXTERNAL_CORRELATION) {
             self.push_external_ids(correlation, &mut records);
         }
-        self.sampling.add_activities(call.activities());
-        let (modules, now) = (&mut self.modules, call.end);
-        self.pc_sampling
-            .add_activities(call.activities(), modules, now);
         let cause = Cause {
             correlation,
             asynchronous: call.is_asynchronous,
         };
-        for activity in call.activities() {
-            if let Some(kind) = kind_of(activity, &self.enabled) {
+        let is_recorded = |activity: &&Activity| !self.hides_graph_nodes || activity.node == 0;
+        for activity in call.activities().iter().filter(is_recorded) {
+            if let Some(kind) = kind_of(activity, enabled) {
                 for part in self.overrides.parts(activity) {
                     let mut record = Record::activity(self.version, kind, &part, cause);
                     self.overrides.corrupt_if_requested(&mut record);
@@ -185,7 +192,7 @@ impl State {
         }
         let all = records.len();
         records.retain(|record| !self.overrides.take_drop_order(record.kind));
-        self.dropped += (all - records.len()) as u64;
+        self.clients[slot].dropped += (all - records.len()) as u64;
         records
     }
 
@@ -196,6 +203,27 @@ impl State {
             let record = |id: &u64| Record::external(self.version, *kind, *id, correlation);
             records.extend(ids.last().map(record));
         }
+    }
+}
+
+impl Client {
+    /// The callbacks to make for a call, if there is a subscriber.
+    fn notification(&self, visible: &VisibleCall) -> Option<Notification> {
+        let domain = match visible.kind {
+            kinds::RUNTIME => RUNTIME_API,
+            _ => DRIVER_API,
+        };
+        let (callback, user) = self.callback?;
+        let is_enabled = |domain, cbid| self.enabled.has_callback(domain, cbid);
+        let api = (domain, visible.cbid, visible.correlation);
+        let mut resource_callbacks = RESOURCE_CALLBACKS.to_vec();
+        resource_callbacks.retain(|cbid| is_enabled(RESOURCE, *cbid));
+        Some(Notification {
+            callback,
+            user,
+            api: is_enabled(domain, visible.cbid).then_some(api),
+            resource_callbacks,
+        })
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::abi::{BufferPtr, Complete};
+use crate::abi::{BufferCallbacks, BufferPtr};
 use crate::control::Order;
 use crate::kinds;
 use crate::record::Record;
@@ -97,7 +97,7 @@ impl Buffer {
     }
 
     /// Writes the records and returns the buffer.
-    pub(crate) fn deliver(mut self, complete: Complete, order: Order, now: u64) {
+    pub(crate) fn deliver(mut self, callbacks: BufferCallbacks, order: Order, now: u64) {
         let unfinished = self
             .records
             .iter_mut()
@@ -108,8 +108,7 @@ impl Buffer {
             self.start.write(at, &record.bytes);
             at += record.bytes.len();
         }
-        // No context; a real CUPTI passes garbage as the stream.
-        complete(std::ptr::null_mut(), u32::MAX, self.start, self.size, at);
+        callbacks.complete(self.start, self.size, at);
     }
 }
 

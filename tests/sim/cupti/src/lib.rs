@@ -17,6 +17,7 @@
 //! | variable | meaning |
 //! |---|---|
 //! | `GPUPROF_SIM_CUPTI` | path of the built `libsimcupti.so` |
+//! | `GPUPROF_SIM_CUPTI_VERSION` | `12.0`, `13.0` or `13.3`, if the program does not install it |
 //!
 //! This crate must never depend on gpuprof, cudarc or simcuda, because the library must export no
 //! names but CUPTI's.
@@ -26,6 +27,7 @@ mod buffers;
 mod call_records;
 mod call_wrapper;
 mod callbacks;
+mod clients;
 mod control;
 mod counter_data;
 mod counter_model;
@@ -45,16 +47,19 @@ mod pc_samples;
 mod pc_sampling;
 mod pc_sampling_parameters;
 mod pm_sampling;
+mod profiler;
 mod profiler_host;
 mod record;
 mod record_sizes;
 mod result_codes;
 mod stall_model;
 mod state;
+mod subscribers;
 
 pub use control::{Cupti, InvalidStamps, Order};
 pub use counter_model::KernelCounters;
 pub use cubin_image::Instruction;
 pub use load::{InstallError, Options, install, install_with};
+pub use profiler::Profiler;
 pub use record_sizes::Version;
 pub use stall_model::StallModel;

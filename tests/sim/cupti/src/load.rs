@@ -11,7 +11,7 @@ use crate::control::{Cupti, Functions};
 use crate::record_sizes::Version;
 
 /// The library's SONAME, by which programs look for libcupti.
-const SONAME: &str = "libcupti.so.13";
+pub(crate) const SONAME: &str = "libcupti.so.13";
 const FILE: &str = "libsimcupti.so";
 
 /// How to install the library.

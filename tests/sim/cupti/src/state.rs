@@ -4,12 +4,10 @@
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 
-use crate::abi::{Callback, Complete, Request, User};
+use crate::clients::{Client, MAX_CLIENTS};
 use crate::control::{InvalidStamps, Order};
-use crate::held_buffers::Buffers;
-use crate::kinds::Enabled;
 use crate::modules::Modules;
 use crate::pc_sampling::PcSampling;
 use crate::pm_sampling::Sampling;
@@ -21,18 +19,14 @@ pub(crate) struct State {
     /// The result of `cuptiGetVersion`, if it is not the version's own number.
     pub(crate) number: Option<u32>,
     pub(crate) overrides: Overrides,
-    pub(crate) subscribed: bool,
-    pub(crate) subscriber_name: String,
-    pub(crate) callback: Option<(Callback, User)>,
-    pub(crate) callbacks: Option<(Request, Complete)>,
-    /// The client provides zeroed buffers.
-    pub(crate) zeroed: bool,
-    pub(crate) enabled: Enabled,
+    /// The first serves the functions of the process.
+    pub(crate) clients: [Client; MAX_CLIENTS],
+    /// Whether subscribers of the newer functions share the library; decided by the first of them.
+    pub(crate) is_shared: Option<bool>,
+    /// Whether subscribers get no records of the nodes of graphs.
+    pub(crate) hides_graph_nodes: bool,
     /// External ids by thread and kind, innermost last.
     pub(crate) pushed: BTreeMap<(u64, u32), Vec<u64>>,
-    pub(crate) buffers: Buffers,
-    /// Records dropped since the client last asked.
-    pub(crate) dropped: u64,
     /// The correlation id of the last call.
     pub(crate) correlation: u32,
     /// The period of automatic flushes, in ns of the driver's clock; 0 for none.
@@ -66,7 +60,10 @@ static STATE: Mutex<State> = Mutex::new(State::new());
 /// Locks the state. A panic under the lock has returned UNKNOWN to the client; the state remains in
 /// use.
 pub(crate) fn lock() -> MutexGuard<'static, State> {
-    STATE.lock().unwrap_or_else(PoisonError::into_inner)
+    static START: Once = Once::new();
+    let mut state = STATE.lock().unwrap_or_else(PoisonError::into_inner);
+    START.call_once(|| state.version = Version::from_environment());
+    state
 }
 
 /// A number of the calling thread, from 1.
@@ -97,15 +94,10 @@ impl State {
                 drops: Vec::new(),
                 stamps: Vec::new(),
             },
-            subscribed: false,
-            subscriber_name: String::new(),
-            callback: None,
-            callbacks: None,
-            zeroed: false,
-            enabled: Enabled::new(),
+            clients: [const { Client::new() }; MAX_CLIENTS],
+            is_shared: None,
+            hides_graph_nodes: false,
             pushed: BTreeMap::new(),
-            buffers: Buffers::new(),
-            dropped: 0,
             correlation: 0,
             period: 0,
             last_flush: 0,

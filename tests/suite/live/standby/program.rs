@@ -13,7 +13,7 @@ use cudarc::driver::{CudaGraph, CudaSlice, CudaStream};
 use gpuprof::profile::Function;
 use gpuprof::{CuptiMode, Sampling, Session, gpu_profile};
 use kernels::SAXPY;
-use simcupti::{Cupti, StallModel};
+use simcupti::{Cupti, Profiler, StallModel};
 use support::cupti_world::Tier;
 use support::graph_capture;
 use support::sampled_world::{INTERVAL_NS, with_counters};
@@ -21,6 +21,9 @@ use support::{World, cupti_from_environment, world};
 
 use super::{DONE, GO, GONE};
 use crate::files::in_program;
+
+/// `CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL`.
+const CONCURRENT_KERNEL: u32 = 10;
 
 #[gpu_profile(stream = w.gpu.stream)]
 fn step(w: &World, ns: u64) {
@@ -63,6 +66,7 @@ struct Program {
     graph: Option<CudaGraph>,
     allocated: Option<CudaSlice<u8>>,
     session: Option<Session>,
+    profiler: Option<Profiler>,
 }
 
 pub(crate) fn run(scenario: &str) -> ExitCode {
@@ -89,6 +93,7 @@ pub(crate) fn run(scenario: &str) -> ExitCode {
         graph: None,
         allocated: None,
         session: None,
+        profiler: None,
     };
     // Opens the socket.
     program.obey("step 1000");
@@ -181,6 +186,17 @@ impl Program {
                 let is_step = |of: &&Function| of.name.ends_with("standby::program::step");
                 let step = profile.functions.iter().find(is_step);
                 return format!("{:?}", step.map(|step| step.calls));
+            }
+            // Another profiler, which records kernels.
+            "profile" => {
+                let profiler = Profiler::subscribe("another", true).expect("a subscriber");
+                profiler.enable(CONCURRENT_KERNEL).expect("a kind");
+                self.profiler = Some(profiler);
+            }
+            "profiled" => {
+                let profiler = self.profiler.as_ref().expect("it is subscribed");
+                profiler.flush().expect("a flush");
+                return profiler.records(CONCURRENT_KERNEL).to_string();
             }
             "refuse" => t.cupti.fail("cuptiSubscribe_v2", 1, number, 39),
             "calls" => return calls(t.cupti, &["cuptiSubscribe_v2", "cuptiUnsubscribe"]),

@@ -1,9 +1,9 @@
 //! Keeps the program's CUDA calls waiting while sampling starts or ends.
 //!
-//! `cuptiPCSamplingStop` takes a lock of libcupti's and then waits for one of the driver's. A launch
-//! of another thread has the driver's and waits for libcupti's, so that neither returns. Programs
-//! that launch on four threads also stopped when sampling started beside them (H200, driver
-//! 580.159.04, libcupti 13.0).
+//! `cuptiPCSamplingStop` takes a lock of libcupti's and then waits for one of the driver's. A
+//! launch of another thread has the driver's and waits for libcupti's, so that neither returns.
+//! Programs that launch on four threads also stopped when sampling started beside them (H200,
+//! driver 580.159.04, libcupti 13.0).
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};

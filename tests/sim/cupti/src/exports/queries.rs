@@ -19,6 +19,13 @@ cupti_functions! {
 
     /// NOT_INITIALIZED without a simulated driver.
     fn cuptiGetTimestamp(timestamp: Out<u64>) {
+        state::lock().process()?;
+        timestamp.write(driver::now()?)
+    }
+
+    /// As [`cuptiGetTimestamp`].
+    fn cuptiGetTimestamp_v2(subscriber: usize, timestamp: Out<u64>) {
+        state::lock().subscriber(subscriber)?;
         timestamp.write(driver::now()?)
     }
 

@@ -5,11 +5,9 @@ use simbase::cbid;
 use super::cupti_functions;
 use crate::abi::{Callback, Out, SubscriberParams, User};
 use crate::callbacks::{DRIVER_API, RESOURCE, RESOURCE_CALLBACKS, RUNTIME_API};
+use crate::clients::Access;
 use crate::result_codes::Code;
-use crate::{call_records, callbacks, driver, state};
-
-/// The only `CUpti_SubscriberHandle`.
-const SUBSCRIBER: usize = 0x5afe;
+use crate::{call_records, callbacks, driver, state, subscribers};
 
 /// The name of a subscriber that gives none.
 const UNNAMED: &str = "CUPTI";
@@ -19,41 +17,38 @@ fn subscribe(
     subscriber: Out<usize>,
     callback: Option<Callback>,
     user: User,
+    access: Access,
     name: &str,
 ) -> Result<(), (Code, String)> {
     let mut state = state::lock();
-    if state.subscribed {
-        let holder = state.subscriber_name.clone();
-        return Err((Code::MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED, holder));
-    }
+    let slot = state.subscribe(access, name)?;
     subscriber
-        .write(SUBSCRIBER)
+        .write(subscribers::handle(slot))
         .map_err(|code| (code, String::new()))?;
-    state.subscribed = true;
-    state.subscriber_name = name.to_owned();
-    state.callback = callback.map(|callback| (callback, user));
+    state.clients[slot].callback = callback.map(|callback| (callback, user));
     Ok(())
 }
 
 cupti_functions! {
     /// A second subscriber gets MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED.
     fn cuptiSubscribe(subscriber: Out<usize>, callback: Option<Callback>, user: User) {
-        subscribe(subscriber, callback, user, UNNAMED).map_err(|(code, _)| code)
+        subscribe(subscriber, callback, user, Access::Process, UNNAMED).map_err(|(code, _)| code)
     }
 
-    /// A second subscriber gets MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED and the name of the first.
+    /// A second subscriber gets MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED and the name of the first,
+    /// unless both allow others.
     fn cuptiSubscribe_v2(
         subscriber: Out<usize>,
         callback: Option<Callback>,
         user: User,
-        params: Option<&mut SubscriberParams>,
+        params: SubscriberParams,
     ) {
-        let name = params.as_deref().and_then(SubscriberParams::name);
+        let shares = params.allows_others(state::lock().version)?;
+        let access = Access::Subscriber { shares };
+        let name = params.name();
         let name = name.map_or(UNNAMED.to_owned(), |name| format!("CUPTI for {name}"));
-        subscribe(subscriber, callback, user, &name).map_err(|(code, holder)| {
-            if let Some(params) = params {
-                params.set_holder(&holder);
-            }
+        subscribe(subscriber, callback, user, access, &name).map_err(|(code, holder)| {
+            params.set_holder(&holder);
             code
         })
     }
@@ -72,11 +67,9 @@ cupti_functions! {
         }
         let nothing = {
             let mut state = state::lock();
-            if subscriber != SUBSCRIBER || !state.subscribed {
-                return Err(Code::INVALID_PARAMETER);
-            }
-            state.enabled.set_callback(domain, number, enable != 0);
-            state.enabled.is_empty() && state.pc_sampling.is_empty()
+            let slot = state.slot(subscriber)?;
+            state.clients[slot].enabled.set_callback(domain, number, enable != 0);
+            state.is_idle()
         };
         driver::set_observer((!nothing).then_some(call_records::on_driver_call))
     }
@@ -86,16 +79,18 @@ cupti_functions! {
         id.write(callbacks::node_number(node)?)
     }
 
-    /// Removes the callback. Activity kinds stay enabled, and buffers are still delivered. The
-    /// correlation ids of calls begin anew.
+    /// Removes the callback, and of a subscriber that has functions of its own everything. After
+    /// the last one the correlation ids of calls begin anew.
     fn cuptiUnsubscribe(subscriber: usize) {
-        let mut state = state::lock();
-        if subscriber != SUBSCRIBER || !state.subscribed {
-            return Err(Code::INVALID_PARAMETER);
+        let is_idle = {
+            let mut state = state::lock();
+            state.unsubscribe(subscriber)?;
+            state.is_idle()
+        };
+        if is_idle {
+            // Fails without a driver, where nothing was watched.
+            let _ = driver::set_observer(None);
         }
-        state.subscribed = false;
-        state.callback = None;
-        state.correlation = 0;
         Ok(())
     }
 }
