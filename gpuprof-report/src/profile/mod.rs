@@ -125,7 +125,9 @@ pub use stalls::{
     DoubleLine, KernelStalls, MAX_STALL_LINES, MIN_STALL_SAMPLES, StallInstruction, StallLine,
     StallReasonSamples, Stalls, add_reasons,
 };
-pub use step_times::{MAX_SLOWEST_STEPS, MAX_STEP_SERIES, SlowStep, StepTimes};
+pub use step_times::{
+    MAX_SLOWEST_STEPS, MAX_STEP_SERIES, MAX_STEP_WINDOWS, SlowStep, StepTimes, StepWindow,
+};
 pub use word_enums::{
     ApiKind, CopyKind, FindingRule, MemoryKind, Metric, MetricUnit, Precision, ThrottleReason,
 };
