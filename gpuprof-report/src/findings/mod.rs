@@ -17,6 +17,7 @@ mod gpu_idle;
 mod host;
 mod host_time;
 mod late_rank;
+mod late_steps;
 mod launches;
 mod loading;
 mod measured;
@@ -42,6 +43,7 @@ mod waits;
 mod whole_run;
 mod wording;
 
+pub(crate) use late_steps::late_steps;
 pub use nsight_commands::commands;
 pub use wording::names_kernel;
 
