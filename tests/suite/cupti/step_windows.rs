@@ -1,13 +1,18 @@
 //! Promise: the profile has the collectives of each step that launched them, in windows of
-//! consecutive steps, however late they run and however long the run; none is lost.
+//! consecutive steps, however late they run and however long the run; none is lost. Merged, they
+//! name the rank that is late in some steps.
+
+mod program;
 
 use std::sync::Arc;
 
 use cudarc::driver::{CudaFunction, CudaStream, LaunchConfig, PushKernelArg};
 use cudarc::nvrtc::Ptx;
 use gpuprof::{Profile, gpu_profile};
+use gpuprof_report::merge::Merger;
 use support::cupti_world::{Tier, tier};
 use support::graph_capture::capture;
+use support::program::Program;
 use support::suite::Module;
 use support::tests;
 use support::{assert_consistent, until};
@@ -17,12 +22,15 @@ pub(crate) const MODULE: Module = Module::new(
     &[tests![
         a_collective_counts_in_the_step_that_launched_it_however_late_it_runs,
         windows_double_their_width_and_lose_nothing,
+        random_steps_have_the_collectives_that_they_launched,
         a_replayed_collective_counts_in_the_step_that_launched_the_graph,
         a_snapshot_has_the_step_in_progress_apart,
         steps_begin_anew_with_the_window,
         other_kernels_and_programs_without_steps_have_no_windows,
+        the_late_rank_of_several_processes_is_named_with_its_steps,
     ]],
-);
+)
+.with_program(program::run);
 
 const PTX: &str = ".visible .entry ncclDevKernel_AllReduce_Sum_f32_RING_LL(.param .u64 ns)";
 
@@ -133,6 +141,47 @@ fn windows_double_their_width_and_lose_nothing() {
     assert_eq!(open(&profile), (0, 0));
 }
 
+fn random_steps_have_the_collectives_that_they_launched() {
+    let job = Job::new();
+    for seed in 0..20 {
+        let mut random = fastrand::Rng::with_seed(seed);
+        let session = job.t.session();
+        let mut steps: Vec<Vec<u64>> = Vec::new();
+        for _ in 0..random.usize(1..300) {
+            let launches = random.usize(0..4);
+            let times: Vec<u64> = (0..launches).map(|_| random.u64(1..5_000)).collect();
+            train(&job, job.stream(), random.u64(1..1_000), &times);
+            if random.u8(0..20) == 0 {
+                job.t.synchronize();
+                assert_consistent(&gpuprof::collect());
+            }
+            steps.push(times);
+            gpuprof::step();
+        }
+        let after: Vec<u64> = (0..random.usize(0..3)).map(|_| random.u64(1..99)).collect();
+        train(&job, job.stream(), 1, &after);
+        let profile = job.t.finish(session);
+        let width = steps.len().div_ceil(64).next_power_of_two();
+        let expected = steps.chunks(width).map(|window| {
+            let times = window.iter().flatten();
+            (
+                window.len() as u64,
+                times.clone().count() as u64,
+                times.sum(),
+            )
+        });
+        let found = windows(&profile).into_iter().map(|of| (of.1, of.3, of.4));
+        let any = steps.iter().any(|times| !times.is_empty()) || !after.is_empty();
+        let expected: Vec<_> = expected.filter(|_| any).collect();
+        assert_eq!(found.collect::<Vec<_>>(), expected, "seed {seed}");
+        assert_eq!(
+            open(&profile),
+            (after.len() as u64, after.iter().sum()),
+            "seed {seed}"
+        );
+    }
+}
+
 fn a_replayed_collective_counts_in_the_step_that_launched_the_graph() {
     let job = Job::new();
     let graph = capture(job.stream(), || {
@@ -205,4 +254,31 @@ fn other_kernels_and_programs_without_steps_have_no_windows() {
     gpuprof::step();
     let profile = job.t.w.finish(session);
     assert_eq!((windows(&profile), open(&profile)), (vec![], (0, 0)));
+}
+
+fn the_late_rank_of_several_processes_is_named_with_its_steps() {
+    let mut merger = Merger::default();
+    for rank in ["0", "1", "2"] {
+        let program = Program::new("rank").env("GPUPROF_CUPTI", "on");
+        let (ended, profile) = program.env("RANK", rank).profiled();
+        assert!(ended.status.success(), "{}", ended.stderr);
+        assert_consistent(&profile);
+        merger.add(&profile);
+    }
+    let job = merger.finish();
+    let evidence = job.findings.iter().map(|finding| &*finding.evidence);
+    let expected = "rank 1 was late in steps 41 to 60: the others waited 300 ns a step for it in \
+                    AllReduce";
+    assert_eq!(evidence.collect::<Vec<_>>(), [expected]);
+    let ranks = job.ranks.expect("merged");
+    let found = ranks
+        .late_steps
+        .iter()
+        .map(|part| (part.first_step, part.late_ns));
+    assert_eq!(found.collect::<Vec<_>>(), [(41, 20 * 300)]);
+    let times = ranks
+        .collective_processes
+        .iter()
+        .map(|of| (of.window_ns[0], of.window_ns[20]));
+    assert_eq!(times.collect::<Vec<_>>(), [(40, 640), (40, 40), (40, 640)]);
 }
