@@ -3,6 +3,8 @@ CREATE VIEW processes AS
 SELECT * FROM read_parquet('fleet/processes/*/*.parquet', hive_types_autocast = false);
 CREATE VIEW devices AS
 SELECT * FROM read_parquet('fleet/devices/*/*.parquet', hive_types_autocast = false);
+CREATE VIEW step_windows AS
+SELECT * FROM read_parquet('fleet/step_windows/*/*.parquet', hive_types_autocast = false);
 CREATE VIEW functions AS
 SELECT * FROM read_parquet('fleet/functions/*/*.parquet', hive_types_autocast = false);
 CREATE VIEW function_buckets AS

@@ -15,9 +15,9 @@ from pyspark.sql import SparkSession
 from expected import QUERIES, compare, expected, late_finding
 
 TABLES = (
-    "processes", "devices", "functions", "function_buckets", "kernels", "kernel_buckets",
-    "function_kernels", "copies", "function_copies", "api_calls", "function_api_calls", "memory",
-    "function_memory",
+    "processes", "devices", "step_windows", "functions", "function_buckets", "kernels",
+    "kernel_buckets", "function_kernels", "copies", "function_copies", "api_calls",
+    "function_api_calls", "memory", "function_memory",
 )
 
 SETTINGS = {

@@ -16,6 +16,10 @@ SLOW_RANK = 637
 # The ranks that the samples make late, the latest first.
 LATE_RANKS = [637, 404, 12]
 
+# Those that are late in some steps alone, the costliest first, with the first and the last step in
+# windows of four.
+LATE_STEPS = [(801, 69, 100), (250, 41, 60)]
+
 FUNCTION = ("module", "function", "file", "line", "namesake")
 MODEL = ("device_name", "multiprocessors")
 PERCENTILES = ("p50_ns", "p90_ns", "p95_ns", "p99_ns")
@@ -38,6 +42,7 @@ QUERIES = {
     "kernel-percentiles": (("symbol", *MODEL), ("p50_ns", "p99_ns")),
     "device-busy": (("uuid", "device_name"), ("busy_ns",)),
     "late-ranks": (("rank",), ("host", "collective_ns", "other_ns")),
+    "late-steps": (("rank", "first_step"), ("host", "last_step", "late_ns")),
     "copy-sums": (("kind",), ("calls", "total_ns", "bytes", "pageable_ns")),
     "api-sums": (("api",), ("calls", "total_ns", "min_ns", "max_ns", "failed")),
     "memory-peaks": (
@@ -89,6 +94,10 @@ def expected(merged: Path) -> dict[str, dict[tuple, tuple]]:
         if (rank := process["process"]["rank"]) in LATE_RANKS:
             row = (process["process"]["host"], process["collective_ns"], process["other_ns"])
             rows["late-ranks"][(rank,)] = row
+    for part in job["ranks"]["late_steps"]:
+        process, last_step = part["process"], part["first_step"] + part["steps"] - 1
+        row = (process["host"], last_step, part["late_ns"])
+        rows["late-steps"][(process["rank"], part["first_step"])] = row
     rows["copy-sums"] = sums(job["copies"], "kind", QUERIES["copy-sums"][1])
     rows["api-sums"] = {
         (api["name"],): tuple(api[name] for name in QUERIES["api-sums"][1]) for api in job["api"]
@@ -115,10 +124,13 @@ def late_finding(merged: Path) -> str:
     Raises AssertionError if it names other ranks than those that the samples make late.
     """
     found = [of["evidence"] for of in json.loads(merged.read_text())["findings"]]
-    assert len(found) == 1, f"{len(found)} findings, expected one about late ranks: {found}"
+    assert len(found) == 2, f"{len(found)} findings, expected two about late ranks: {found}"
     named = [int(rank) for rank in re.findall(r"rank (\d+) by", found[0])]
     assert named == LATE_RANKS, f"late ranks {named}, expected {LATE_RANKS}: {found[0]}"
-    return found[0]
+    parts = re.findall(r"rank (\d+) in (\d+) to (\d+) by", found[1])
+    named = [tuple(map(int, part)) for part in parts]
+    assert named == LATE_STEPS, f"late in steps {named}, expected {LATE_STEPS}: {found[1]}"
+    return "; ".join(found)
 
 
 def function_keys(functions: list[dict]) -> list[tuple]:
@@ -144,6 +156,9 @@ def compare(query: str, found: list[dict], expected: dict[tuple, tuple]) -> str:
     if query == "late-ranks":
         late = [row["rank"] for row in found]
         assert late == LATE_RANKS, f"{query}: ranks {late}, expected {LATE_RANKS}"
+    if query == "late-steps":
+        late = [(row["rank"], row["first_step"], row["last_step"]) for row in found]
+        assert late == LATE_STEPS, f"{query}: {late}, expected {LATE_STEPS}"
     rows = {}
     for row in found:
         assert row["job"] == JOB, f"{query}: job {row['job']!r}, expected {JOB!r}"

@@ -13,6 +13,7 @@ mod kernels;
 mod page;
 mod partition;
 mod processes;
+mod steps;
 mod tables;
 mod writers;
 

@@ -17,6 +17,7 @@ use super::kernels::{
     kernel_rows, kernel_table,
 };
 use super::processes::{device_rows, device_table, process_table};
+use super::steps::{step_window_rows, step_window_table};
 
 /// One table: a folder with this name, and a file per job in it.
 pub(super) struct FleetTable {
@@ -57,7 +58,7 @@ macro_rules! table {
 }
 
 /// All tables.
-pub(super) const TABLES: [FleetTable; 13] = [
+pub(super) const TABLES: [FleetTable; 14] = [
     table!(
         "processes",
         "One row for each process.",
@@ -69,6 +70,13 @@ pub(super) const TABLES: [FleetTable; 13] = [
         "One row for each device that a process used.",
         device_table,
         device_rows
+    ),
+    table!(
+        "step_windows",
+        "One row for each window of consecutive steps (`gpuprof::step()`) of a process with \
+         collectives of NCCL.",
+        step_window_table,
+        step_window_rows
     ),
     table!(
         "functions",

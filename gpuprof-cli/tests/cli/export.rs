@@ -17,7 +17,7 @@ use tempfile::TempDir;
 use crate::{Ended, ended, gpuprof};
 
 /// The tables of an export.
-const TABLES: [&str; 13] = [
+const TABLES: [&str; 14] = [
     "api_calls",
     "copies",
     "devices",
@@ -31,6 +31,7 @@ const TABLES: [&str; 13] = [
     "kernels",
     "memory",
     "processes",
+    "step_windows",
 ];
 
 /// A folder with profiles in `ranks` and tables in `fleet`.

@@ -7,7 +7,7 @@ use super::rule::FindingCheck;
 use super::thresholds::{LATE_CALLS, LATE_SHARE, LATE_WORK_SHARE};
 use super::wording;
 use crate::collectives::Collective;
-use crate::profile::{CollectiveProcess, CollectiveRanks, FindingRule, Profile, Ranks};
+use crate::profile::{CollectiveProcess, CollectiveRanks, FindingRule, LateSteps, Profile, Ranks};
 
 pub(super) static LATE_RANK: FindingCheck = FindingCheck {
     id: FindingRule::LateRank,
@@ -20,8 +20,68 @@ const MAX_NAMED: usize = 5;
 fn late_rank(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandidate> {
     let ranks = facts.profile.ranks.as_ref();
     let collectives = ranks.and_then(|ranks| Some((ranks, ranks.collectives.as_ref()?)));
-    let found = collectives.and_then(|(ranks, all)| late(rule, facts, ranks, all));
-    found.into_iter().collect()
+    let Some((ranks, all)) = collectives else {
+        return Vec::new();
+    };
+    let found = [
+        late(rule, facts, ranks, all),
+        late_in_steps(rule, facts, &ranks.late_steps),
+    ];
+    found.into_iter().flatten().collect()
+}
+
+/// What is late in a part of the run.
+fn late_in_steps(
+    rule: &FindingCheck,
+    facts: &ProfileFacts<'_>,
+    late: &[LateSteps],
+) -> Option<FindingCandidate> {
+    let first = late.first()?;
+    let per_step = |part: &LateSteps| wording::ns(part.ns_per_step());
+    let part = |part: &LateSteps| {
+        let (process, first, last) = (&part.process, part.first_step, part.last_step());
+        format!("{process} in {first} to {last} by {}", per_step(part))
+    };
+    let evidence = match late {
+        [_] => format!(
+            "{} was late in steps {} to {}: the others waited {} a step for it in {}",
+            first.process,
+            first.first_step,
+            first.last_step(),
+            per_step(first),
+            operation(facts.profile),
+        ),
+        _ => {
+            let parts: Vec<String> = late.iter().take(MAX_NAMED).map(part).collect();
+            let more = match late.len().saturating_sub(MAX_NAMED) {
+                0 => String::new(),
+                more => format!(", {more} more"),
+            };
+            format!(
+                "ranks were late in some steps, a step: {}{more}",
+                parts.join(", ")
+            )
+        }
+    };
+    let advice =
+        "see what its GPU and its host did then: clocks, input, checkpoints, other programs";
+    let text = (evidence, advice);
+    Some(rule.candidate(facts, About::Separate, None, waited_ns(late), text))
+}
+
+/// The time of those parts that do not overlap a costlier one.
+fn waited_ns(late: &[LateSteps]) -> u64 {
+    let mut counted: Vec<&LateSteps> = Vec::new();
+    for part in late {
+        let overlaps = |other: &&LateSteps| {
+            other.first_step <= part.last_step() && part.first_step <= other.last_step()
+        };
+        if !counted.iter().any(overlaps) {
+            counted.push(part);
+        }
+    }
+    let times = counted.iter().map(|part| part.late_ns);
+    times.fold(0, u64::saturating_add)
 }
 
 fn late(

@@ -17,6 +17,11 @@ mod gpu_idle;
 mod host;
 mod host_time;
 mod late_rank;
+#[cfg_attr(
+    not(feature = "analysis"),
+    expect(dead_code, reason = "of merging alone")
+)]
+mod late_steps;
 mod launches;
 mod loading;
 mod measured;
@@ -42,6 +47,8 @@ mod waits;
 mod whole_run;
 mod wording;
 
+#[cfg(feature = "analysis")]
+pub(crate) use late_steps::late_steps;
 pub use nsight_commands::commands;
 pub use wording::names_kernel;
 

@@ -94,6 +94,22 @@ pub(super) const LATE_CALLS: Threshold = Threshold(20.0);
 /// named as the cause. With less, something else makes it late (chosen).
 pub(super) const LATE_WORK_SHARE: Threshold = Threshold(0.1);
 
+/// Time by which a rank is late in a window of steps, in what ranks differ by in the median: in
+/// this window, and in all. Chance makes no rank that late three times in a row: 5.4 standard
+/// deviations of normal noise (chosen).
+pub(super) const LATE_NOISE: Threshold = Threshold(8.0);
+
+/// Consecutive windows in which a rank is late. A rank that is late once is not worth a line,
+/// unless that costs the share of the wall time above (chosen).
+pub(super) const LATE_WINDOWS: Threshold = Threshold(3.0);
+
+/// Steps of these windows. In a short run a window is one step, whose time varies (chosen).
+pub(super) const LATE_STEPS: Threshold = Threshold(10.0);
+
+/// Time by which the rank is late in a step of the other windows, in that of these windows, at
+/// most. A rank that is late in all steps is named once (chosen).
+pub(super) const LATE_PART: Threshold = Threshold(0.5);
+
 // Host.
 
 /// Gain of a finding about host calls in the wall time. A smaller share is not worth a change

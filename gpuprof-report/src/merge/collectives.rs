@@ -43,6 +43,7 @@ impl CollectiveWork {
             wall_ns: profile.wall_ns,
             collective_ns: self.collective_ns,
             other_ns: self.other_ns,
+            window_ns: Vec::new(),
         }
     }
 

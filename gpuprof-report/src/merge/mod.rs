@@ -12,7 +12,8 @@
 //!
 //! What is added to what: functions by module, name, file and line; nodes of the call tree by path
 //! and label; kernels by symbol and model of the device; copies by direction and model; API calls
-//! by name; steps without their series, of which the slowest of all are listed.
+//! by name; steps without their series, of which the slowest of all are listed. Windows of steps
+//! are lined up by the number of the step, as wide as the widest of any process.
 //!
 //! A device is known by its UUID, and has a new ordinal, in the order in which the profiles list
 //! them: eight ranks with one GPU each have the GPUs 0 to 7, with a busy time each. Runs on one GPU
@@ -45,6 +46,7 @@ mod repeats;
 mod rows;
 mod spread;
 mod stalls;
+mod step_windows;
 mod steps;
 #[cfg(test)]
 pub(crate) mod tests;
@@ -56,7 +58,7 @@ use std::collections::HashMap;
 use std::collections::HashSet;
 
 use crate::figures::Sum;
-use crate::findings::findings;
+use crate::findings::{findings, late_steps};
 use crate::profile::{CollectiveProcess, FunctionRanks, Profile, Ranks, SCHEMA};
 use activities::Activities;
 use collectives::{CollectiveTotals, CollectiveWork};
@@ -67,6 +69,7 @@ pub use missing_ranks::JobRanks;
 use repeats::Repeats;
 use rows::{MAX_ROWS, RowsByName};
 use stalls::MergedStalls;
+use step_windows::MergedStepWindows;
 use tree::MergedTree;
 use windows::WallClockRange;
 
@@ -106,6 +109,7 @@ pub struct Merger {
     activities: Activities,
     collectives: CollectiveTotals,
     collective_processes: Vec<CollectiveProcess>,
+    step_windows: MergedStepWindows,
     stalls: MergedStalls,
     /// The key of the function that is looked up.
     key: String,
@@ -159,14 +163,20 @@ impl Merger {
             .iter()
             .enumerate()
             .filter_map(|(at, of)| of.spread.finish(at as u32, self.processes));
-        merged.ranks = Some(Ranks {
+        let mut processes = self.collective_processes;
+        let step_windows = self.step_windows.finish(&mut processes);
+        let mut ranks = Ranks {
             profiles: self.processes,
             hosts: u32::try_from(self.hosts.len()).unwrap_or(u32::MAX),
             numbers: self.ranks.numbers(),
             collectives: self.collectives.finish(),
-            collective_processes: self.collective_processes,
+            collective_processes: processes,
+            step_windows,
+            late_steps: Vec::new(),
             functions: spreads.collect(),
-        });
+        };
+        ranks.late_steps = late_steps(&ranks);
+        merged.ranks = Some(ranks);
         merged.functions = functions.into_iter().map(FunctionTotals::finish).collect();
         let tables = self.activities.finish();
         let (kernels, copies) = (&tables.kernel_places, &tables.copy_places);
@@ -219,7 +229,7 @@ impl Merger {
 
     /// Adds the collectives of the whole program.
     fn add_collectives(&mut self, profile: &Profile) {
-        let processes = match &profile.ranks {
+        let mut processes: Vec<_> = match &profile.ranks {
             Some(merged) => {
                 let collectives = merged.collectives.iter();
                 collectives.for_each(|ranks| self.collectives.add_merged(ranks));
@@ -232,9 +242,10 @@ impl Merger {
                 work.iter().map(|work| work.process(profile)).collect()
             }
         };
-        let room = MAX_ROWS.saturating_sub(self.collective_processes.len());
-        self.collective_processes
-            .extend(processes.into_iter().take(room));
+        let known = &mut self.collective_processes;
+        processes.truncate(MAX_ROWS.saturating_sub(known.len()));
+        self.step_windows.add(profile, &mut processes, known);
+        known.extend(processes);
     }
 
     /// Adds the functions of a profile and returns where each now is.

@@ -88,9 +88,11 @@ mod function;
 mod gpu_activity;
 mod gpu_busy;
 mod label_stats;
+mod late_steps;
 mod launch_lines;
 mod memory;
 mod meta;
+mod rank_process;
 mod ranks;
 mod span_stats;
 mod stalls;
@@ -111,21 +113,23 @@ pub use gpu_activity::{
 };
 pub use gpu_busy::{BusyRecords, GpuBusy};
 pub use label_stats::{LabelGpuStats, LabelStats, OTHER_LABELS, labelled};
+pub use late_steps::{LateSteps, MAX_LATE_STEPS, RankStepWindow};
 pub use launch_lines::{
     LaunchLine, LaunchStacks, NOT_LOOKED_UP, OTHER_STACKS, REPLACED_FILE, UNKNOWN_FUNCTION,
     add_lines,
 };
 pub use memory::{FunctionMemory, Memory, MemoryTotals, MemoryUse};
 pub use meta::{MAX_META_BYTES, MAX_META_PAIRS, MetaPair, limit_meta, parse_meta, set_meta};
-pub use ranks::{
-    CollectiveProcess, CollectiveRanks, FunctionRanks, RankProcess, RankSpread, Ranks,
-};
+pub use rank_process::RankProcess;
+pub use ranks::{CollectiveProcess, CollectiveRanks, FunctionRanks, RankSpread, Ranks};
 pub use span_stats::{Bucket, Estimate, GpuSpanStats, SpanStats};
 pub use stalls::{
     DoubleLine, KernelStalls, MAX_STALL_LINES, MIN_STALL_SAMPLES, StallInstruction, StallLine,
     StallReasonSamples, Stalls, add_reasons,
 };
-pub use step_times::{MAX_SLOWEST_STEPS, MAX_STEP_SERIES, SlowStep, StepTimes};
+pub use step_times::{
+    MAX_SLOWEST_STEPS, MAX_STEP_SERIES, MAX_STEP_WINDOWS, SlowStep, StepTimes, StepWindow,
+};
 pub use word_enums::{
     ApiKind, CopyKind, FindingRule, MemoryKind, Metric, MetricUnit, Precision, ThrottleReason,
 };

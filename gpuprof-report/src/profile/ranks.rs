@@ -1,5 +1,7 @@
 //! How the processes of a merged profile differ.
 
+use super::late_steps::{LateSteps, RankStepWindow};
+use super::rank_process::RankProcess;
 use crate::figures::figures;
 
 figures! {
@@ -20,6 +22,12 @@ figures! {
         /// Each process that ran a collective, in the order of the files; at most 65,536. JSON
         /// omits it if there is none.
         pub collective_processes: Vec<CollectiveProcess>, unless default;
+        /// The windows of steps that all of these have, as wide as the widest of any; at most 64.
+        /// JSON omits it if there is none.
+        pub step_windows: Vec<RankStepWindow>, unless default;
+        /// The processes that were late in a part of the run, each with these steps, the costliest
+        /// first; at most 100. JSON omits it if there is none.
+        pub late_steps: Vec<LateSteps>, unless default;
         /// The functions that ran, in the order of `functions`.
         pub functions: Vec<FunctionRanks>;
     }
@@ -116,20 +124,9 @@ figures! {
         pub collective_ns: u64;
         /// Time of its other work, ns: all kernels, copies and memsets that are not NCCL's.
         pub other_ns: u64;
-    }
-}
-
-figures! {
-    /// A process of a job.
-    #[derive(Clone, Debug, Default, PartialEq)]
-    #[non_exhaustive]
-    pub struct RankProcess {
-        /// Its rank; `None` if it has none.
-        pub rank: Option<u32>;
-        /// Its host.
-        pub host: String;
-        /// Its process id.
-        pub pid: u32;
+        /// Its time in the same collectives that each of `step_windows` launched, ns. JSON omits it
+        /// if there is none.
+        pub window_ns: Vec<u64>, unless default;
     }
 }
 
@@ -170,15 +167,5 @@ impl Ranks {
         let mut late: Vec<_> = late.collect();
         late.sort_by_key(|(_, late_ns)| std::cmp::Reverse(*late_ns));
         late
-    }
-}
-
-impl std::fmt::Display for RankProcess {
-    /// `rank 3`, or `process 4711` without a rank.
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self.rank {
-            Some(rank) => write!(f, "rank {rank}"),
-            None => write!(f, "process {}", self.pid),
-        }
     }
 }

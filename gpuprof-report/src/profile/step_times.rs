@@ -4,6 +4,8 @@ use crate::figures::figures;
 
 /// Step times that a profile lists at most, the newest.
 pub const MAX_STEP_SERIES: usize = 1_000;
+/// Windows of steps that a profile lists at most.
+pub const MAX_STEP_WINDOWS: usize = 64;
 /// Slow steps that a profile lists at most.
 pub const MAX_SLOWEST_STEPS: usize = 10;
 
@@ -28,6 +30,36 @@ figures! {
         /// Times of the last steps, ns: the last one is step `count`. At most 1,000, and none in a
         /// merged profile.
         pub series_ns: Vec<u64> = special;
+        /// Windows of consecutive steps from the first to the last, with the collectives that they
+        /// launched; at most 64. All have the steps of the first one, a power of two, and the last
+        /// may have fewer. JSON omits it without CUPTI, without collectives, in a look and in a
+        /// merged profile.
+        pub windows: Vec<StepWindow> = special, unless default;
+        /// Collectives of the kind of `windows` that were launched after the last step ended. JSON
+        /// omits it if there were none.
+        pub open_collectives: u64 = sum, unless default;
+        /// Time of these, ns.
+        pub open_collective_ns: u64 = sum, unless default;
+    }
+}
+
+figures! {
+    /// Consecutive steps, and the collectives that they launched, whenever they ran: those of NCCL
+    /// that end when the last rank has come (AllReduce, AllGather and ReduceScatter). Part of a
+    /// graph, they count in the step that launched it.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    #[non_exhaustive]
+    pub struct StepWindow {
+        /// Number of its first step; that of the program is 1.
+        pub first_step: u64;
+        /// Steps.
+        pub steps: u64;
+        /// Their wall time, ns.
+        pub wall_ns: u64;
+        /// Collectives.
+        pub collectives: u64;
+        /// Their time, ns.
+        pub collective_ns: u64;
     }
 }
 

@@ -2,8 +2,8 @@
 //!
 //! In the order of the text: `header`, `look_first`, `call_tree`, `functions` (full reports only),
 //! `activities`, `why` with `stalls` and `stall_rows` (full reports only), `launch_lines`, `memory`
-//! with `memory_lines`, `ranks` (merged profiles only), `diagnostics` with `coverage`, `legend`,
-//! `budget`, `counters`, `stalls` and `records`, `hidden`, `commands`.
+//! with `memory_lines`, `ranks` and `late_steps` (merged profiles only), `diagnostics` with
+//! `coverage`, `legend`, `budget`, `counters`, `stalls` and `records`, `hidden`, `commands`.
 //! `row` computes the values of a row and `qualifiers` how far they can be trusted, `tree_rows` and
 //! `kept_rows` walk the call tree, `columns` lists the columns, `quantity` chooses their units,
 //! `number` formats numbers, `grid` aligns cells and fits them to the terminal. `page_parts` gives
@@ -24,6 +24,7 @@ mod header;
 mod hidden;
 mod kept_rows;
 mod label_rows;
+mod late_steps;
 mod launch_lines;
 mod legend;
 mod look_first;
@@ -96,6 +97,7 @@ fn text(profile: &Profile, options: &TableOptions) -> String {
     launch_lines::write(profile, options, &mut hidden, &mut text);
     memory::write(profile, options, &mut hidden, &mut text);
     ranks::write(profile, options, &mut hidden, &mut text);
+    late_steps::write(profile, options, &mut hidden, &mut text);
     diagnostics::write(profile, marks, options, &mut text);
     hidden.write(profile, options, &mut text);
     if options.full {

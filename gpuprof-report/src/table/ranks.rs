@@ -93,7 +93,7 @@ impl RankRow {
 }
 
 /// `rank 3 on node7`, or the process id where the rank is not known.
-fn process(rank: Option<u32>, host: &str, pid: u32) -> String {
+pub(super) fn process(rank: Option<u32>, host: &str, pid: u32) -> String {
     let process = RankProcess {
         rank,
         pid,

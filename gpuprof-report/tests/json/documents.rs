@@ -5,8 +5,8 @@
 
 use gpuprof_report::json;
 use gpuprof_report::profile::{
-    CollectiveProcess, CollectiveRanks, Function, FunctionRanks, MetaPair, Profile, RankSpread,
-    Ranks, SpanStats, Throttle, ToolCommand, UntimedReasons,
+    CollectiveProcess, CollectiveRanks, Function, FunctionRanks, LateSteps, MetaPair, Profile,
+    RankSpread, RankStepWindow, Ranks, SpanStats, Throttle, ToolCommand, UntimedReasons,
 };
 use gpuprof_report::setting_values::Sampling;
 use serde_json::{Map, Value, json};
@@ -83,7 +83,7 @@ pub(crate) fn add_kernel_tier(profile: &mut Profile) {
 }
 
 /// One object of every kind that a document may hold, of [`everything`].
-pub(crate) const OBJECTS: [&str; 47] = [
+pub(crate) const OBJECTS: [&str; 51] = [
     "",
     "/devices/0",
     "/cupti",
@@ -101,6 +101,9 @@ pub(crate) const OBJECTS: [&str; 47] = [
     "/ranks/collectives/other",
     "/ranks/collective_processes/0",
     "/ranks/collective_processes/0/process",
+    "/ranks/step_windows/0",
+    "/ranks/late_steps/0",
+    "/ranks/late_steps/0/process",
     "/commands/0",
     "/findings/0",
     "/functions/0/kernels/0",
@@ -122,6 +125,7 @@ pub(crate) const OBJECTS: [&str; 47] = [
     "/diagnostics/errors/0",
     "/steps",
     "/steps/slowest/0",
+    "/steps/windows/0",
     "/stalls",
     "/stalls/kernels/0",
     "/stalls/kernels/0/reasons/0",
@@ -183,7 +187,13 @@ fn ranks() -> Ranks {
     function.collectives = Some(Box::new(collectives.clone()));
     let mut ranks = Ranks::default();
     ranks.collectives = Some(collectives);
-    ranks.collective_processes = vec![CollectiveProcess::default()];
+    let mut process = CollectiveProcess::default();
+    process.window_ns = vec![46];
+    ranks.collective_processes = vec![process];
+    let mut window = RankStepWindow::default();
+    (window.first_step, window.steps, window.collectives) = (1, 16, Some(16));
+    ranks.step_windows = vec![window];
+    ranks.late_steps = vec![LateSteps::default()];
     ranks.functions = vec![function];
     ranks
 }

@@ -28,6 +28,14 @@ pub(crate) fn with_steps(mut profile: Profile) -> Profile {
     };
     steps.slowest = by_time.iter().take(MAX_SLOWEST_STEPS).map(slow).collect();
     steps.series_ns = all[300..].to_vec();
+    for (at, times) in (0..).zip(all.chunks(32)) {
+        let mut window = StepWindow::default();
+        (window.first_step, window.steps) = (32 * at + 1, times.len() as u64);
+        window.wall_ns = times.iter().sum();
+        (window.collectives, window.collective_ns) = (window.steps, window.wall_ns / 10);
+        steps.windows.push(window);
+    }
+    (steps.open_collectives, steps.open_collective_ns) = (1, 3 * MS);
     profile.steps = Some(steps);
     profile
 }

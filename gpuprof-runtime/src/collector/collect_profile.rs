@@ -184,6 +184,9 @@ impl Collector {
         profile.started_at = humantime::format_rfc3339_millis(began_at).to_string();
         profile.memory = memory;
         profile.steps = steps.times(scale);
+        if let Some(steps) = &mut profile.steps {
+            tables.steps.write(steps, scale);
+        }
         let diagnostics = &mut profile.diagnostics;
         diagnostics.sampling =
             settings.map_or(Sampling::EveryCall, |_| self.gpu.sampling.session());

@@ -219,7 +219,9 @@ impl Collector {
         let mut window = self.window.lock();
         let runs_since = self.part.lock().wall.runs_since;
         if let Some(runs_since) = runs_since {
-            window.steps.step(runs_since, clock::now);
+            if let Some(ticks) = window.steps.step(runs_since, clock::now) {
+                self.cupti.end_step(ticks);
+            }
             window.looks.step();
         }
     }

@@ -29,15 +29,14 @@ impl StepClock {
         }
     }
 
-    /// One step ends and the next begins; the first since `runs_since` began then. `now` is asked
-    /// only if something is measured.
-    pub(super) fn step(&mut self, runs_since: u64, now: impl FnOnce() -> u64) {
-        let Some(began) = self.began else {
-            return;
-        };
-        let (began, now) = (began.max(runs_since), now());
+    /// One step ends and the next begins; the first since `runs_since` began then. Returns the time
+    /// of the step. `now` is asked only if something is measured.
+    pub(super) fn step(&mut self, runs_since: u64, now: impl FnOnce() -> u64) -> Option<u64> {
+        let (began, now) = (self.began?.max(runs_since), now());
         self.began = Some(now);
-        self.add(now.saturating_sub(began));
+        let time = now.saturating_sub(began);
+        self.add(time);
+        Some(time)
     }
 
     fn add(&mut self, time: u64) {

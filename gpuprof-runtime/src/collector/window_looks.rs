@@ -60,7 +60,9 @@ impl Looks {
     }
 
     pub(super) fn step(&mut self) {
-        self.open().for_each(|look| look.steps.step(0, clock::now));
+        self.open().for_each(|look| {
+            look.steps.step(0, clock::now);
+        });
     }
 
     /// Begins a look whose first window is this one. Returns its number.

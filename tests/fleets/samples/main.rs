@@ -10,7 +10,7 @@ use gpuprof_report::json;
 use gpuprof_report::profile::{
     ApiStats, BusyRecords, CopyKind, CopyStats, CuptiCompleteness, Device, DurationStats, Function,
     GpuBusy, GpuSpanStats, KernelStats, Memory, MemoryKind, MemoryUse, MetaPair, Profile, SCHEMA,
-    SpanStats,
+    SpanStats, StepTimes, StepWindow,
 };
 
 const RANKS: u32 = 1_000;
@@ -27,6 +27,14 @@ const LATE_RANKS: [(u32, u64); 4] = [
     (12, 3_500_000_000),
     (700, 2_500_000_000),
 ];
+
+/// Ranks that are late in some of the 100 steps alone: the first and the last one, and by how much
+/// in each, ns.
+const LATE_STEPS: [(u32, u64, u64, u64); 2] =
+    [(250, 41, 60, 60_000_000), (801, 71, 100, 80_000_000)];
+
+/// The rank that goes on for 30 steps without a collective, so that its windows are wider.
+const LONGER_RANK: u32 = 500;
 
 /// The rank whose device has no UUID, and the one that uses the device of the rank before.
 const NO_UUID: u32 = 20;
@@ -85,7 +93,7 @@ fn profile(rank: u32) -> Profile {
             profile.kernels.push(kernel.clone());
         }
     }
-    profile.kernels.push(all_reduce(rank, &mut random));
+    add_collectives(&mut profile, rank, &mut random);
     add_host_side(&mut profile, rank, &mut random);
     let mut busy = GpuBusy::default();
     // With it, merged busy times of processes that ran at the same time are sums.
@@ -99,16 +107,41 @@ fn profile(rank: u32) -> Profile {
     profile
 }
 
-/// 100 collectives, in which a late rank waits for less.
-fn all_reduce(rank: u32, random: &mut fastrand::Rng) -> KernelStats {
+/// 100 steps with a collective each, in which a late rank waits for less.
+fn add_collectives(profile: &mut Profile, rank: u32, random: &mut fastrand::Rng) {
     let late = LATE_RANKS.iter().find(|(late, _)| *late == rank);
     let wait_ns = 10_000_000_000 - late.map_or(0, |(_, late_ns)| *late_ns);
-    let each = |_| wait_ns / 100 + random.u64(0..1_000_000);
+    let late_ns = |step: u64| {
+        let is_late = |&&(late, first, last, _): &&(u32, u64, u64, u64)| {
+            late == rank && (first..=last).contains(&step)
+        };
+        LATE_STEPS.iter().find(is_late).map_or(0, |late| late.3)
+    };
+    let each = |step| wait_ns / 100 - late_ns(step) + random.u64(0..1_000_000);
+    let mut times: Vec<u64> = (1..=100).map(each).collect();
     let mut kernel = KernelStats::default();
     kernel.name = "NCCL AllReduce Sum_f32_RING_LL".into();
     kernel.symbol = "ncclDevKernel_AllReduce_Sum_f32_RING_LL".into();
-    kernel.times = launches(&(0..100).map(each).collect::<Vec<_>>());
-    kernel
+    kernel.times = launches(&times);
+    profile.kernels.push(kernel);
+    let width = if rank == LONGER_RANK { 4 } else { 2 };
+    times.extend(
+        (rank == LONGER_RANK)
+            .then_some([0; 30])
+            .into_iter()
+            .flatten(),
+    );
+    let mut steps = StepTimes::default();
+    (steps.count, steps.total_ns) = (times.len() as u64, profile.wall_ns);
+    for (first_step, group) in (1..).step_by(width).zip(times.chunks(width)) {
+        let mut window = StepWindow::default();
+        (window.first_step, window.steps) = (first_step, group.len() as u64);
+        window.wall_ns = profile.wall_ns / steps.count * window.steps;
+        window.collectives = group.iter().filter(|ns| **ns > 0).count() as u64;
+        window.collective_ns = group.iter().sum();
+        steps.windows.push(window);
+    }
+    profile.steps = Some(steps);
 }
 
 /// Copies, CUDA calls and memory.

@@ -27,6 +27,7 @@ mod record_order;
 mod stacks;
 mod stacks_at_exit;
 mod stalls;
+mod step_windows;
 mod subscribers;
 mod unavailable;
 mod windows;
@@ -59,6 +60,7 @@ fn main() -> ExitCode {
         no_counters::MODULE,
         no_stalls::MODULE,
         record_order::MODULE,
+        step_windows::MODULE,
         stacks::MODULE,
         stacks_at_exit::MODULE,
         stalls::MODULE,

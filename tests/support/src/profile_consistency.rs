@@ -2,9 +2,10 @@
 
 use gpuprof::profile::{
     Function, FunctionMemory, GpuSpanStats, KernelStats, LabelStats, MemoryTotals, SpanStats,
-    UntimedReasons,
+    StepWindow, UntimedReasons,
 };
 use gpuprof::{Profile, Sampling};
+use gpuprof_report::collectives::Collective;
 
 /// Panics if `profile` contradicts itself.
 pub fn assert_consistent(profile: &Profile) {
@@ -14,6 +15,7 @@ pub fn assert_consistent(profile: &Profile) {
     tree_adds_up(profile);
     activities_add_up(profile);
     devices_add_up(profile);
+    steps_add_up(profile);
     diagnostics_add_up(profile);
     memory_adds_up(profile);
 }
@@ -37,6 +39,34 @@ fn functions_add_up(profile: &Profile, f: &Function) {
     );
     gpu_adds_up(profile, f);
     labels_add_up(f);
+}
+
+/// The windows have all steps and, with what is after them, all collectives that wait for all
+/// ranks.
+fn steps_add_up(profile: &Profile) {
+    let steps = profile.steps.as_ref();
+    let Some(steps) = steps.filter(|steps| !steps.windows.is_empty()) else {
+        return;
+    };
+    let sum = |value: fn(&StepWindow) -> u64| steps.windows.iter().map(value).sum::<u64>();
+    assert_eq!(sum(|of| of.steps), steps.count, "{steps:?}");
+    // Ticks are converted to ns in each window.
+    let wall_ns = sum(|of| of.wall_ns);
+    let is_near = wall_ns.abs_diff(steps.total_ns) <= steps.windows.len() as u64;
+    assert!(is_near, "{steps:?}");
+    let is_waiting = |kernel: &&KernelStats| {
+        let collective = Collective::of_kernel(&kernel.symbol);
+        collective.is_some_and(|collective| collective.waits_for_all())
+    };
+    let rows = profile.kernels.iter().filter(is_waiting);
+    let (calls, ns) = rows.fold((0, 0), |(calls, ns), row| {
+        (calls + row.times.calls, ns + row.times.total_ns)
+    });
+    let found = (
+        sum(|of| of.collectives) + steps.open_collectives,
+        sum(|of| of.collective_ns) + steps.open_collective_ns,
+    );
+    assert_eq!(found, (calls, ns), "collectives of steps");
 }
 
 fn labels_add_up(f: &Function) {

@@ -1,4 +1,4 @@
-//! What is in the tables of copies, CUDA calls and memory.
+//! What is in the tables of copies, CUDA calls, memory and steps.
 
 use serde_json::json;
 
@@ -101,4 +101,28 @@ fn kernels_of_nccl_have_their_collective() {
     let expected = [row!["all", "AllReduce"], row!["k", ()]];
     let cells = job.cells("kernels", "a", &["kernel", "collective"]);
     assert_eq!(cells, expected);
+}
+
+#[test]
+fn windows_of_steps_are_those_of_the_process() {
+    let job = Job::new();
+    let mut stepped = profile(2);
+    let window = |first_step, steps, ns| {
+        json!({"first_step": first_step, "steps": steps, "wall_ns": 100 * steps,
+            "collectives": steps, "collective_ns": ns})
+    };
+    stepped["steps"] = json!({"count": 3, "windows": [window(1, 2, 70), window(3, 1, 35)],
+        "open_collectives": 1, "open_collective_ns": 9});
+    job.add("2.json", &stepped);
+    job.export_all(&["--job", "a"]);
+    let columns = [
+        "rank",
+        "first_step",
+        "steps",
+        "wall_ns",
+        "collectives",
+        "collective_ns",
+    ];
+    let rows = [row![2, 1, 2, 200, 2, 70], row![2, 3, 1, 100, 1, 35]];
+    assert_eq!(job.cells("step_windows", "a", &columns), rows);
 }

@@ -3,11 +3,12 @@
 use fastrand::Rng;
 
 use super::*;
+use crate::findings::late_steps;
 use crate::profile::NVTX_MODULE;
 use crate::profile::{
     ApiKind, CollectiveProcess, CollectiveRanks, CopyKind, CounterMean, CounterValues,
-    KernelStalls, Metric, RankProcess, RankSpread, Ranks, StallLine, StallReasonSamples, Stalls,
-    Throttle, ThrottleReason,
+    KernelStalls, LateSteps, Metric, RankProcess, RankSpread, RankStepWindow, Ranks, StallLine,
+    StallReasonSamples, Stalls, Throttle, ThrottleReason,
 };
 
 /// Mostly small, sometimes 0, sometimes as large as it gets.
@@ -255,13 +256,32 @@ fn random_ranks(rng: &mut Rng) -> Ranks {
         wall_ns: number(rng),
         collective_ns: number(rng),
         other_ns: number(rng),
+        window_ns: (0..3).map(|_| number(rng)).collect(),
     });
-    Ranks {
+    let collective_processes = listed.collect();
+    let windows = (0..3).map(|_| RankStepWindow {
+        first_step: number(rng),
+        steps: number(rng),
+        wall_ns: number(rng),
+        collectives: maybe(rng, number),
+    });
+    let step_windows = windows.collect();
+    let late = (0..rng.usize(..3)).map(|_| LateSteps {
+        first_step: number(rng),
+        steps: number(rng),
+        late_ns: number(rng),
+        ..LateSteps::default()
+    });
+    let mut ranks = Ranks {
         profiles,
-        collective_processes: listed.collect(),
+        collective_processes,
         collectives,
+        step_windows,
+        late_steps: late.collect(),
         ..Ranks::default()
-    }
+    };
+    ranks.late_steps.extend(late_steps(&ranks));
+    ranks
 }
 
 #[test]

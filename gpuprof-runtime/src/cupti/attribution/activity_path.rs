@@ -3,6 +3,7 @@
 use std::num::NonZeroU64;
 
 use super::row_totals::ReplayKey;
+use super::step_history::LaunchStep;
 use crate::cupti::collect::stack_table::StackId;
 use crate::stats::path_ids::ROOT;
 
@@ -43,6 +44,8 @@ pub(crate) struct Cause {
     /// Where it was launched or, of a replayed activity, captured, if that was sampled.
     pub(crate) stack: Option<StackId>,
     pub(crate) closed: ClosedNs,
+    /// Of a collective that waits for all ranks.
+    pub(crate) step: Option<LaunchStep>,
 }
 
 /// For how long no window was open until an activity was launched, started and ended, in ns.
@@ -73,5 +76,6 @@ impl Cause {
             at_start: 0,
             at_end: 0,
         },
+        step: None,
     };
 }

@@ -19,6 +19,7 @@ use super::row_keys::KernelKey;
 use super::row_totals::ReplayKey;
 use super::sample_join::{SampledActivity, SampledKernel};
 use super::sampled_devices::SampledDevices;
+use super::step_history::StepHistory;
 use super::symbol_table::SymbolNumbers;
 use super::window_history::{RecordedWindows, WindowHistory, site_of_call};
 use super::window_tables::WindowTables;
@@ -34,6 +35,7 @@ pub(crate) struct Correlator {
     pub(super) calls: CudaCalls,
     orphans: Orphans,
     pub(crate) windows: Arc<WindowHistory>,
+    pub(super) steps: Arc<StepHistory>,
     captures: Captures,
     graphs: GraphReplays,
     pub(crate) symbols: SymbolNumbers,
@@ -147,6 +149,7 @@ impl Correlator {
             is_graph,
             stack: owner.and_then(|owner| owner.stack).or(stack),
             closed: self.windows.closed_ns(launched_at, activity.span()),
+            step: None,
         };
         let site = site_of_call(owner.and_then(NodeOwner::call).map_or(call.id, |of| of.id));
         let key = self.record_activity(activity, launched_at, cause, site);
@@ -237,6 +240,9 @@ impl Correlator {
         let key = epoch.and_then(|epoch| {
             let symbol = self.symbols.intern(activity);
             self.time_line.add_activity(activity, &cause, symbol);
+            let collective = symbol.filter(|symbol| self.symbols.waits_for_all(*symbol));
+            let step = collective.and_then(|_| self.steps.step_at(epoch, launched_at));
+            let cause = Cause { step, ..cause };
             self.recorded.add(epoch, cause, activity, symbol)
         });
         let row = epoch
@@ -360,15 +366,21 @@ impl Correlator {
         }
         for activity in self.orphans.iter() {
             let symbol = symbols.intern(activity);
-            if let Some(epoch) = self.windows.window_at(activity.span().start) {
-                let cause = self.windows.unattributed(activity.span());
+            let started = activity.span().start;
+            if let Some(epoch) = self.windows.window_at(started) {
+                let collective = symbol.filter(|symbol| symbols.waits_for_all(*symbol));
+                let cause = Cause {
+                    step: collective.and_then(|_| self.steps.step_at(epoch, started)),
+                    ..self.windows.unattributed(activity.span())
+                };
                 recorded.add(epoch, cause, activity, symbol);
             }
         }
-        Attributed {
-            tables: recorded.into_sum(),
-            symbols,
+        let mut tables = recorded.into_sum();
+        if since == Since::Window {
+            tables.steps.finish(self.steps.ended());
         }
+        Attributed { tables, symbols }
     }
 }
 

@@ -36,6 +36,8 @@ mod sample_join;
 mod sample_sums;
 mod sampled_devices;
 pub(crate) mod shared_attribution;
+mod step_collectives;
+mod step_history;
 pub(crate) mod symbol_table;
 pub(crate) mod to_profile;
 mod window_history;

@@ -13,6 +13,7 @@ use parking_lot::{Mutex, MutexGuard};
 use super::correlator::{Attributed, Correlator};
 use super::live_memory::LiveMemorySummary;
 use super::recorded_activities::RecordedNames;
+use super::step_history::StepHistory;
 use super::symbol_table::SymbolNumbers;
 use super::window_history::WindowHistory;
 use crate::cupti::collect::bounded_queue::BoundedQueue;
@@ -44,6 +45,7 @@ pub(crate) struct SharedAttribution {
     pub(crate) modules: ModuleCode,
     /// That of the correlator.
     windows: Arc<WindowHistory>,
+    steps: Arc<StepHistory>,
     correlator: Mutex<Correlator>,
     ended_calls: BoundedQueue<EndedCall>,
     /// Window changes that were omitted because the lock was held all the time.
@@ -58,6 +60,7 @@ impl SharedAttribution {
             pc_sampling: Arc::new(PcSampling::new(Arc::clone(&pm_sampling))),
             pm_sampling,
             windows: Arc::clone(&correlator.windows),
+            steps: Arc::clone(&correlator.steps),
             correlator: Mutex::new(correlator),
             ..Self::default()
         }
@@ -85,6 +88,11 @@ impl SharedAttribution {
         }
     }
 
+    /// A step of the program has ended, which took `wall_ticks`.
+    pub(crate) fn end_step(&self, wall_ticks: u64) {
+        self.steps.end_step(wall_ticks);
+    }
+
     /// A note for the report if a window change was omitted in this process.
     pub(crate) fn note(&self) -> Option<String> {
         let missed = self.missed_changes.load(Relaxed);
@@ -99,6 +107,7 @@ impl SharedAttribution {
     /// Begins the window of this number. Returns the stalls that were sampled in the one that ends.
     pub(crate) fn begin_window(&self, window: u32, looks: &[LookWindows]) -> Option<SampledStalls> {
         let sampled = self.pc_sampling.begin_window();
+        self.steps.begin(window);
         let Some(mut correlator) = self.correlator.try_lock_for(LOCK_TIMEOUT) else {
             self.missed_changes.fetch_add(1, Relaxed);
             return sampled;

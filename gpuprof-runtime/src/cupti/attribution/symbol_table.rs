@@ -5,11 +5,14 @@ use rustc_hash::FxHashMap;
 use super::limits::MAX_KERNEL_ROWS;
 use crate::cupti::collect::kernel_symbol::KernelSymbol;
 use crate::cupti::collect::record::ActivityRecord;
+use gpuprof_report::collectives::Collective;
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SymbolNumbers {
     numbers: FxHashMap<KernelSymbol, u32>,
     symbols: Vec<KernelSymbol>,
+    /// The numbers of collectives that wait for all ranks.
+    collectives: Vec<u32>,
 }
 
 impl SymbolNumbers {
@@ -25,6 +28,11 @@ impl SymbolNumbers {
         self.symbols.get(number as usize)
     }
 
+    /// Whether it is a collective that waits for all ranks.
+    pub(super) fn waits_for_all(&self, number: u32) -> bool {
+        self.collectives.contains(&number)
+    }
+
     fn insert(&mut self, symbol: &KernelSymbol) -> Option<u32> {
         if let Some(&number) = self.numbers.get(symbol) {
             return Some(number);
@@ -34,6 +42,9 @@ impl SymbolNumbers {
         }
         let number = self.symbols.len() as u32;
         self.symbols.push(symbol.clone());
+        if Collective::of_kernel(symbol.as_str()).is_some_and(|kind| kind.waits_for_all()) {
+            self.collectives.push(number);
+        }
         self.numbers.insert(symbol.clone(), number);
         Some(number)
     }

@@ -22,6 +22,7 @@ use super::row_totals::{
     merge_kernel,
 };
 use super::sample_sums::RowSamples;
+use super::step_collectives::StepCollectives;
 use crate::cupti::collect::record::{
     ActivitySpan, ApiFunction, ApiRecord, CopyKind, CopyRecord, KernelRecord, MemorySpace,
 };
@@ -43,6 +44,8 @@ pub(crate) struct WindowTables {
     pub(crate) memory: FxHashMap<(u32, MemorySpace), PathMemory>,
     /// Replays of captured calls beyond [`MAX_REPLAY_ROWS`].
     pub(crate) dropped_replays: u64,
+    /// Of one measuring window: steps are numbered in each.
+    pub(crate) steps: StepCollectives,
     /// By device.
     timelines: FxHashMap<u32, DeviceBusy>,
     /// By site, of the kernels of its function.
@@ -81,6 +84,9 @@ impl WindowTables {
             device: span.device,
         });
         let ns = self.add_activity(cause, RowKey::Kernel(key), span);
+        if let (Some(step), Some(_)) = (cause.step, key.symbol) {
+            self.steps.add(step, ns);
+        }
         let totals = self.kernel(key);
         totals.times.add(ns);
         if let Some(launch) = cause.launch.filter(|_| !cause.is_graph) {

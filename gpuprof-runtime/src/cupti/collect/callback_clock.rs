@@ -46,6 +46,11 @@ impl Stamp {
     pub(crate) fn from_ns(ns: u64) -> Self {
         Self(ns)
     }
+
+    /// On a clock whose stamps are ns.
+    pub(crate) fn as_ns(self) -> u64 {
+        self.0
+    }
 }
 
 #[cfg(test)]

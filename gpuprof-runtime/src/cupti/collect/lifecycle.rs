@@ -131,6 +131,12 @@ pub(crate) fn stamp() -> Option<Stamp> {
     clock.now(library)
 }
 
+/// A moment on CUPTI's clock in ns; 0 if CUPTI has never run.
+pub(crate) fn ns(stamp: Stamp) -> u64 {
+    let subscription = SUBSCRIPTION.get();
+    subscription.map_or(0, |subscription| subscription.clock.ns(stamp))
+}
+
 /// The present time of CUPTI's clock in ns; `None` if CUPTI does not run or is shutting down.
 pub(crate) fn now() -> Option<u64> {
     let Subscription { clock, library, .. } = callable()?;

@@ -20,6 +20,7 @@ mod occupancy;
 mod overhead;
 mod stacks;
 mod stalls;
+mod steps;
 mod test_program;
 mod timed_streams;
 mod token_costs;
@@ -92,6 +93,12 @@ pub(crate) const CHECKS: &[Check] = &[
         run: late_records::run,
     },
     Check {
+        name: "steps",
+        promise: "A collective counts in the step that launched it, however late it runs.",
+        limit: Duration::from_secs(90),
+        run: steps::run,
+    },
+    Check {
         name: "cupti-long",
         promise: "Over millions of records memory is flat and none is lost uncounted.",
         limit: Duration::from_secs(500),
@@ -139,6 +146,7 @@ pub(crate) const PROGRAMS: &[TestProgram] = &[
     (graph_nodes::NAME, graph_nodes::run_program),
     (timed_streams::NAME, timed_streams::run_program),
     (late_records::NAME, late_records::run_program),
+    (steps::NAME, steps::run_program),
     (long_run::NAME, long_run::run_program),
     (memory::NAME, memory::run_program),
     (stacks::NAME, stacks::run_program),

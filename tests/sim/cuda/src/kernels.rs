@@ -31,6 +31,7 @@ static KERNELS: &[Kernel] = &[
     network::SOFTMAX_CROSS_ENTROPY,
     network::SGD,
     spin::SPIN,
+    spin::ALL_REDUCE,
 ];
 
 /// The names of all kernels.

@@ -1,5 +1,4 @@
 //! The kernel of the workspace's `kernels/cuda/spin.cu`: it runs for the given time.
-//!
 
 use super::launch::{Kernel, Work};
 
@@ -12,4 +11,10 @@ pub(super) const SPIN: Kernel = Kernel {
         ns: Some(launch.u64(0)),
         ..Work::default()
     },
+};
+
+/// The same under the name of a collective of NCCL, whose time depends on other ranks.
+pub(super) const ALL_REDUCE: Kernel = Kernel {
+    name: "ncclDevKernel_AllReduce_Sum_f32_RING_LL",
+    ..SPIN
 };
