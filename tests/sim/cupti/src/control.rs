@@ -88,6 +88,8 @@ functions! {
     set_code = b"simcupti_set_code":
         extern "C" fn(*const c_char, Array<GivenInstruction>) -> bool,
     set_metrics_per_pass = b"simcupti_set_metrics_per_pass": extern "C" fn(usize),
+    set_enable_ns = b"simcupti_set_enable_ns": extern "C" fn(u64),
+    enables_by = b"simcupti_enables_by": extern "C" fn(*const c_char) -> u64,
     set_other_process = b"simcupti_set_other_process": extern "C" fn(f64),
     reset = b"simcupti_reset": extern "C" fn(),
 }
@@ -266,6 +268,21 @@ impl Cupti {
     /// Sets how many metrics fit into one pass; without, all do.
     pub fn set_metrics_per_pass(self, metrics: usize) {
         (self.0.set_metrics_per_pass)(metrics);
+    }
+
+    /// Sets how far `cuptiPmSamplingEnable` advances the driver's virtual clock, in ns; without,
+    /// 10 µs. Sampling another set of metrics needs such a call, which takes an H100 300 ms.
+    pub fn set_enable_ns(self, ns: u64) {
+        (self.0.set_enable_ns)(ns);
+    }
+
+    /// How often threads of this name (15 bytes at most) have called `cuptiPmSamplingEnable` with
+    /// success.
+    ///
+    /// # Panics
+    /// If `thread` holds a NUL.
+    pub fn enables_by(self, thread: &str) -> u64 {
+        (self.0.enables_by)(text(thread).as_ptr())
     }
 
     /// Lets another process read so many bytes of device memory per ns, all the time.

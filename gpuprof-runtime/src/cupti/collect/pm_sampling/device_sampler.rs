@@ -42,7 +42,7 @@ pub(super) struct DeviceSampler {
     first: SampledSet,
     /// What is sampled in its place in turn; `None` before the first time, and if there is nothing.
     in_turn: Option<SampledSet>,
-    turns: Turns,
+    pub(super) turns: Turns,
     /// What the hosts were made from, and may refer to.
     availability: Vec<u8>,
     device: u32,

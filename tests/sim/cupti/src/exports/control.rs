@@ -127,6 +127,16 @@ control_functions! {
         state::lock().hosts.metrics_per_pass = Some(metrics);
     }
 
+    fn simcupti_set_enable_ns(ns: u64) {
+        state::lock().sampling.enable_ns = ns;
+    }
+
+    /// 0 for a name that is not UTF-8.
+    fn simcupti_enables_by(thread: Text) -> u64 {
+        let enables = |name| state::lock().sampling.enabled_by.get(name).copied();
+        thread.get().and_then(enables).unwrap_or(0)
+    }
+
     fn simcupti_set_other_process(bytes_per_ns: f64) {
         state::lock().sampling.model.other_process = bytes_per_ns;
     }
