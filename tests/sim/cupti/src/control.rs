@@ -70,6 +70,7 @@ functions! {
     calls = b"simcupti_calls": extern "C" fn(*const c_char) -> u64,
     reset_calls = b"simcupti_reset_calls": extern "C" fn(),
     fail = b"simcupti_fail": extern "C" fn(*const c_char, u64, u64, u32) -> bool,
+    delay = b"simcupti_delay": extern "C" fn(*const c_char, u64) -> bool,
     clear_failures = b"simcupti_clear_failures": extern "C" fn(),
     set_version = b"simcupti_set_version": extern "C" fn(Version, u32),
     split = b"simcupti_split": extern "C" fn(usize),
@@ -139,6 +140,14 @@ impl Cupti {
             symbol,
             (self.0.fail)(text(symbol).as_ptr(), nth, times, code),
         );
+    }
+
+    /// Makes each call of `symbol` from now on take so many ms of the host's time.
+    ///
+    /// # Panics
+    /// As [`Cupti::calls`].
+    pub fn delay(self, symbol: &str, ms: u64) {
+        assert_known(symbol, (self.0.delay)(text(symbol).as_ptr(), ms));
     }
 
     /// Cancels all failures that were requested.

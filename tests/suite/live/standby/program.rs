@@ -110,7 +110,7 @@ impl Program {
     fn obey(&mut self, command: &str) -> String {
         let t = Arc::clone(&self.t);
         let t = &t;
-        let (word, number) = command.split_once(' ').unwrap_or((command, "0"));
+        let (word, number) = command.rsplit_once(' ').unwrap_or((command, "0"));
         let number: u64 = number.parse().expect("a number");
         // Nothing happens at the moment at which a window begins or ends.
         t.cpu(500);
@@ -152,12 +152,19 @@ impl Program {
                 let session = session.sampling(Sampling::EveryCall).start();
                 self.session = Some(session.expect("no other is open"));
             }
+            "plain" => {
+                let session = Session::builder().cupti(CuptiMode::Off).start();
+                self.session = Some(session.expect("no other is open"));
+            }
             "finish" => {
                 let profile = self.session.take().expect("it is open").finish();
                 let is_step = |of: &&Function| of.name.ends_with("standby::program::step");
                 let step = profile.functions.iter().find(is_step);
                 return format!("{:?}", step.map(|step| step.calls));
             }
+            "fail" => t.sim.fail("cuEventRecord", 1, number, 2),
+            "delay start" => t.cupti.delay("cuptiSubscribe_v2", number),
+            "delay end" => t.cupti.delay("cuptiUnsubscribe", number),
             "refuse" => t.cupti.fail("cuptiSubscribe_v2", 1, number, 39),
             "calls" => return calls(t.cupti, &["cuptiSubscribe_v2", "cuptiUnsubscribe"]),
             "all" => return format!("{:?}", t.cupti.calls_by_symbol()),

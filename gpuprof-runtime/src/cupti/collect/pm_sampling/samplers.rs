@@ -48,8 +48,6 @@ impl Samplers {
         let now = Instant::now();
         let takes_turns = takes_turns && !self.is_ending;
         let mut decoding = Duration::ZERO;
-        let samples_second = |of: &SampledDevice| !of.sampler.samples_first_set();
-        let mut has_turn = self.devices.iter().any(samples_second);
         self.devices.retain_mut(|of| {
             let (device, sampler) = (of.ordinal, &mut of.sampler);
             if results.waiting(device) >= MAX_DECODED {
@@ -61,14 +59,12 @@ impl Samplers {
             // Not the time that it waits for a busy device.
             let began = thread_cpu_ns();
             let is_first = sampler.samples_first_set();
-            // A change would be too long a wait for the device whose short turn it is.
-            let may_change = takes_turns && !(is_first && has_turn);
             let mut add = |sample| events.push(SamplingEvent::Sample(sample));
             let now = lifecycle::now();
             if let Some(now) = now.filter(|_| has_waited) {
                 sampler.turns.put_off(now);
             }
-            let turn = match now.filter(|_| may_change) {
+            let turn = match now.filter(|_| takes_turns) {
                 Some(now) => sampler.take_turns(now, &mut add),
                 None => Ok(Turn::Same),
             };
@@ -76,7 +72,6 @@ impl Samplers {
                 Ok(Turn::Same) => sampler.decode(&mut add),
                 turn => turn.map(|turn| turn == Turn::Full),
             };
-            has_turn |= !sampler.samples_first_set();
             if turn == Ok(Turn::New) {
                 results.describe(device, |facts| sampler.describe_in_turn(facts));
             }

@@ -40,6 +40,10 @@ control_functions! {
         find(symbol).map(|symbol| call_wrapper::FAILURES.add(symbol.0, nth, times, code)).is_some()
     }
 
+    fn simcupti_delay(symbol: Text, ms: u64) -> bool {
+        find(symbol).map(|symbol| call_wrapper::delay(symbol, ms)).is_some()
+    }
+
     fn simcupti_clear_failures() {
         call_wrapper::FAILURES.clear();
     }
