@@ -1,6 +1,5 @@
 //! The rule about kernels that are limited by a cache or by shared memory.
 
-use super::access;
 use super::candidate::{About, FindingCandidate};
 use super::measured::MeasuredShares;
 use super::profile_facts::ProfileFacts;
@@ -17,8 +16,8 @@ pub(super) static CACHE_BOUND: FindingCheck = FindingCheck {
 };
 
 fn check_cache_bound(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandidate> {
-    let kernels = facts.profile.kernels.iter().enumerate();
-    let found = kernels.filter_map(|(index, kernel)| {
+    let kernels = facts.profile.kernels.iter().zip(&facts.kernel_faults);
+    let found = kernels.enumerate().filter_map(|(index, (kernel, fault))| {
         let MeasuredShares { memory, all } = MeasuredShares::of_kernel(facts, kernel)?;
         let (unit, share) = *all.first()?;
         let advice = match unit {
@@ -39,7 +38,7 @@ fn check_cache_bound(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<Findi
             && !BUSY_BANDWIDTH.reached(memory)
             && KERNEL_SHARE.reached_by(kernel.times.total_ns, facts.activity_ns)
             && KERNEL_CALLS.reached(kernel.times.calls as f64)
-            && !access::explains(facts, kernel);
+            && fault.is_none();
         applies.then(|| {
             let evidence = format!(
                 "{} of GPU time: {} has {name} at {} of its peak, memory at {}",
