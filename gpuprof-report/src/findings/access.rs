@@ -5,20 +5,8 @@ use super::profile_facts::ProfileFacts;
 use super::profile_index::scaled;
 use super::rule::FindingCheck;
 use super::wording;
-use crate::profile::FindingRule;
 
-pub(super) static BANK_CONFLICTS: FindingCheck = rule(FindingRule::BankConflicts);
-pub(super) static UNCOALESCED_ACCESS: FindingCheck = rule(FindingRule::UncoalescedAccess);
-pub(super) static DIVERGENCE: FindingCheck = rule(FindingRule::Divergence);
-
-const fn rule(id: FindingRule) -> FindingCheck {
-    FindingCheck {
-        id,
-        find: check_access,
-    }
-}
-
-fn check_access(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandidate> {
+pub(super) fn faults(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandidate> {
     let kernels = facts.profile.kernels.iter().zip(&facts.kernel_faults);
     let found = kernels.enumerate().filter_map(|(index, (kernel, fault))| {
         let fault = fault.as_ref().filter(|fault| fault.rule == rule.id)?;

@@ -8,14 +8,8 @@ use super::rule::FindingCheck;
 use super::thresholds::{BUSY_BANDWIDTH, CACHE_SHARE, KERNEL_CALLS, KERNEL_SHARE};
 use super::wording;
 use crate::peak_shares::Unit;
-use crate::profile::FindingRule;
 
-pub(super) static CACHE_BOUND: FindingCheck = FindingCheck {
-    id: FindingRule::CacheBound,
-    find: check_cache_bound,
-};
-
-fn check_cache_bound(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandidate> {
+pub(super) fn cache_bound(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandidate> {
     let kernels = facts.profile.kernels.iter().zip(&facts.kernel_faults);
     let found = kernels.enumerate().filter_map(|(index, (kernel, fault))| {
         let MeasuredShares { memory, all } = MeasuredShares::of_kernel(facts, kernel)?;

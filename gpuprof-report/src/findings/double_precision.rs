@@ -9,16 +9,11 @@ use super::rule::FindingCheck;
 use super::thresholds::{KERNEL_SHARE, MIN_FP64_ACTIVITY, NO_FP64_ACTIVITY};
 use super::wording;
 use crate::peak_shares::{Unit, own_samples, unit_shares};
-use crate::profile::{CounterValues, FindingRule, KernelStats, Metric, Precision};
+use crate::profile::{CounterValues, KernelStats, Metric, Precision};
 use crate::sanitize;
 use crate::sorting::sort_by_key;
 
-pub(super) static DOUBLE_PRECISION: FindingCheck = FindingCheck {
-    id: FindingRule::DoublePrecision,
-    find: check_double_precision,
-};
-
-fn check_double_precision(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandidate> {
+pub(super) fn unmeant(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandidate> {
     let kernels = facts.profile.kernels.iter().enumerate();
     let found = kernels.filter_map(|(index, kernel)| {
         let counters = own_samples(kernel.counters.as_deref())?;

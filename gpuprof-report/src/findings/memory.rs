@@ -9,16 +9,12 @@ use super::thresholds::{
     MEMSETS,
 };
 use super::wording;
-use crate::profile::{
-    ApiKind, CopyKind, CopyStats, FindingRule, Function, KernelStats, MemoryTotals,
-};
+use crate::profile::{ApiKind, CopyKind, CopyStats, Function, KernelStats, MemoryTotals};
 
-pub(super) static ALLOCATION_CHURN: FindingCheck = FindingCheck {
-    id: FindingRule::AllocationChurn,
-    find: allocation_churn,
-};
-
-fn allocation_churn(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandidate> {
+pub(super) fn allocation_churn(
+    rule: &FindingCheck,
+    facts: &ProfileFacts<'_>,
+) -> Vec<FindingCandidate> {
     let wall_ns = facts.profile.wall_ns;
     let found = facts.host_times.iter().filter_map(|time| {
         let memory = &time.memory;
@@ -53,12 +49,7 @@ fn sizes(function: &Function) -> String {
     }
 }
 
-pub(super) static MEMSETS_RULE: FindingCheck = FindingCheck {
-    id: FindingRule::Memsets,
-    find: memsets,
-};
-
-fn memsets(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandidate> {
+pub(super) fn memsets(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandidate> {
     let found = facts.functions().filter_map(|(at, function)| {
         let own = function.activity.copies.iter();
         let memsets: Vec<&CopyStats> = own.filter(|own| own.kind == CopyKind::Memset).collect();
@@ -111,12 +102,7 @@ pub(super) fn exposed_ns(copies: &CopyStats) -> u64 {
         .map_or(total, |exposed| exposed.min(total))
 }
 
-pub(super) static LOCAL_MEMORY: FindingCheck = FindingCheck {
-    id: FindingRule::LocalMemory,
-    find: local_memory,
-};
-
-fn local_memory(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandidate> {
+pub(super) fn local_memory(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandidate> {
     let kernels = facts.profile.kernels.iter().enumerate();
     let found = kernels.filter_map(|(index, kernel)| {
         let share = local_share(kernel);

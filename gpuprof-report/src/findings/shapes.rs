@@ -10,14 +10,9 @@ use super::thresholds::{
 use super::wording;
 use crate::collectives::Collective;
 use crate::occupancy;
-use crate::profile::{FindingRule, KernelStats};
+use crate::profile::KernelStats;
 
-pub(super) static UNDERUSED: FindingCheck = FindingCheck {
-    id: FindingRule::UnderusedGpu,
-    find: underused,
-};
-
-fn underused(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandidate> {
+pub(super) fn underused(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandidate> {
     let kernels = facts.profile.kernels.iter().enumerate();
     let found = kernels.filter_map(|(index, kernel)| {
         let grid = lone_grid(facts, kernel)?;
@@ -80,12 +75,7 @@ fn blocks(kernel: &KernelStats) -> u64 {
     sides.fold(1, |blocks: u64, side| blocks.saturating_mul((*side).into()))
 }
 
-pub(super) static TAIL_WAVE: FindingCheck = FindingCheck {
-    id: FindingRule::TailWave,
-    find: tail_wave,
-};
-
-fn tail_wave(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandidate> {
+pub(super) fn tail_wave(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandidate> {
     let kernels = facts.profile.kernels.iter().enumerate();
     let found = kernels.filter_map(|(index, kernel)| {
         let grid = lone_grid(facts, kernel)?;

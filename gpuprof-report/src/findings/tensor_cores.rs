@@ -10,7 +10,7 @@ use super::thresholds::{
 };
 use super::wording;
 use crate::peak_shares::own_samples;
-use crate::profile::{FindingRule, KernelStats, Metric};
+use crate::profile::{KernelStats, Metric};
 
 /// In the names of all matrix products of cuBLAS and CUTLASS.
 const PRODUCT: &str = "gemm";
@@ -24,12 +24,7 @@ const TENSOR_PRODUCTS: [&str; 15] = [
     "h16816", "tf32", "bf16", "mma_", "i16832",
 ];
 
-pub(super) static NO_TENSOR_CORES: FindingCheck = FindingCheck {
-    id: FindingRule::NoTensorCores,
-    find: check_tensor_cores,
-};
-
-fn check_tensor_cores(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandidate> {
+pub(super) fn unused(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandidate> {
     let kernels = facts.profile.kernels.iter().enumerate();
     let found = kernels.filter_map(|(index, kernel)| {
         let device = facts.device(kernel.device)?;

@@ -19,20 +19,6 @@ use crate::stall_reasons::{
 };
 use crate::{occupancy, sanitize};
 
-pub(super) static MEMORY_LATENCY: FindingCheck = rule(FindingRule::MemoryLatency);
-pub(super) static MATH_THROTTLE: FindingCheck = rule(FindingRule::MathThrottle);
-pub(super) static BARRIER_WAIT: FindingCheck = rule(FindingRule::BarrierWait);
-pub(super) static LOAD_STORE_QUEUE: FindingCheck = rule(FindingRule::LoadStoreQueue);
-pub(super) static SHARED_MEMORY_QUEUE: FindingCheck = rule(FindingRule::SharedMemoryQueue);
-pub(super) static INSTRUCTION_FETCH: FindingCheck = rule(FindingRule::InstructionFetch);
-
-const fn rule(id: FindingRule) -> FindingCheck {
-    FindingCheck {
-        id,
-        find: check_waits,
-    }
-}
-
 /// A wait that is worth a change if it is the longest of a kernel.
 struct Wait {
     rule: FindingRule,
@@ -92,7 +78,7 @@ fn always(_: &ProfileFacts<'_>, _: &KernelStats) -> Option<String> {
     Some(String::new())
 }
 
-fn check_waits(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandidate> {
+pub(super) fn waits(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandidate> {
     let Some(wait) = WAITS.iter().find(|wait| wait.rule == rule.id) else {
         return Vec::new();
     };
