@@ -1,15 +1,14 @@
 //! The rules about how the threads of a warp work together: one for each fault of a kernel.
 
-use super::candidate::{About, FindingCandidate};
+use super::candidate::FindingCandidate;
 use super::profile_facts::ProfileFacts;
 use super::profile_index::scaled;
 use super::rule::FindingCheck;
 use super::wording;
 
 pub(super) fn faults(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandidate> {
-    let kernels = facts.profile.kernels.iter().zip(&facts.kernel_faults);
-    let found = kernels.enumerate().filter_map(|(index, (kernel, fault))| {
-        let fault = fault.as_ref().filter(|fault| fault.rule == rule.id)?;
+    rule.of_kernels(facts, |index, kernel| {
+        let fault = facts.fault(index).filter(|fault| fault.rule == rule.id)?;
         let evidence = format!(
             "{} of GPU time: {} {}",
             wording::percent(kernel.times.total_ns, facts.activity_ns),
@@ -17,9 +16,6 @@ pub(super) fn faults(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<Findi
             fault.evidence,
         );
         let gain = scaled(facts.device_ns(kernel), fault.lost.clamp(0.0, 1.0));
-        let text = (evidence, fault.advice);
-        let home = facts.main_function(kernel);
-        Some(rule.candidate(facts, About::Kernels(vec![index]), home, gain, text))
-    });
-    found.collect()
+        Some((evidence, fault.advice, gain))
+    })
 }

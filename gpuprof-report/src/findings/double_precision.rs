@@ -2,11 +2,11 @@
 
 use std::cmp::Reverse;
 
-use super::candidate::{About, FindingCandidate};
+use super::candidate::FindingCandidate;
 use super::profile_facts::ProfileFacts;
 use super::profile_index::scaled;
 use super::rule::FindingCheck;
-use super::thresholds::{KERNEL_SHARE, MIN_FP64_ACTIVITY, NO_FP64_ACTIVITY};
+use super::thresholds::{MIN_FP64_ACTIVITY, NO_FP64_ACTIVITY};
 use super::wording;
 use crate::peak_shares::{Unit, own_samples, unit_shares};
 use crate::profile::{CounterValues, KernelStats, Metric, Precision};
@@ -14,14 +14,11 @@ use crate::sanitize;
 use crate::sorting::sort_by_key;
 
 pub(super) fn unmeant(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandidate> {
-    let kernels = facts.profile.kernels.iter().enumerate();
-    let found = kernels.filter_map(|(index, kernel)| {
+    rule.of_kernels(facts, |_, kernel| {
         let counters = own_samples(kernel.counters.as_deref())?;
         let fp64 = counters.mean(Metric::Fp64Active)?;
         let home = facts.main_function(kernel);
-        let applies = MIN_FP64_ACTIVITY.reached(fp64)
-            && KERNEL_SHARE.reached_by(kernel.times.total_ns, facts.activity_ns)
-            && is_meant_single(facts, home, kernel);
+        let applies = MIN_FP64_ACTIVITY.reached(fp64) && is_meant_single(facts, home, kernel);
         applies.then(|| {
             let (unit, share) = busiest_other(counters);
             let places = places(facts, kernel);
@@ -37,11 +34,9 @@ pub(super) fn unmeant(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<Find
             // Conversions between the two keep the XU units busy.
             let xu = counters.mean(Metric::XuActive).unwrap_or(0.0);
             let gain = scaled(facts.device_ns(kernel), fp64.max(xu));
-            let text = (evidence, advice);
-            rule.candidate(facts, About::Kernels(vec![index]), home, gain, text)
+            (evidence, advice, gain)
         })
-    });
-    found.collect()
+    })
 }
 
 /// Source lines that a text names, and instructions at each.

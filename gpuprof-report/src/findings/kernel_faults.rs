@@ -4,7 +4,7 @@
 use super::measured::MeasuredShares;
 use super::profile_index::ProfileIndex;
 use super::thresholds::{
-    ACCESS_SHARE, CACHE_SHARE, CONFLICT_SHARE, FEW_THREADS, KERNEL_CALLS, KERNEL_SHARE, MANY_PASSES,
+    ACCESS_SHARE, CACHE_SHARE, CONFLICT_SHARE, FEW_THREADS, KERNEL_CALLS, MANY_PASSES,
 };
 use super::wording;
 use crate::peak_shares::{Unit, own_samples};
@@ -29,9 +29,8 @@ pub(super) fn kernel_faults(index: &ProfileIndex<'_>) -> Vec<Option<KernelFault>
 }
 
 fn fault(index: &ProfileIndex<'_>, kernel: &KernelStats) -> Option<KernelFault> {
-    let is_large = KERNEL_SHARE.reached_by(kernel.times.total_ns, index.activity_ns)
-        && KERNEL_CALLS.reached(kernel.times.calls as f64);
-    let counters = own_samples(kernel.counters.as_deref()).filter(|_| is_large)?;
+    let is_often = KERNEL_CALLS.reached(kernel.times.calls as f64);
+    let counters = own_samples(kernel.counters.as_deref()).filter(|_| is_often)?;
     let shares = MeasuredShares::of_kernel(index, kernel)?;
     bank_conflicts(counters, &shares)
         .or_else(|| uncoalesced(counters, &shares))

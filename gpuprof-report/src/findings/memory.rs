@@ -5,8 +5,7 @@ use super::profile_facts::ProfileFacts;
 use super::profile_index::{kernel_ns, scaled, sum};
 use super::rule::FindingCheck;
 use super::thresholds::{
-    ALLOCATIONS, HOST_SHARE, KERNEL_CALLS, KERNEL_SHARE, LOCAL_BYTES, LOCAL_SHARE, MEMSET_SHARE,
-    MEMSETS,
+    ALLOCATIONS, HOST_SHARE, KERNEL_CALLS, LOCAL_BYTES, LOCAL_SHARE, MEMSET_SHARE, MEMSETS,
 };
 use super::wording;
 use crate::profile::{ApiKind, CopyKind, CopyStats, Function, KernelStats, MemoryTotals};
@@ -103,12 +102,10 @@ pub(super) fn exposed_ns(copies: &CopyStats) -> u64 {
 }
 
 pub(super) fn local_memory(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandidate> {
-    let kernels = facts.profile.kernels.iter().enumerate();
-    let found = kernels.filter_map(|(index, kernel)| {
+    rule.of_kernels(facts, |_, kernel| {
         let share = local_share(kernel);
         let applies = LOCAL_BYTES.reached(kernel.local_bytes_per_thread)
             && LOCAL_SHARE.reached(share)
-            && KERNEL_SHARE.reached_by(kernel.times.total_ns, facts.activity_ns)
             && KERNEL_CALLS.reached(kernel.times.calls as f64);
         applies.then(|| {
             let evidence = format!(
@@ -120,12 +117,9 @@ pub(super) fn local_memory(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec
             let advice = "avoid spills (ptxas -v, __launch_bounds__) and arrays with a computed \
                           index";
             let gain = scaled(facts.device_ns(kernel), share);
-            let text = (evidence, advice);
-            let home = facts.main_function(kernel);
-            rule.candidate(facts, About::Kernels(vec![index]), home, gain, text)
+            (evidence, advice, gain)
         })
-    });
-    found.collect()
+    })
 }
 
 /// Local memory over registers and local memory of a thread.

@@ -13,7 +13,7 @@ pub(super) struct ProfileFacts<'a> {
     /// Of each function, and last of what is outside of them; empty if the idle time is unknown.
     pub(super) host_times: Vec<HostTime>,
     /// Of each kernel.
-    pub(super) kernel_faults: Vec<Option<KernelFault>>,
+    kernel_faults: Vec<Option<KernelFault>>,
 }
 
 impl<'a> ProfileFacts<'a> {
@@ -25,6 +25,11 @@ impl<'a> ProfileFacts<'a> {
             host_times,
             kernel_faults,
         }
+    }
+
+    /// What is wrong with a kernel.
+    pub(super) fn fault(&self, kernel: usize) -> Option<&KernelFault> {
+        self.kernel_faults.get(kernel)?.as_ref()
     }
 }
 
