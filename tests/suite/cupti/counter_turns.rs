@@ -46,10 +46,19 @@ fn wait_for(is_reached: impl Fn() -> bool) {
     }
 }
 
+/// Waits until the thread has decoded what there is; it does so again in 0.1 s.
+fn wait_for_decoding(t: &Tier) {
+    let calls = || t.cupti.calls("cuptiPmSamplingDecodeData");
+    let decoded = calls();
+    // At least the second device.
+    wait_for(|| calls() > decoded + 1);
+    thread::sleep(Duration::from_millis(20));
+}
+
 /// Waits until sampling was started as often, by which time has passed.
 fn wait_for_start(t: &Tier, starts: u64) -> Profile {
     wait_for(|| t.cupti.calls("cuptiPmSamplingStart") >= starts);
-    // After the change.
+    wait_for_decoding(t);
     gpuprof::collect()
 }
 
@@ -139,6 +148,7 @@ fn the_first_set_is_sampled_while_another_device_changes() {
         [CHANGE_NS, 0],
     ];
     for (changes, starts) in both.into_iter().zip(3..) {
+        wait_for_decoding(&t);
         step(changes);
         wait_for_start(&t, starts);
         step_and_decode();
@@ -177,10 +187,7 @@ fn a_snapshot_leaves_the_turn_to_the_thread_that_decodes() {
     begin(&t);
     for (ns, changes) in [(695_000_000, 1), (95_000_000, 2)] {
         steps(&t, ns);
-        let calls = || t.cupti.calls("cuptiPmSamplingDecodeData");
-        // The thread has decoded, and does so again in 0.1 s.
-        let decoded = calls();
-        wait_for(|| calls() > decoded);
+        wait_for_decoding(&t);
         steps(&t, 5_000_000);
         wait_for_start(&t, 1 + changes);
         assert_eq!(t.cupti.enables_by("gpuprof-counter"), changes);
