@@ -53,6 +53,24 @@ fn what_makes_samples_doubtful_is_said() {
 }
 
 #[test]
+fn the_lines_of_many_devices_are_counted() {
+    let mut profile = with_counters(digits());
+    let of_device = |device| {
+        let mut counters = profile.counters[0].clone();
+        counters.device = device;
+        counters
+    };
+    profile.counters = (0..1_000).map(of_device).collect();
+    let text = report(&profile, &options(400));
+    assert_eq!(text.matches("hardware counters of GPU").count(), 8);
+    let rest = "hardware counters: 992 more such GPUs in table:full";
+    assert!(text.lines().any(|line| line == rest), "{text}");
+    let text = report(&profile, &full(400));
+    assert_eq!(text.matches("hardware counters of GPU").count(), 1_000);
+    assert!(!text.contains("more such GPUs"));
+}
+
+#[test]
 fn the_slowest_kernels_are_explained() {
     let mut profile = with_counters(digits());
     let why = |profile: &Profile| -> Vec<String> {

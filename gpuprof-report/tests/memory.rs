@@ -58,6 +58,27 @@ fn several_devices_are_told_apart() {
 }
 
 #[test]
+fn of_many_devices_the_largest_peaks_are_listed() {
+    let mut profile = with_memory(digits());
+    let memory = profile.memory.as_mut().unwrap();
+    let of_device = |device: u32| {
+        let mut of = memory.uses[0].clone();
+        (of.device, of.peak_bytes) = (Some(device), 1_000_000 * u64::from(1 + device * 7 % 1_000));
+        (of.live_bytes, of.peak_function) = (1_000_000, None);
+        of
+    };
+    memory.uses = (0..1_000).map(of_device).collect();
+    let text = report(&profile, &options(400));
+    let line = text.lines().find(|line| line.starts_with("Memory:"));
+    let listed: Vec<&str> = line.unwrap().split("; ").collect();
+    assert_eq!(listed.len(), 9, "{listed:?}");
+    assert_eq!(listed[0], "Memory: GPU 857 peak 1.00 GB, live 1.00 MB");
+    assert_eq!(listed[7], "GPU 856 peak 993 MB, live 1.00 MB");
+    assert_eq!(listed[8], "992 others: peak up to 992 MB, live 992 MB");
+    assert!(!text.contains("GPU 0 peak"));
+}
+
+#[test]
 fn a_profile_without_memory_does_not_mention_it() {
     let text = report(&digits(), &options(None));
     assert!(!text.contains("Memory"), "{text}");

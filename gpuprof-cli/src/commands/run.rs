@@ -99,13 +99,7 @@ pub(crate) struct RunArguments {
     length: Option<String>,
 
     /// Measure nothing until a viewer looks: gpuprof snapshot, trace or top (GPUPROF=standby)
-    #[arg(
-        long,
-        conflicts_with_all = [
-            "cupti", "counters", "stacks", "stalls", "memory", "trace", "report",
-            "profile_from_start", "delay", "length"
-        ]
-    )]
+    #[arg(long)]
     standby: bool,
 
     /// The program and its arguments
@@ -122,6 +116,24 @@ impl RunArguments {
     /// Whether it asks for what is of no use without CUPTI's records.
     fn needs_records(&self) -> bool {
         self.counters.is_some() || self.stacks || self.stalls
+    }
+
+    /// The first argument that says what is recorded, and when.
+    fn recorded(&self) -> Option<&'static str> {
+        let given = [
+            ("--cupti", self.cupti.is_some()),
+            ("--counters", self.counters.is_some()),
+            ("--stacks", self.stacks),
+            ("--stalls", self.stalls),
+            ("--memory", self.memory),
+            ("--trace", self.trace.is_some()),
+            ("--report", !self.report.is_empty()),
+            ("--profile-from-start", self.profile_from_start.is_some()),
+            ("--delay", self.delay.is_some()),
+            ("--for", self.length.is_some()),
+        ];
+        let given = given.into_iter().find(|(_, is_given)| *is_given);
+        given.map(|(argument, _)| argument)
     }
 }
 
@@ -166,6 +178,18 @@ pub(crate) fn run(arguments: &RunArguments) -> Exit {
         return Exit::BadInput;
     }
     let is_standby = arguments.standby || env::var("GPUPROF").is_ok_and(|mode| mode == STANDBY);
+    if let Some(argument) = arguments.recorded().filter(|_| is_standby) {
+        let source = if arguments.standby {
+            "with --standby"
+        } else {
+            "beside GPUPROF=standby"
+        };
+        complain(format_args!(
+            "{argument} has no effect {source}: viewers say what is recorded, such as gpuprof \
+             snapshot --cupti --for 10s; leave out one of the two"
+        ));
+        return Exit::BadInput;
+    }
     let folder = if is_standby {
         None
     } else {
@@ -299,9 +323,7 @@ fn variables(
     if folder.is_some() && env::var_os(CHECKPOINT).is_none() {
         variables.push((CHECKPOINT, CHECKPOINT_SECONDS.to_string().into()));
     }
-    if let Some(sample) = &arguments.sample {
-        variables.push((SAMPLE, sample.into()));
-    }
+    variables.extend((arguments.sample.iter()).map(|sample| (SAMPLE, sample.into())));
     if let Some(switch) = arguments.profile_from_start {
         let switch = match switch {
             Switch::On => "on",
@@ -312,6 +334,7 @@ fn variables(
     for (name, duration) in [(DELAY, &arguments.delay), (FOR, &arguments.length)] {
         variables.extend(duration.iter().map(|duration| (name, duration.into())));
     }
+    variables.extend((arguments.counters.iter()).map(|counters| (COUNTERS, counters.into())));
     // They switch it on, in the program's own mode, unless it is switched off.
     let is_off = || env::var("GPUPROF_CUPTI").is_ok_and(|mode| ["off", "0"].contains(&mode.trim()));
     let is_needed = arguments.needs_records() && is_off();
@@ -322,17 +345,12 @@ fn variables(
         };
         variables.push(("GPUPROF_CUPTI", mode.into()));
     }
-    if let Some(counters) = &arguments.counters {
-        variables.push((COUNTERS, counters.into()));
-    }
-    if arguments.stacks {
-        variables.push((STACKS, "on".into()));
-    }
-    if arguments.stalls {
-        variables.push((STALLS, "on".into()));
-    }
-    if arguments.memory {
-        variables.push(("GPUPROF_MEMORY", "on".into()));
+    for (name, is_on) in [
+        (STACKS, arguments.stacks),
+        (STALLS, arguments.stalls),
+        ("GPUPROF_MEMORY", arguments.memory),
+    ] {
+        variables.extend(is_on.then(|| (name, "on".into())));
     }
     variables
 }

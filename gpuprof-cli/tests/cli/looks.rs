@@ -82,12 +82,30 @@ fn run_starts_programs_in_standby() {
     );
     let sampled = run(&["--standby", "--sample", "1"]);
     assert_eq!(sampled.stdout, "GPUPROF=standby\nGPUPROF_SAMPLE=1\n");
-    let refused = run(&["--standby", "--cupti"]);
-    assert_eq!(refused.code, Some(2));
-    assert!(
-        refused
-            .stderr
-            .contains("'--standby' cannot be used with '--cupti"),
-        "{refused:?}"
-    );
+    let by_variable = |arguments: &[&str]| {
+        let mut command = gpuprof(&[&["run"], arguments, &["--", "true"]].concat());
+        command.env("GPUPROF", "standby");
+        ended(command)
+    };
+    for (refused, argument, source) in [
+        (run(&["--standby", "--cupti"]), "--cupti", "with --standby"),
+        (
+            by_variable(&["--counters", "--for=2s"]),
+            "--counters",
+            "beside GPUPROF=standby",
+        ),
+        (
+            by_variable(&["--for", "2s"]),
+            "--for",
+            "beside GPUPROF=standby",
+        ),
+    ] {
+        assert_eq!((refused.code, &*refused.stdout), (Some(2), ""));
+        let line = format!(
+            "gpuprof: {argument} has no effect {source}: viewers say what is recorded, such as \
+             gpuprof snapshot --cupti --for 10s; leave out one of the two\n"
+        );
+        assert_eq!(refused.stderr, line);
+    }
+    assert_eq!(by_variable(&[]).code, Some(0));
 }

@@ -1,45 +1,14 @@
-//! The rules about how the threads of a warp work together, by hardware counters: on addresses in
-//! shared memory, on addresses elsewhere, and on instructions.
+//! The rules about how the threads of a warp work together: one for each fault of a kernel.
 
-use super::candidate::{About, FindingCandidate};
-use super::measured::MeasuredShares;
+use super::candidate::FindingCandidate;
 use super::profile_facts::ProfileFacts;
 use super::profile_index::scaled;
 use super::rule::FindingCheck;
-use super::thresholds::{
-    ACCESS_SHARE, CACHE_SHARE, CONFLICT_SHARE, FEW_THREADS, KERNEL_CALLS, KERNEL_SHARE, MANY_PASSES,
-};
 use super::wording;
-use crate::peak_shares::{Unit, own_samples};
-use crate::profile::{CounterValues, FindingRule, KernelStats, Metric};
 
-pub(super) static BANK_CONFLICTS: FindingCheck = rule(FindingRule::BankConflicts);
-pub(super) static UNCOALESCED_ACCESS: FindingCheck = rule(FindingRule::UncoalescedAccess);
-pub(super) static DIVERGENCE: FindingCheck = rule(FindingRule::Divergence);
-
-const fn rule(id: FindingRule) -> FindingCheck {
-    FindingCheck {
-        id,
-        find: check_access,
-    }
-}
-
-/// Passes of an access of 16 bytes per thread.
-const MEANT_PASSES: f64 = 4.0;
-
-/// What is wrong with a kernel.
-struct Fault {
-    rule: FindingRule,
-    evidence: String,
-    advice: &'static str,
-    /// The part of its time without which the kernel would still have to do the rest.
-    lost: f64,
-}
-
-fn check_access(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandidate> {
-    let kernels = facts.profile.kernels.iter().enumerate();
-    let found = kernels.filter_map(|(index, kernel)| {
-        let fault = fault(facts, kernel).filter(|fault| fault.rule == rule.id)?;
+pub(super) fn faults(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandidate> {
+    rule.of_kernels(facts, |index, kernel| {
+        let fault = facts.fault(index).filter(|fault| fault.rule == rule.id)?;
         let evidence = format!(
             "{} of GPU time: {} {}",
             wording::percent(kernel.times.total_ns, facts.activity_ns),
@@ -47,100 +16,6 @@ fn check_access(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCan
             fault.evidence,
         );
         let gain = scaled(facts.device_ns(kernel), fault.lost.clamp(0.0, 1.0));
-        let text = (evidence, fault.advice);
-        let home = facts.main_function(kernel);
-        Some(rule.candidate(facts, About::Kernels(vec![index]), home, gain, text))
-    });
-    found.collect()
-}
-
-/// Whether one of these rules says why a cache limits a kernel.
-pub(super) fn explains(facts: &ProfileFacts<'_>, kernel: &KernelStats) -> bool {
-    fault(facts, kernel).is_some()
-}
-
-fn fault(facts: &ProfileFacts<'_>, kernel: &KernelStats) -> Option<Fault> {
-    let is_large = KERNEL_SHARE.reached_by(kernel.times.total_ns, facts.activity_ns)
-        && KERNEL_CALLS.reached(kernel.times.calls as f64);
-    let counters = own_samples(kernel.counters.as_deref()).filter(|_| is_large)?;
-    let shares = MeasuredShares::of_kernel(facts, kernel)?;
-    bank_conflicts(counters, &shares)
-        .or_else(|| uncoalesced(counters, &shares))
-        .or_else(|| divergent(counters, &shares))
-}
-
-fn bank_conflicts(counters: &CounterValues, shares: &MeasuredShares) -> Option<Fault> {
-    let conflicts = counters.mean(Metric::SharedConflicts)?;
-    let shared = counters.mean(Metric::SharedThroughput)?;
-    let (unit, path) = *shares.all.first()?;
-    let applies =
-        unit == Unit::Shared && CACHE_SHARE.reached(path) && CONFLICT_SHARE.reached(conflicts);
-    // As many passes as 16 bytes per thread need may be meant.
-    let repeated = (1.0 - MEANT_PASSES * (1.0 - conflicts)).max(0.0);
-    applies.then(|| Fault {
-        rule: FindingRule::BankConflicts,
-        evidence: format!(
-            "repeats {} of the passes of shared memory, which is at {} of its peak",
-            wording::share(conflicts),
-            wording::share(path),
-        ),
-        advice: "pad rows by one element, or have neighbouring threads use neighbouring words",
-        lost: 1.0
-            - nearest_of(shares, |unit| unit != Unit::Shared).max(path - shared * repeated) / path,
+        Some((evidence, fault.advice, gain))
     })
-}
-
-fn uncoalesced(counters: &CounterValues, shares: &MeasuredShares) -> Option<Fault> {
-    let passes = counters.mean(Metric::AccessPasses)?;
-    let shared = counters.mean(Metric::SharedThroughput)?;
-    let path = counters.mean(Metric::L1Throughput)?;
-    let (unit, nearest) = *shares.all.first()?;
-    let computes = is_arithmetic(unit) && CACHE_SHARE.reached(nearest);
-    let applies = !computes && MANY_PASSES.reached(passes) && ACCESS_SHARE.reached(path - shared);
-    applies.then(|| Fault {
-        rule: FindingRule::UncoalescedAccess,
-        evidence: format!(
-            "loads and stores in {passes:.1} passes each: addresses in a warp are far apart"
-        ),
-        advice: "have neighbouring threads use neighbouring addresses, or load tiles into shared \
-                 memory",
-        lost: 1.0
-            - (MEANT_PASSES / passes)
-                .max(shares.memory)
-                .max(nearest_of(shares, is_arithmetic)),
-    })
-}
-
-fn divergent(counters: &CounterValues, shares: &MeasuredShares) -> Option<Fault> {
-    let threads = counters.mean(Metric::ThreadsActive)?;
-    let (unit, nearest) = *shares.all.first()?;
-    let applies =
-        is_arithmetic(unit) && CACHE_SHARE.reached(nearest) && !FEW_THREADS.reached(threads);
-    applies.then(|| Fault {
-        rule: FindingRule::Divergence,
-        evidence: format!(
-            "executes its instructions for {:.1} of 32 threads, with {unit} at {} of its peak",
-            32.0 * threads,
-            wording::share(nearest),
-        ),
-        advice: "have the threads of a warp take the same branches and rounds: sort or split the \
-                 work",
-        lost: 1.0
-            - nearest_of(shares, |unit| !is_arithmetic(unit)).max(threads * nearest) / nearest,
-    })
-}
-
-fn is_arithmetic(unit: Unit) -> bool {
-    matches!(
-        unit,
-        Unit::Issue | Unit::Tensor | Unit::Fp64 | Unit::Alu | Unit::Xu
-    )
-}
-
-/// The nearest peak of these units.
-fn nearest_of(shares: &MeasuredShares, is_one: impl Fn(Unit) -> bool) -> f64 {
-    let mut units = shares.all.iter();
-    units
-        .find(|(unit, _)| is_one(*unit))
-        .map_or(0.0, |(_, share)| *share)
 }

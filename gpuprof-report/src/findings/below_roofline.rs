@@ -9,14 +9,9 @@ use super::rule::FindingCheck;
 use super::thresholds::{DOUBLE_PEAK_SHARE, MAX_PEAK_SHARE, MEASURED_PEAK_SHARE};
 use super::wording;
 use crate::peak_shares::Unit;
-use crate::profile::{Device, FindingRule, Function, Precision};
+use crate::profile::{Device, Function, Precision};
 
-pub(super) static ROOFLINE: FindingCheck = FindingCheck {
-    id: FindingRule::BelowRoofline,
-    find: roofline,
-};
-
-fn roofline(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandidate> {
+pub(super) fn roofline(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandidate> {
     let found = facts.functions().filter_map(|(at, function)| {
         let measured = MeasuredShares::of_function(facts, function);
         let knows_double = measured.as_ref().is_some_and(|all| all.has(Unit::Fp64));

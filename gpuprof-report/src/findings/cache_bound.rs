@@ -1,24 +1,16 @@
 //! The rule about kernels that are limited by a cache or by shared memory.
 
-use super::access;
-use super::candidate::{About, FindingCandidate};
+use super::candidate::FindingCandidate;
 use super::measured::MeasuredShares;
 use super::profile_facts::ProfileFacts;
 use super::profile_index::scaled;
 use super::rule::FindingCheck;
-use super::thresholds::{BUSY_BANDWIDTH, CACHE_SHARE, KERNEL_CALLS, KERNEL_SHARE};
+use super::thresholds::{BUSY_BANDWIDTH, CACHE_SHARE, KERNEL_CALLS};
 use super::wording;
 use crate::peak_shares::Unit;
-use crate::profile::FindingRule;
 
-pub(super) static CACHE_BOUND: FindingCheck = FindingCheck {
-    id: FindingRule::CacheBound,
-    find: check_cache_bound,
-};
-
-fn check_cache_bound(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandidate> {
-    let kernels = facts.profile.kernels.iter().enumerate();
-    let found = kernels.filter_map(|(index, kernel)| {
+pub(super) fn cache_bound(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandidate> {
+    rule.of_kernels(facts, |index, kernel| {
         let MeasuredShares { memory, all } = MeasuredShares::of_kernel(facts, kernel)?;
         let (unit, share) = *all.first()?;
         let advice = match unit {
@@ -37,9 +29,8 @@ fn check_cache_bound(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<Findi
         };
         let applies = CACHE_SHARE.reached(share)
             && !BUSY_BANDWIDTH.reached(memory)
-            && KERNEL_SHARE.reached_by(kernel.times.total_ns, facts.activity_ns)
             && KERNEL_CALLS.reached(kernel.times.calls as f64)
-            && !access::explains(facts, kernel);
+            && facts.fault(index).is_none();
         applies.then(|| {
             let evidence = format!(
                 "{} of GPU time: {} has {name} at {} of its peak, memory at {}",
@@ -49,10 +40,7 @@ fn check_cache_bound(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<Findi
                 wording::share(memory),
             );
             let gain = scaled(facts.device_ns(kernel), 1.0 - memory);
-            let home = facts.main_function(kernel);
-            let text = (evidence, advice);
-            rule.candidate(facts, About::Kernels(vec![index]), home, gain, text)
+            (evidence, advice, gain)
         })
-    });
-    found.collect()
+    })
 }

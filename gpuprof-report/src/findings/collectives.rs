@@ -7,14 +7,12 @@ use super::rule::FindingCheck;
 use super::thresholds::EXPOSED_COLLECTIVES_SHARE;
 use super::wording;
 use crate::collectives::Collective;
-use crate::profile::{FindingRule, KernelStats};
+use crate::profile::KernelStats;
 
-pub(super) static EXPOSED_COLLECTIVES: FindingCheck = FindingCheck {
-    id: FindingRule::ExposedCollectives,
-    find: exposed_collectives,
-};
-
-fn exposed_collectives(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandidate> {
+pub(super) fn exposed_collectives(
+    rule: &FindingCheck,
+    facts: &ProfileFacts<'_>,
+) -> Vec<FindingCandidate> {
     let kernels = facts.profile.kernels.iter().enumerate();
     let collectives: Vec<(usize, &KernelStats, &str)> = kernels
         .filter_map(|(index, kernel)| {

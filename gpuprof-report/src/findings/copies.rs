@@ -11,7 +11,7 @@ use super::thresholds::{
     SMALL_COPY,
 };
 use super::wording;
-use crate::profile::{CopyStats, FindingRule, Function};
+use crate::profile::{CopyStats, Function};
 
 /// Copies between host and device.
 #[derive(Clone, Copy, Debug, Default)]
@@ -73,12 +73,7 @@ impl HostCopies {
     }
 }
 
-pub(super) static HOST_COPIES: FindingCheck = FindingCheck {
-    id: FindingRule::HostCopies,
-    find: host_copies,
-};
-
-fn host_copies(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandidate> {
+pub(super) fn host_copies(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandidate> {
     let found = facts
         .functions()
         .filter_map(|(at, function)| host_copies_of(rule, facts, at, function));
@@ -137,12 +132,7 @@ pub(super) fn are_pageable(copies: &[CopyStats]) -> bool {
     PAGEABLE_OR_BLOCKING_SHARE.reached_by(copies.pageable_ns, copies.ns)
 }
 
-pub(super) static SMALL_COPIES_RULE: FindingCheck = FindingCheck {
-    id: FindingRule::SmallCopies,
-    find: small_copies,
-};
-
-fn small_copies(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandidate> {
+pub(super) fn small_copies(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandidate> {
     let wall_ns = facts.profile.wall_ns;
     let found = facts.host_times.iter().filter_map(|time| {
         let copies = copies_in(facts, time);

@@ -2,31 +2,23 @@
 
 use std::cmp::Reverse;
 
-use super::candidate::{About, FindingCandidate};
+use super::candidate::FindingCandidate;
 use super::profile_facts::ProfileFacts;
 use super::profile_index::scaled;
 use super::rule::FindingCheck;
-use super::thresholds::{KERNEL_SHARE, MIN_FP64_ACTIVITY, NO_FP64_ACTIVITY};
+use super::thresholds::{MIN_FP64_ACTIVITY, NO_FP64_ACTIVITY};
 use super::wording;
 use crate::peak_shares::{Unit, own_samples, unit_shares};
-use crate::profile::{CounterValues, FindingRule, KernelStats, Metric, Precision};
+use crate::profile::{CounterValues, KernelStats, Metric, Precision};
 use crate::sanitize;
 use crate::sorting::sort_by_key;
 
-pub(super) static DOUBLE_PRECISION: FindingCheck = FindingCheck {
-    id: FindingRule::DoublePrecision,
-    find: check_double_precision,
-};
-
-fn check_double_precision(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandidate> {
-    let kernels = facts.profile.kernels.iter().enumerate();
-    let found = kernels.filter_map(|(index, kernel)| {
+pub(super) fn unmeant(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandidate> {
+    rule.of_kernels(facts, |_, kernel| {
         let counters = own_samples(kernel.counters.as_deref())?;
         let fp64 = counters.mean(Metric::Fp64Active)?;
         let home = facts.main_function(kernel);
-        let applies = MIN_FP64_ACTIVITY.reached(fp64)
-            && KERNEL_SHARE.reached_by(kernel.times.total_ns, facts.activity_ns)
-            && is_meant_single(facts, home, kernel);
+        let applies = MIN_FP64_ACTIVITY.reached(fp64) && is_meant_single(facts, home, kernel);
         applies.then(|| {
             let (unit, share) = busiest_other(counters);
             let places = places(facts, kernel);
@@ -42,11 +34,9 @@ fn check_double_precision(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<
             // Conversions between the two keep the XU units busy.
             let xu = counters.mean(Metric::XuActive).unwrap_or(0.0);
             let gain = scaled(facts.device_ns(kernel), fp64.max(xu));
-            let text = (evidence, advice);
-            rule.candidate(facts, About::Kernels(vec![index]), home, gain, text)
+            (evidence, advice, gain)
         })
-    });
-    found.collect()
+    })
 }
 
 /// Source lines that a text names, and instructions at each.

@@ -6,15 +6,9 @@ use super::rule::FindingCheck;
 use super::run_idle::RunIdleTime;
 use super::thresholds::{ENDS_SHARE, MAX_GPU_USE, MIN_COPY_ONLY, MIN_ENDS, MIN_HOST_PART};
 use super::wording;
-use crate::profile::FindingRule;
 use crate::sorting::sort_by_key;
 
-pub(super) static GPU_IDLE: FindingCheck = FindingCheck {
-    id: FindingRule::GpuIdle,
-    find: gpu_idle,
-};
-
-fn gpu_idle(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandidate> {
+pub(super) fn gpu_idle(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandidate> {
     let Some(idle) = &facts.idle else {
         return Vec::new();
     };

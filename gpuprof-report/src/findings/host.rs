@@ -9,14 +9,11 @@ use super::thresholds::{
     WAITING_CALLS_OUTSIDE,
 };
 use super::wording;
-use crate::profile::FindingRule;
 
-pub(super) static SYNCHRONIZATION: FindingCheck = FindingCheck {
-    id: FindingRule::Synchronization,
-    find: synchronization,
-};
-
-fn synchronization(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandidate> {
+pub(super) fn synchronization(
+    rule: &FindingCheck,
+    facts: &ProfileFacts<'_>,
+) -> Vec<FindingCandidate> {
     let found = facts.host_times.iter().filter_map(|time| {
         let function = facts.function(time.function);
         if function.is_some_and(|function| {
@@ -50,12 +47,7 @@ fn synchronization(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<Finding
     found.collect()
 }
 
-pub(super) static HOST_BOUND: FindingCheck = FindingCheck {
-    id: FindingRule::HostBound,
-    find: host_bound,
-};
-
-fn host_bound(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandidate> {
+pub(super) fn host_bound(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandidate> {
     let found = facts.host_times.iter().filter_map(|time| {
         let function = facts.profile.functions.get(time.function?)?;
         let work = &function.activity;

@@ -7,17 +7,12 @@ use super::rule::FindingCheck;
 use super::thresholds::{LATE_CALLS, LATE_SHARE, LATE_WORK_SHARE};
 use super::wording;
 use crate::collectives::Collective;
-use crate::profile::{CollectiveProcess, CollectiveRanks, FindingRule, LateSteps, Profile, Ranks};
-
-pub(super) static LATE_RANK: FindingCheck = FindingCheck {
-    id: FindingRule::LateRank,
-    find: late_rank,
-};
+use crate::profile::{CollectiveProcess, CollectiveRanks, LateSteps, Profile, Ranks};
 
 /// Late processes that a finding names at most.
 const MAX_NAMED: usize = 5;
 
-fn late_rank(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandidate> {
+pub(super) fn late_rank(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandidate> {
     let ranks = facts.profile.ranks.as_ref();
     let collectives = ranks.and_then(|ranks| Some((ranks, ranks.collectives.as_ref()?)));
     let Some((ranks, all)) = collectives else {

@@ -10,15 +10,10 @@ use super::thresholds::{
     SHORT_KERNEL_LAUNCHES, SPAN_IDLE_SHARE,
 };
 use super::wording;
-use crate::profile::{FindingRule, Function, KernelStats};
+use crate::profile::{Function, KernelStats};
 use crate::sorting::sort_by_key;
 
-pub(super) static LAUNCH_BOUND: FindingCheck = FindingCheck {
-    id: FindingRule::LaunchBound,
-    find: launch_bound,
-};
-
-fn launch_bound(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandidate> {
+pub(super) fn launch_bound(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandidate> {
     let found = facts.host_times.iter().filter_map(|time| {
         let launches = Launches::for_function(facts, time)?;
         launches.are_many().then(|| {
@@ -37,12 +32,10 @@ fn launch_bound(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCan
     found.collect()
 }
 
-pub(super) static SHORT_KERNELS: FindingCheck = FindingCheck {
-    id: FindingRule::ShortKernels,
-    find: short_kernels,
-};
-
-fn short_kernels(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandidate> {
+pub(super) fn short_kernels(
+    rule: &FindingCheck,
+    facts: &ProfileFacts<'_>,
+) -> Vec<FindingCandidate> {
     let found = facts.host_times.iter().filter_map(|time| {
         let launches = &time.launches;
         let launch_ns = launches.ns / launches.calls.max(1);

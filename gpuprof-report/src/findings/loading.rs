@@ -10,14 +10,9 @@ use super::thresholds::{
     LOADS_PER_CALL,
 };
 use super::wording;
-use crate::profile::{ApiKind, FindingRule, Function};
+use crate::profile::{ApiKind, Function};
 
-pub(super) static MODULE_LOADS: FindingCheck = FindingCheck {
-    id: FindingRule::ModuleLoads,
-    find: module_loads,
-};
-
-fn module_loads(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandidate> {
+pub(super) fn module_loads(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandidate> {
     let wall_ns = facts.profile.wall_ns;
     let found = facts.host_times.iter().filter_map(|time| {
         let function = facts.function(time.function);
@@ -45,12 +40,7 @@ fn module_loads(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCan
     found.collect()
 }
 
-pub(super) static FIRST_CALL: FindingCheck = FindingCheck {
-    id: FindingRule::FirstCall,
-    find: first_call,
-};
-
-fn first_call(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandidate> {
+pub(super) fn first_call(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandidate> {
     let found = facts.functions();
     found
         .filter_map(|(at, function)| first_call_of(rule, facts, at, function))

@@ -1,6 +1,6 @@
 //! How close a function came to its peaks, by hardware counters.
 
-use super::profile_facts::ProfileFacts;
+use super::profile_index::ProfileIndex;
 use crate::peak_shares::{Unit, own_samples, peak_shares};
 use crate::profile::{CounterValues, Function, KernelStats};
 
@@ -14,23 +14,23 @@ pub(super) struct MeasuredShares {
 impl MeasuredShares {
     /// `None` without samples of its own, if the peak is unknown, or if its kernels ran on several
     /// devices or on an unknown one.
-    pub(super) fn of_function(facts: &ProfileFacts<'_>, function: &Function) -> Option<Self> {
+    pub(super) fn of_function(index: &ProfileIndex<'_>, function: &Function) -> Option<Self> {
         let work = &function.activity;
         let ordinal = work.kernels.first()?.device;
         if work.kernels.iter().any(|kernel| kernel.device != ordinal) {
             return None;
         }
-        Self::new(facts, own_samples(work.counters.as_deref())?, ordinal)
+        Self::new(index, own_samples(work.counters.as_deref())?, ordinal)
     }
 
     /// The same of a kernel.
-    pub(super) fn of_kernel(facts: &ProfileFacts<'_>, kernel: &KernelStats) -> Option<Self> {
+    pub(super) fn of_kernel(index: &ProfileIndex<'_>, kernel: &KernelStats) -> Option<Self> {
         let counters = own_samples(kernel.counters.as_deref())?;
-        Self::new(facts, counters, kernel.device)
+        Self::new(index, counters, kernel.device)
     }
 
-    fn new(facts: &ProfileFacts<'_>, counters: &CounterValues, ordinal: u32) -> Option<Self> {
-        let peak = facts.device(ordinal)?.peak_bytes_per_s? as f64;
+    fn new(index: &ProfileIndex<'_>, counters: &CounterValues, ordinal: u32) -> Option<Self> {
+        let peak = index.device(ordinal)?.peak_bytes_per_s? as f64;
         let memory = counters.dram_bytes_per_s()? / peak;
         let all = peak_shares(counters, Some(memory))?;
         memory.is_finite().then_some(Self { memory, all })

@@ -8,14 +8,11 @@ use super::profile_index::{kernel_ns, scaled, sum};
 use super::rule::FindingCheck;
 use super::thresholds::{BUSY_BANDWIDTH, MEASURED_RATIO};
 use super::wording;
-use crate::profile::FindingRule;
 
-pub(super) static MEASURED_BYTES: FindingCheck = FindingCheck {
-    id: FindingRule::MeasuredBytes,
-    find: measured_bytes,
-};
-
-fn measured_bytes(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandidate> {
+pub(super) fn measured_bytes(
+    rule: &FindingCheck,
+    facts: &ProfileFacts<'_>,
+) -> Vec<FindingCandidate> {
     let found = facts.functions().filter_map(|(at, function)| {
         let measured = MeasuredShares::of_function(facts, function)?;
         let kernels = &function.activity.kernels;

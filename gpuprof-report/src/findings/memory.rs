@@ -5,20 +5,15 @@ use super::profile_facts::ProfileFacts;
 use super::profile_index::{kernel_ns, scaled, sum};
 use super::rule::FindingCheck;
 use super::thresholds::{
-    ALLOCATIONS, HOST_SHARE, KERNEL_CALLS, KERNEL_SHARE, LOCAL_BYTES, LOCAL_SHARE, MEMSET_SHARE,
-    MEMSETS,
+    ALLOCATIONS, HOST_SHARE, KERNEL_CALLS, LOCAL_BYTES, LOCAL_SHARE, MEMSET_SHARE, MEMSETS,
 };
 use super::wording;
-use crate::profile::{
-    ApiKind, CopyKind, CopyStats, FindingRule, Function, KernelStats, MemoryTotals,
-};
+use crate::profile::{ApiKind, CopyKind, CopyStats, Function, KernelStats, MemoryTotals};
 
-pub(super) static ALLOCATION_CHURN: FindingCheck = FindingCheck {
-    id: FindingRule::AllocationChurn,
-    find: allocation_churn,
-};
-
-fn allocation_churn(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandidate> {
+pub(super) fn allocation_churn(
+    rule: &FindingCheck,
+    facts: &ProfileFacts<'_>,
+) -> Vec<FindingCandidate> {
     let wall_ns = facts.profile.wall_ns;
     let found = facts.host_times.iter().filter_map(|time| {
         let memory = &time.memory;
@@ -53,12 +48,7 @@ fn sizes(function: &Function) -> String {
     }
 }
 
-pub(super) static MEMSETS_RULE: FindingCheck = FindingCheck {
-    id: FindingRule::Memsets,
-    find: memsets,
-};
-
-fn memsets(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandidate> {
+pub(super) fn memsets(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandidate> {
     let found = facts.functions().filter_map(|(at, function)| {
         let own = function.activity.copies.iter();
         let memsets: Vec<&CopyStats> = own.filter(|own| own.kind == CopyKind::Memset).collect();
@@ -111,18 +101,11 @@ pub(super) fn exposed_ns(copies: &CopyStats) -> u64 {
         .map_or(total, |exposed| exposed.min(total))
 }
 
-pub(super) static LOCAL_MEMORY: FindingCheck = FindingCheck {
-    id: FindingRule::LocalMemory,
-    find: local_memory,
-};
-
-fn local_memory(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandidate> {
-    let kernels = facts.profile.kernels.iter().enumerate();
-    let found = kernels.filter_map(|(index, kernel)| {
+pub(super) fn local_memory(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandidate> {
+    rule.of_kernels(facts, |_, kernel| {
         let share = local_share(kernel);
         let applies = LOCAL_BYTES.reached(kernel.local_bytes_per_thread)
             && LOCAL_SHARE.reached(share)
-            && KERNEL_SHARE.reached_by(kernel.times.total_ns, facts.activity_ns)
             && KERNEL_CALLS.reached(kernel.times.calls as f64);
         applies.then(|| {
             let evidence = format!(
@@ -134,12 +117,9 @@ fn local_memory(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCan
             let advice = "avoid spills (ptxas -v, __launch_bounds__) and arrays with a computed \
                           index";
             let gain = scaled(facts.device_ns(kernel), share);
-            let text = (evidence, advice);
-            let home = facts.main_function(kernel);
-            rule.candidate(facts, About::Kernels(vec![index]), home, gain, text)
+            (evidence, advice, gain)
         })
-    });
-    found.collect()
+    })
 }
 
 /// Local memory over registers and local memory of a thread.

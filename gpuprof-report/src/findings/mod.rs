@@ -16,6 +16,7 @@ mod enough_kernel_time;
 mod gpu_idle;
 mod host;
 mod host_time;
+mod kernel_faults;
 mod late_rank;
 #[cfg_attr(
     not(feature = "analysis"),

@@ -11,14 +11,9 @@ use super::thresholds::{
     SERIAL_BLOCKS_PER_SM, SERIAL_LAUNCHES,
 };
 use super::wording;
-use crate::profile::{FindingRule, Function};
+use crate::profile::Function;
 
-pub(super) static ONE_STREAM: FindingCheck = FindingCheck {
-    id: FindingRule::OneStream,
-    find: check_overlap,
-};
-
-fn check_overlap(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandidate> {
+pub(super) fn one_stream(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandidate> {
     let found = facts.functions();
     found
         .filter_map(|(at, function)| overlap_candidate(rule, facts, at, function))
@@ -110,12 +105,10 @@ impl KernelsAndCopies {
     }
 }
 
-pub(super) static SERIAL_KERNELS: FindingCheck = FindingCheck {
-    id: FindingRule::SerialKernels,
-    find: serial_kernels,
-};
-
-fn serial_kernels(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandidate> {
+pub(super) fn serial_kernels(
+    rule: &FindingCheck,
+    facts: &ProfileFacts<'_>,
+) -> Vec<FindingCandidate> {
     let found = facts.functions();
     found
         .filter_map(|(at, function)| serial_kernels_of(rule, facts, at, function))

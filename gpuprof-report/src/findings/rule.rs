@@ -2,7 +2,8 @@
 
 use super::candidate::{About, FindingCandidate};
 use super::profile_facts::ProfileFacts;
-use crate::profile::{Finding, FindingRule};
+use super::thresholds::KERNEL_SHARE;
+use crate::profile::{Finding, FindingRule, KernelStats};
 
 /// A rule; docs/findings.md describes each.
 pub(super) struct FindingCheck {
@@ -13,6 +14,25 @@ pub(super) struct FindingCheck {
 }
 
 impl FindingCheck {
+    /// A candidate for each kernel with a good part of the GPU time of which `find` says evidence,
+    /// advice and gain, ns; its first argument is the kernel's index.
+    pub(super) fn of_kernels<Advice: Into<String>>(
+        &self,
+        facts: &ProfileFacts<'_>,
+        find: impl Fn(usize, &KernelStats) -> Option<(String, Advice, u64)>,
+    ) -> Vec<FindingCandidate> {
+        let kernels = facts.profile.kernels.iter().enumerate();
+        let large = kernels.filter(|(_, kernel)| {
+            KERNEL_SHARE.reached_by(kernel.times.total_ns, facts.activity_ns)
+        });
+        let found = large.filter_map(|(index, kernel)| {
+            let (evidence, advice, gain_ns) = find(index, kernel)?;
+            let (about, home) = (About::Kernels(vec![index]), facts.main_function(kernel));
+            Some(self.candidate(facts, about, home, gain_ns, (evidence, advice)))
+        });
+        found.collect()
+    }
+
     /// A candidate of this rule for a function, or `None` for the whole program.
     pub(super) fn candidate<Advice: Into<String>>(
         &self,

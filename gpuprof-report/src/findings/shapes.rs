@@ -1,27 +1,21 @@
 //! Rules about the launch shape of kernels: grids that do not fill the device.
 
-use super::candidate::{About, FindingCandidate};
+use super::candidate::FindingCandidate;
 use super::profile_facts::ProfileFacts;
 use super::profile_index::scaled;
 use super::rule::FindingCheck;
 use super::thresholds::{
-    ALONE_SHARE, KERNEL_CALLS, KERNEL_MEAN, KERNEL_SHARE, MAX_BLOCKS_PER_SM, TAIL_LOSS, TAIL_MEAN,
+    ALONE_SHARE, KERNEL_CALLS, KERNEL_MEAN, MAX_BLOCKS_PER_SM, TAIL_LOSS, TAIL_MEAN,
 };
 use super::wording;
 use crate::collectives::Collective;
 use crate::occupancy;
-use crate::profile::{FindingRule, KernelStats};
+use crate::profile::KernelStats;
 
-pub(super) static UNDERUSED: FindingCheck = FindingCheck {
-    id: FindingRule::UnderusedGpu,
-    find: underused,
-};
-
-fn underused(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandidate> {
-    let kernels = facts.profile.kernels.iter().enumerate();
-    let found = kernels.filter_map(|(index, kernel)| {
+pub(super) fn underused(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandidate> {
+    rule.of_kernels(facts, |_, kernel| {
         let grid = lone_grid(facts, kernel)?;
-        (grid.filled <= MAX_BLOCKS_PER_SM.0 && is_large(facts, kernel)).then(|| {
+        (grid.filled <= MAX_BLOCKS_PER_SM.0 && is_long(kernel)).then(|| {
             let evidence = format!(
                 "{} for {} SMs: {}, {} of GPU time",
                 wording::counted(grid.blocks, "block", "blocks"),
@@ -31,12 +25,9 @@ fn underused(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandid
             );
             let advice = "launch more blocks: less work per thread, or a larger batch per launch";
             let gain = scaled(grid.alone_ns, 1.0 - grid.filled);
-            let text = (evidence, advice);
-            let home = facts.main_function(kernel);
-            rule.candidate(facts, About::Kernels(vec![index]), home, gain, text)
+            (evidence, advice, gain)
         })
-    });
-    found.collect()
+    })
 }
 
 /// A kernel that mostly runs alone.
@@ -68,10 +59,9 @@ pub(super) fn lone_grid(facts: &ProfileFacts<'_>, kernel: &KernelStats) -> Optio
     })
 }
 
-/// Whether a kernel takes a good part of the GPU time, in launches that are long enough.
-fn is_large(facts: &ProfileFacts<'_>, kernel: &KernelStats) -> bool {
-    KERNEL_SHARE.reached_by(kernel.times.total_ns, facts.activity_ns)
-        && KERNEL_MEAN.reached(kernel.times.mean_ns as f64)
+/// Whether launches of a kernel are long enough, and not few.
+fn is_long(kernel: &KernelStats) -> bool {
+    KERNEL_MEAN.reached(kernel.times.mean_ns as f64)
         && KERNEL_CALLS.reached(kernel.times.calls as f64)
 }
 
@@ -80,14 +70,8 @@ fn blocks(kernel: &KernelStats) -> u64 {
     sides.fold(1, |blocks: u64, side| blocks.saturating_mul((*side).into()))
 }
 
-pub(super) static TAIL_WAVE: FindingCheck = FindingCheck {
-    id: FindingRule::TailWave,
-    find: tail_wave,
-};
-
-fn tail_wave(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandidate> {
-    let kernels = facts.profile.kernels.iter().enumerate();
-    let found = kernels.filter_map(|(index, kernel)| {
+pub(super) fn tail_wave(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandidate> {
+    rule.of_kernels(facts, |_, kernel| {
         let grid = lone_grid(facts, kernel)?;
         let device = facts.device(kernel.device)?;
         let resident = occupancy::resident_blocks(device, kernel)?;
@@ -97,7 +81,7 @@ fn tail_wave(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandid
         let applies = waves > 1.0
             && TAIL_LOSS.reached(loss)
             && TAIL_MEAN.reached(kernel.times.mean_ns as f64)
-            && is_large(facts, kernel);
+            && is_long(kernel);
         applies.then(|| {
             let evidence = format!(
                 "{waves:.2} waves: {} of {} blocks, {} of GPU time, {} fit at once",
@@ -111,10 +95,7 @@ fn tail_wave(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandid
                  stride)",
             );
             let gain = scaled(grid.alone_ns, loss);
-            let home = facts.main_function(kernel);
-            let about = About::Kernels(vec![index]);
-            rule.candidate(facts, about, home, gain, (evidence, advice))
+            (evidence, advice, gain)
         })
-    });
-    found.collect()
+    })
 }

@@ -1,16 +1,15 @@
 //! The rule about matrix products that use no tensor cores.
 
-use super::candidate::{About, FindingCandidate};
+use super::candidate::FindingCandidate;
 use super::profile_facts::ProfileFacts;
 use super::profile_index::scaled;
 use super::rule::FindingCheck;
 use super::thresholds::{
-    KERNEL_CALLS, KERNEL_SHARE, MIN_TENSOR_ACTIVITY, TENSOR_CAPABILITY, TENSOR_SPEEDUP,
-    TF32_CAPABILITY,
+    KERNEL_CALLS, MIN_TENSOR_ACTIVITY, TENSOR_CAPABILITY, TENSOR_SPEEDUP, TF32_CAPABILITY,
 };
 use super::wording;
 use crate::peak_shares::own_samples;
-use crate::profile::{FindingRule, KernelStats, Metric};
+use crate::profile::{KernelStats, Metric};
 
 /// In the names of all matrix products of cuBLAS and CUTLASS.
 const PRODUCT: &str = "gemm";
@@ -24,18 +23,11 @@ const TENSOR_PRODUCTS: [&str; 15] = [
     "h16816", "tf32", "bf16", "mma_", "i16832",
 ];
 
-pub(super) static NO_TENSOR_CORES: FindingCheck = FindingCheck {
-    id: FindingRule::NoTensorCores,
-    find: check_tensor_cores,
-};
-
-fn check_tensor_cores(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandidate> {
-    let kernels = facts.profile.kernels.iter().enumerate();
-    let found = kernels.filter_map(|(index, kernel)| {
+pub(super) fn unused(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandidate> {
+    rule.of_kernels(facts, |_, kernel| {
         let device = facts.device(kernel.device)?;
         let capability: f64 = device.compute_capability.parse().ok()?;
         let applies = TENSOR_CAPABILITY.reached(capability)
-            && KERNEL_SHARE.reached_by(kernel.times.total_ns, facts.activity_ns)
             && KERNEL_CALLS.reached(kernel.times.calls as f64)
             && is_product_without_tensor_cores(kernel);
         applies.then(|| {
@@ -50,12 +42,9 @@ fn check_tensor_cores(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<Find
                 "use half precision (f16) inputs: cublasGemmEx with CUDA_R_16F"
             };
             let gain = scaled(facts.device_ns(kernel), 1.0 - 1.0 / TENSOR_SPEEDUP.0);
-            let text = (evidence, advice);
-            let home = facts.main_function(kernel);
-            rule.candidate(facts, About::Kernels(vec![index]), home, gain, text)
+            (evidence, advice, gain)
         })
-    });
-    found.collect()
+    })
 }
 
 fn is_product_without_tensor_cores(kernel: &KernelStats) -> bool {

@@ -1,15 +1,13 @@
 //! The rules about kernels whose warps mostly wait for one thing, by samples of program counters.
 
 use super::below_roofline::share_of_peak;
-use super::candidate::{About, FindingCandidate};
+use super::candidate::FindingCandidate;
 use super::measured::MeasuredShares;
 use super::profile_facts::ProfileFacts;
 use super::profile_index::scaled;
 use super::rule::FindingCheck;
 use super::rule_limit::Threshold;
-use super::thresholds::{
-    BUSY_BANDWIDTH, FEW_WARPS, KERNEL_MEAN, KERNEL_SHARE, MEMORY_WAIT_SHARE, WAIT_SHARE,
-};
+use super::thresholds::{BUSY_BANDWIDTH, FEW_WARPS, KERNEL_MEAN, MEMORY_WAIT_SHARE, WAIT_SHARE};
 use super::wording;
 use crate::collectives::Collective;
 use crate::peak_shares::BOUND_SHARE;
@@ -18,20 +16,6 @@ use crate::stall_reasons::{
     self, BARRIER, LG_THROTTLE, LONG_SCOREBOARD, MATH_PIPE_THROTTLE, MIO_THROTTLE, NO_INSTRUCTIONS,
 };
 use crate::{occupancy, sanitize};
-
-pub(super) static MEMORY_LATENCY: FindingCheck = rule(FindingRule::MemoryLatency);
-pub(super) static MATH_THROTTLE: FindingCheck = rule(FindingRule::MathThrottle);
-pub(super) static BARRIER_WAIT: FindingCheck = rule(FindingRule::BarrierWait);
-pub(super) static LOAD_STORE_QUEUE: FindingCheck = rule(FindingRule::LoadStoreQueue);
-pub(super) static SHARED_MEMORY_QUEUE: FindingCheck = rule(FindingRule::SharedMemoryQueue);
-pub(super) static INSTRUCTION_FETCH: FindingCheck = rule(FindingRule::InstructionFetch);
-
-const fn rule(id: FindingRule) -> FindingCheck {
-    FindingCheck {
-        id,
-        find: check_waits,
-    }
-}
 
 /// A wait that is worth a change if it is the longest of a kernel.
 struct Wait {
@@ -92,22 +76,18 @@ fn always(_: &ProfileFacts<'_>, _: &KernelStats) -> Option<String> {
     Some(String::new())
 }
 
-fn check_waits(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandidate> {
+pub(super) fn waits(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandidate> {
     let Some(wait) = WAITS.iter().find(|wait| wait.rule == rule.id) else {
         return Vec::new();
     };
-    let is_large = |kernel: &KernelStats| {
-        KERNEL_SHARE.reached_by(kernel.times.total_ns, facts.activity_ns)
-            && KERNEL_MEAN.reached(kernel.times.mean_ns as f64)
-            && Collective::of_kernel(&kernel.symbol).is_none()
-    };
-    let kernels = facts.profile.kernels.iter().enumerate();
-    let large = kernels.filter(|(_, kernel)| is_large(kernel));
-    let found = large.filter_map(|(index, kernel)| {
+    rule.of_kernels(facts, |_, kernel| {
         let stalls = sampled(facts, kernel)?;
         let longest = stall_reasons::waits(&stalls.reasons).next()?;
         let share = stalls.share(wait.reason);
-        let applies = longest.reason == wait.reason && wait.least.reached(share);
+        let applies = longest.reason == wait.reason
+            && wait.least.reached(share)
+            && KERNEL_MEAN.reached(kernel.times.mean_ns as f64)
+            && Collective::of_kernel(&kernel.symbol).is_none();
         let more = (wait.applies)(facts, kernel).filter(|_| applies)?;
         let place = place(stalls, wait.reason);
         let evidence = format!(
@@ -118,11 +98,8 @@ fn check_waits(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCand
             wording::share(share),
         );
         let gain = scaled(facts.device_ns(kernel), share.min(1.0));
-        let text = (evidence, stall_reasons::helps(wait.reason));
-        let home = facts.main_function(kernel);
-        Some(rule.candidate(facts, About::Kernels(vec![index]), home, gain, text))
-    });
-    found.collect()
+        Some((evidence, stall_reasons::helps(wait.reason), gain))
+    })
 }
 
 /// The samples in a kernel, if there are enough.

@@ -9,14 +9,9 @@ use super::thresholds::{
     SPREAD_SHARE, UNATTRIBUTED_COUNT, UNATTRIBUTED_SHARE,
 };
 use super::wording;
-use crate::profile::{FindingRule, Function, GpuSpanStats, Throttle};
+use crate::profile::{Function, GpuSpanStats, Throttle};
 
-pub(super) static SPREAD: FindingCheck = FindingCheck {
-    id: FindingRule::WideSpread,
-    find: spread,
-};
-
-fn spread(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandidate> {
+pub(super) fn spread(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandidate> {
     let found = facts.functions();
     found
         .filter_map(|(at, function)| spread_of(rule, facts, at, function))
@@ -73,12 +68,7 @@ fn beyond_median_ns(gpu: &GpuSpanStats) -> u64 {
     scaled(times.total_ns, share)
 }
 
-pub(super) static UNATTRIBUTED: FindingCheck = FindingCheck {
-    id: FindingRule::Outside,
-    find: unattributed,
-};
-
-fn unattributed(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandidate> {
+pub(super) fn unattributed(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandidate> {
     let found = facts.profile.cupti.iter().filter(|cupti| {
         // Without functions the program is not built with gpuprof.
         facts.profile.has_annotated_functions()
@@ -120,12 +110,7 @@ fn advice_by_line(facts: &ProfileFacts<'_>) -> Option<String> {
     })
 }
 
-pub(super) static THROTTLED: FindingCheck = FindingCheck {
-    id: FindingRule::ClocksThrottled,
-    find: throttled,
-};
-
-fn throttled(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandidate> {
+pub(super) fn throttled(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandidate> {
     let devices = facts.profile.throttled.iter();
     devices
         .filter_map(|throttle| throttled_device(rule, facts, throttle))

@@ -171,12 +171,25 @@ pub(super) fn shared_samples() -> Paragraph {
 /// around it.
 const LONG_START_NS: u64 = 10_000_000;
 
+/// Devices with a line in the default report.
+const LISTED_DEVICES: usize = 8;
+
 /// How the counters were sampled, one line for each device. The default report has only those
-/// whose values are to be read with care.
+/// whose values are to be read with care, and counts them beyond the first few.
 pub(super) fn lines(profile: &Profile, full: bool) -> impl Iterator<Item = Paragraph> {
     let devices = profile.counters.iter();
-    let shown = devices.filter(move |device| full || is_shown(device));
-    shown.map(move |device| line(device, full))
+    let mut shown: Vec<_> = devices.filter(|device| full || is_shown(device)).collect();
+    let most = if full { shown.len() } else { LISTED_DEVICES };
+    let others = shown.split_off(most.min(shown.len())).len();
+    let lines = shown.into_iter().map(move |device| line(device, full));
+    lines.chain((others > 0).then(|| {
+        let others = number::count(others as u64).text();
+        labelled(
+            BOLD,
+            "hardware counters:",
+            &format!("{others} more such GPUs in table:full"),
+        )
+    }))
 }
 
 fn is_doubtful(device: &DeviceCounters) -> bool {

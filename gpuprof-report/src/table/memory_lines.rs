@@ -1,9 +1,12 @@
 //! The lines about memory: its peak above the report, and what the figures are of below the table.
 
-use super::number;
+use std::cmp::Reverse;
+
+use super::number::{self, total};
 use super::words::{DIM, PLAIN, Paragraph, WARN};
-use crate::profile::{Memory, MemoryKind, Profile};
+use crate::profile::{Memory, MemoryKind, MemoryUse, Profile};
 use crate::sanitize;
+use crate::sorting::sort_by_key;
 
 /// The lines below the table.
 #[cfg(feature = "html")]
@@ -79,15 +82,23 @@ pub(super) fn losses(memory: &Memory) -> Option<Paragraph> {
     Some(words)
 }
 
-/// The most that was live at once and what is live, for the lines above the report.
+/// GPUs and kinds of memory whose peak is listed one by one.
+const LISTED_USES: usize = 8;
+
+/// The most that was live at once and what is live, for the lines above the report: of many GPUs
+/// the largest peaks.
 pub(super) fn header(profile: &Profile) -> Option<Paragraph> {
     let memory = profile.memory.as_ref()?;
     let several = memory.uses.iter().filter(|of| of.device.is_some()).count() > 1;
     let mut words = Paragraph::default();
     words.add(DIM, "Memory:");
-    let mut uses = memory.uses.iter().peekable();
-    uses.peek()?;
-    while let Some(of) = uses.next() {
+    let mut uses: Vec<&MemoryUse> = memory.uses.iter().collect();
+    if uses.len() > LISTED_USES {
+        sort_by_key(&mut uses, |of| Reverse(of.peak_bytes));
+    }
+    let others = uses.split_off(LISTED_USES.min(uses.len()));
+    let last = uses.len().checked_sub(1)?;
+    for (index, of) in uses.into_iter().enumerate() {
         if let Some(device) = of.device.filter(|_| several) {
             words.add_one(PLAIN, format!("GPU {device}"));
         }
@@ -110,9 +121,16 @@ pub(super) fn header(profile: &Profile) -> Option<Paragraph> {
         }
         let live = number::size(of.live_bytes).text();
         words.then(",").add_one(PLAIN, format!("live {live}"));
-        if uses.peek().is_some() {
+        if index < last || !others.is_empty() {
             words.then(";");
         }
+    }
+    if let Some(largest) = others.first() {
+        let peak = number::size(largest.peak_bytes).text();
+        let live = number::size(total(others.iter().map(|of| of.live_bytes))).text();
+        let count = number::count(others.len() as u64).text();
+        words.add_one(PLAIN, format!("{count} others: peak up to {peak}"));
+        words.then(",").add_one(PLAIN, format!("live {live}"));
     }
     Some(words)
 }

@@ -69,11 +69,6 @@ impl Collector {
         let ended = &window.ended;
         let mut host = ended.totals.clone();
         host.merge(&parts.host);
-        // While no reset can move errors from the driver's counts to those of ended windows.
-        let mut errors = ended.errors.clone();
-        for error in ended_windows::errors() {
-            ended_windows::add_error(&mut errors, error);
-        }
         let copy = WindowCopy {
             counters: host.counters,
             wall_ticks: host.wall_ticks,
@@ -86,12 +81,11 @@ impl Collector {
             steps: StepClock::default(),
             runs_cupti: window.runs_cupti() || ended.ran_cupti,
             part_note: None,
+            errors: ended_windows::errors_since(&ended.errors),
             stalls: self.cupti.pc_sampling.sampled(limit),
         };
         drop(window);
-        let mut profile = self.build_profile(copy, limit)?;
-        profile.diagnostics.errors = errors;
-        Some(profile)
+        self.build_profile(copy, limit)
     }
 
     pub(super) fn copy_window(&self, limit: Duration) -> Option<WindowCopy> {
@@ -109,6 +103,7 @@ impl Collector {
             steps: window.steps.clone(),
             runs_cupti: window.runs_cupti(),
             part_note: self.part.lock().note(window.runs_cupti()),
+            errors: ended_windows::errors_since(&[]),
             stalls: self.cupti.pc_sampling.sampled(limit),
         })
     }
@@ -149,6 +144,7 @@ impl Collector {
             steps,
             runs_cupti,
             part_note,
+            errors,
             stalls,
         } = copy;
         let settings = settings.as_deref();
@@ -195,6 +191,7 @@ impl Collector {
         diagnostics.stalled_ns = inputs.scale.ns(inputs.totals.stalled_ticks);
         diagnostics.dropped += self.calls_after_thread_exit.load(Relaxed);
         diagnostics.dropped += own_work::skipped();
+        profile.diagnostics.errors = errors;
         profile.diagnostics.notes.extend(part_note);
         self.add_gpu_diagnostics(&mut profile, &tables.devices(), limit);
         if let Some(settings) = settings.filter(|settings| !settings.asks_for_cupti()) {
@@ -289,7 +286,6 @@ impl Collector {
         profile.devices = self.gpu.devices(limit);
         let diagnostics = &mut profile.diagnostics;
         diagnostics.event_overhead_ns = self.gpu.largest_event_overhead_ns(limit);
-        diagnostics.errors = ended_windows::errors();
         let required = driver.lacks();
         if let Some(symbol) = required {
             diagnostics.notes.push(format!(

@@ -54,50 +54,55 @@ impl EndedWindows {
         }
     }
 
-    /// Adds the errors that `clear` clears; it leaves those whose effect lasts.
-    pub(super) fn add_cleared_errors(&mut self, clear: impl FnOnce()) {
-        if !cfg!(feature = "metrics") {
-            return clear();
-        }
-        let before = errors();
-        clear();
-        let left = errors();
-        for mut error in before {
-            let is_left =
-                |other: &&CudaError| (&*other.call, other.code) == (&*error.call, error.code);
-            error.count -= left
-                .iter()
-                .find(is_left)
-                .map_or(0, |left| left.count.min(error.count));
-            add_error(&mut self.errors, error);
+    /// Adds errors that were cleared.
+    pub(super) fn add_errors(&mut self, cleared: Vec<CudaError>) {
+        if cfg!(feature = "metrics") {
+            add_errors(&mut self.errors, cleared);
         }
     }
 }
 
-/// gpuprof's failed driver calls in the current window.
-pub(super) fn errors() -> Vec<CudaError> {
+/// The errors that `clear` clears; it leaves those whose effect lasts.
+pub(super) fn cleared_errors(clear: impl FnOnce()) -> Vec<CudaError> {
+    let mut cleared = errors_since(&[]);
+    clear();
+    for left in errors_since(&[]) {
+        if let Some(error) = cleared.iter_mut().find(|error| is_same(error, &left)) {
+            error.count = error.count.saturating_sub(left.count);
+        }
+    }
+    cleared
+}
+
+/// gpuprof's failed driver calls: those of earlier windows, and of the current one.
+pub(super) fn errors_since(earlier: &[CudaError]) -> Vec<CudaError> {
     let failures = Driver::loaded()
         .map(|driver| driver.failures())
         .into_iter()
         .flatten();
-    failures
-        .map(|(call, code, name, count)| {
-            let mut error = CudaError::default();
-            error.call = call.to_owned();
-            error.code = code;
-            error.name = name;
-            error.count = count;
-            error
-        })
-        .collect()
+    let current = failures.map(|(call, code, name, count)| {
+        let mut error = CudaError::default();
+        error.call = call.to_owned();
+        error.code = code;
+        error.name = name;
+        error.count = count;
+        error
+    });
+    let mut errors = earlier.to_vec();
+    add_errors(&mut errors, current);
+    errors
 }
 
-/// Adds an error to those with the same call and code.
-pub(super) fn add_error(errors: &mut Vec<CudaError>, more: CudaError) {
-    let is_same = |error: &&mut CudaError| (&*error.call, error.code) == (&*more.call, more.code);
-    match errors.iter_mut().find(is_same) {
-        Some(error) => error.count += more.count,
-        None if more.count > 0 => errors.push(more),
-        None => {}
+/// Adds errors to those with the same call and code.
+pub(super) fn add_errors(errors: &mut Vec<CudaError>, more: impl IntoIterator<Item = CudaError>) {
+    for error in more.into_iter().filter(|error| error.count > 0) {
+        match errors.iter_mut().find(|known| is_same(known, &error)) {
+            Some(known) => known.count += error.count,
+            None => errors.push(error),
+        }
     }
+}
+
+fn is_same(error: &CudaError, other: &CudaError) -> bool {
+    (&*error.call, error.code) == (&*other.call, other.code)
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::Collector;
+use super::ended_windows;
 use super::window::WindowState;
 use super::window_copy::WindowCopy;
 use crate::clock;
@@ -90,6 +91,7 @@ impl Collector {
             steps: look.steps.clone(),
             runs_cupti: look.settings.asks_for_cupti() && cupti::is_running(),
             part_note: None,
+            errors: ended_windows::errors_since(&look.errors),
             // Another viewer may have asked for them.
             stalls: look.stalls.clone().filter(|_| look.settings.stalls),
         };

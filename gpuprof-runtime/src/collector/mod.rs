@@ -267,7 +267,9 @@ impl Collector {
         self.threads.begin_rows();
         let ended = &mut window.ended;
         ended.add(ending, totals);
-        ended.add_cleared_errors(|| self.gpu.clear_failure_counts());
+        let cleared = ended_windows::cleared_errors(|| self.gpu.clear_failure_counts());
+        window.looks.add_errors(&cleared);
+        ended.add_errors(cleared);
         ended.add_dropped(self.calls_after_thread_exit.swap(0, Relaxed));
         if has_ended {
             ended.add_dropped(own_work::take_skipped());

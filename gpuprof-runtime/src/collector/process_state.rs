@@ -12,6 +12,8 @@ use gpuprof_report::profile::Profile;
 #[derive(Default)]
 pub(crate) struct ProcessState {
     pub(crate) sessions: Mutex<Sessions>,
+    /// Changed under the lock of `sessions`, which is held while a session starts; read without.
+    pub(crate) is_session_open: AtomicBool,
     pub(crate) checkpoints: Checkpoints,
     /// Of a program in standby.
     pub(crate) standby: OnceLock<Standby>,
@@ -29,7 +31,6 @@ pub(crate) struct Standby {
 
 #[derive(Default)]
 pub(crate) struct Sessions {
-    pub(crate) is_open: bool,
     /// What the environment's window had measured when the first session began; reported at exit.
     pub(crate) environment: Option<(Arc<Settings>, Profile)>,
 }

@@ -8,6 +8,7 @@ use crate::cupti;
 use crate::settings::Settings;
 use crate::stats::gpu_totals::GpuTimeTotals;
 use crate::stats::host_totals::Totals;
+use gpuprof_report::profile::CudaError;
 
 /// See the module.
 #[derive(Debug)]
@@ -26,6 +27,8 @@ pub(super) struct WindowCopy {
     pub(super) runs_cupti: bool,
     /// The note about the part of the window that was measured.
     pub(super) part_note: Option<String>,
+    /// gpuprof's failed driver calls.
+    pub(super) errors: Vec<CudaError>,
     /// For what kernels waited.
     pub(super) stalls: Option<cupti::SampledStalls>,
 }

@@ -3,12 +3,14 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use super::ended_windows;
 use super::step_clock::StepClock;
 use super::window_totals::HostTotals;
 use crate::clock;
 use crate::cupti::{self, SampledStalls};
 use crate::settings::Settings;
 use crate::stats::by_window::LookWindows;
+use gpuprof_report::profile::CudaError;
 
 /// A look of which a profile may still be made.
 #[derive(Debug)]
@@ -24,6 +26,8 @@ pub(super) struct WindowLook {
     pub(super) host: HostTotals,
     /// The same of stalls.
     pub(super) stalls: Option<SampledStalls>,
+    /// The same of gpuprof's failed driver calls.
+    pub(super) errors: Vec<CudaError>,
 }
 
 /// All looks, in the order of their numbers.
@@ -54,6 +58,13 @@ impl Looks {
         }
     }
 
+    /// Adds failed driver calls that are counted no more.
+    pub(super) fn add_errors(&mut self, cleared: &[CudaError]) {
+        for look in self.open() {
+            ended_windows::add_errors(&mut look.errors, cleared.iter().cloned());
+        }
+    }
+
     /// The window `window` has begun, of which none is.
     pub(super) fn end_all(&mut self, window: u32) {
         self.open().for_each(|look| look.windows.end = Some(window));
@@ -77,6 +88,7 @@ impl Looks {
             cupti: cupti::counts().unwrap_or_default(),
             host: HostTotals::default(),
             stalls: None,
+            errors: Vec::new(),
         });
         self.last
     }

@@ -28,7 +28,7 @@ pub(crate) use {
         watch_modules,
     },
     collect::launch_stacks::set_on as record_stacks,
-    collect::lifecycle::{clock_moments, is_running, subscription, unavailable},
+    collect::lifecycle::{clock_moments, is_running, subscription, unavailable, while_unchanged},
     collect::pc_sampling::SampledStalls,
     collect::pm_sampling::{metrics::SampledMetric, relaxed},
     launch_lines::{line_cache::LineCache, to_profile::write_to_profile as write_launch_lines},
@@ -81,7 +81,7 @@ pub(crate) fn end_stalls(attribution: &SharedAttribution, forgets: bool) {
 }
 
 /// Leaves CUPTI, while the program goes on. It can be started again. Reading the last records takes
-/// at most `limit`.
+/// at most `limit`. To be called in [`while_unchanged`].
 pub(crate) fn suspend(attribution: &SharedAttribution, limit: Duration) {
     // The process may be ending.
     if collect::lifecycle::callable_library().is_none() {

@@ -1,6 +1,7 @@
 //! Which window is open, the environment's or a session's, and what the end of the process reports.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
@@ -21,38 +22,49 @@ fn sessions() -> &'static Mutex<Sessions> {
 pub(super) struct SessionOpen;
 
 /// Ends the environment's window, if that is open, and calls `start` to open the session's.
+///
+/// A program in standby waits for nothing, and has no report of that window.
 pub(super) fn begin_session(start: impl FnOnce()) -> Result<(), SessionOpen> {
-    if let Some(settings) = collector()
-        .settings(LOCK_LIMIT)
-        .filter(|_| !sessions().lock().is_open)
-    {
+    let settings = || collector().settings(LOCK_LIMIT).filter(|s| !s.standby);
+    if let Some(settings) = settings().filter(|_| !is_session_open()) {
         waits::wait(settings.exit_wait);
     }
     let mut sessions = sessions().lock();
-    if sessions.is_open {
+    if is_session_open() {
         return Err(SessionOpen);
     }
-    if let Some(settings) = collector().settings(LOCK_LIMIT) {
+    if let Some(settings) = settings() {
         sessions.environment =
             current_profile::current(LOCK_LIMIT).map(|profile| (settings, profile));
     }
-    sessions.is_open = true;
+    set_session_open(true);
     start();
     Ok(())
 }
 
-/// Calls `then` unless a session is open. `None`: one is.
+/// Whether a session is open, or begins.
+pub(super) fn is_session_open() -> bool {
+    collector().process.is_session_open.load(Relaxed)
+}
+
+fn set_session_open(is_open: bool) {
+    let process = &collector().process;
+    process.is_session_open.store(is_open, Relaxed);
+}
+
+/// Calls `then` unless a session is open, which waits until it returns. `None`: one is.
 pub(super) fn unless_in_session<T>(then: impl FnOnce() -> T) -> Option<T> {
     // Held meanwhile: no session must begin in between.
-    let sessions = sessions().lock();
-    (!sessions.is_open).then(then)
+    let _sessions = sessions().lock();
+    (!is_session_open()).then(then)
 }
 
 /// Ends the session's window: nothing is measured until the next one.
 pub(super) fn end_session() {
     collector().stop();
     cupti::record_stacks(false);
-    sessions().lock().is_open = false;
+    let _sessions = sessions().lock();
+    set_session_open(false);
 }
 
 /// What the environment's window has measured so far, or had measured when the first session began.

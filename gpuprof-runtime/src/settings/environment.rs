@@ -24,6 +24,9 @@ const CONTRADICTION: &str = "GPUPROF_DELAY and GPUPROF_FOR have no effect beside
     GPUPROF_FROM_START=off, by which the program's calls of cudaProfilerStart and cudaProfilerStop \
     bound what is measured";
 
+const STANDBY_IS_LIVE: &str =
+    "GPUPROF_LIVE=off has no effect beside GPUPROF=standby, which waits for viewers";
+
 /// The settings, and one line for each value that is not understood.
 pub(crate) fn from_env(
     variables: impl Iterator<Item = (OsString, OsString)>,
@@ -62,6 +65,10 @@ pub(crate) fn from_env(
         problems.push(CONTRADICTION.into());
     }
     if settings.standby {
+        let states_live = stated.iter().any(|of| matches!(of.setting, Setting::Live));
+        if states_live && !settings.live {
+            problems.push(STANDBY_IS_LIVE.into());
+        }
         problems.extend(settings.stand_by(&stated));
     }
     if settings.mode == Mode::Nvtx && cfg!(not(feature = "nvtx")) {

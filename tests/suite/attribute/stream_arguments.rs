@@ -24,10 +24,10 @@ pub(crate) const MODULE: Module = Module::new(
     ]],
 );
 
-const NS: u64 = 3_000;
+pub(crate) const NS: u64 = 3_000;
 
 /// Runs `f` in a session and asserts that each name has one timed call of [`NS`].
-fn timed(w: &World, names: &[&str], f: impl FnOnce()) {
+pub(crate) fn timed(w: &World, names: &[&str], f: impl FnOnce()) {
     let session = w.session();
     f();
     // `finish` does not wait for streams that were dropped, so the clock must pass their work.

@@ -9,7 +9,9 @@ use gpuprof::{gpu_profile, scope, with_stream};
 use promises::{Tolerance, assert_kept};
 use support::suite::Module;
 use support::tests;
-use support::{World, function, gpu_times, world};
+use support::{World, function, world};
+
+use crate::stream_arguments::{NS, timed};
 
 pub(crate) const MODULE: Module = Module::new(
     module_path!(),
@@ -23,20 +25,6 @@ pub(crate) const MODULE: Module = Module::new(
         without_a_stream_there_is_cpu_time_alone,
     ]],
 );
-
-const NS: u64 = 3_000;
-
-/// Runs `f` in a session and asserts that each name has one timed call of [`NS`].
-fn timed(w: &World, names: &[&str], f: impl FnOnce()) {
-    let session = w.session();
-    f();
-    // `finish` does not wait for streams that were dropped, so the clock must pass their work.
-    w.cpu(100 * NS);
-    let profile = w.finish(session);
-    for name in names {
-        assert_eq!(gpu_times(&profile, name), (1, NS, NS), "{name}");
-    }
-}
 
 struct Inner {
     stream: Arc<CudaStream>,

@@ -19,7 +19,6 @@ pub(crate) const MODULE: Module = Module::new(
         kernels_shorter_than_the_interval_have_the_rate_while_they_run,
         functions_in_the_same_samples_divide_them_and_are_marked,
         a_function_with_enough_samples_of_its_own_needs_no_division,
-        metrics_without_room_are_sampled_in_turn,
         too_few_samples_show_nothing,
         what_other_processes_do_is_not_attributed,
         copies_are_no_kernel_time,
@@ -152,45 +151,6 @@ fn a_function_with_enough_samples_of_its_own_needs_no_division() {
             .iter()
             .all(|(values, ns)| ns - values.sampled_ns < 12 * INTERVAL_NS)
     );
-}
-
-fn metrics_without_room_are_sampled_in_turn() {
-    /// So that each time of 100 ms fits into the room for decoded samples.
-    const STEP_NS: u64 = 50 * KERNEL_NS;
-    let t = sampled_world();
-    let session = session(&t);
-    begin(&t);
-    let mut in_turn = Vec::new();
-    for _ in 0..180 {
-        first(&t.gpu, STEP_NS);
-        t.synchronize();
-        let profile = gpuprof::collect();
-        in_turn.push(device(&profile).in_turn_ns);
-    }
-    let profile = t.finish(session);
-    let values = values(&profile, "first");
-    // After 1 s for 0.1 s, and 15 s later again. The first sample of each time is discarded.
-    let step = 100_000_000 - INTERVAL_NS;
-    let times = [8, 10, 160, 161].map(|step| in_turn[step]);
-    assert_eq!(times, [0, step, step, 2 * step], "{in_turn:?}");
-    assert_eq!(values.in_turn_ns, 2 * step);
-    let expected = [
-        (Metric::SharedThroughput, 0.25),
-        (Metric::WarpsActive, 0.6875),
-        (Metric::ThreadsActive, 0.75),
-        (Metric::SharedConflicts, 0.75),
-        (Metric::AccessPasses, 8.0),
-    ];
-    for (metric, mean) in expected {
-        assert_mean(values, metric, mean);
-    }
-    assert_mean(values, Metric::L1Throughput, 0.625);
-    let device = device(&profile);
-    assert_eq!(device.gap_ns, 0, "{device:?}");
-    let changing = 4 * INTERVAL_NS..5 * INTERVAL_NS;
-    assert!(changing.contains(&device.changing_ns), "{device:?}");
-    let others = [Metric::TensorFloat, Metric::TensorInteger];
-    assert!(others.iter().all(|metric| device.omitted.contains(metric)));
 }
 
 fn too_few_samples_show_nothing() {

@@ -15,6 +15,7 @@ pub(crate) const MODULE: Module = Module::new(
     module_path!(),
     &[tests![
         a_device_first_used_by_an_exit_handler_is_not_sampled,
+        a_turn_that_is_due_at_the_end_is_not_taken,
         stalls_of_a_context_that_is_never_destroyed_are_reported,
     ]],
 )
@@ -36,6 +37,8 @@ extern "C" fn at_exit() {
     launching.join().expect("a launch");
     let starts = cupti.calls("cuptiPmSamplingEnable");
     println!("starts of sampling: {starts}");
+    let by_reader = cupti.enables_by("gpuprof-cupti");
+    println!("by the reader: {by_reader}");
 }
 
 /// A program that first uses its device between gpuprof's exit handlers and the driver's.
@@ -51,8 +54,16 @@ fn program(mode: &str) -> ExitCode {
     // SAFETY: the handler is a function of this program, which returns.
     unsafe { libc::atexit(at_exit) };
     gpuprof::reset();
-    if mode == "before" {
+    if mode != "after" {
         launches(world);
+    }
+    if mode == "turn" {
+        // A second, in steps whose samples have room.
+        for _ in 0..10 {
+            drop(gpuprof::collect());
+            world.gpu.kernel(100_000_000);
+            world.gpu.context.synchronize().expect("synchronize");
+        }
     }
     ExitCode::SUCCESS
 }
@@ -71,6 +82,15 @@ fn stalls_of_a_context_that_is_never_destroyed_are_reported() {
     let stalls = profile.stalls.expect("samples");
     assert_eq!((stalls.samples, stalls.kernels.len()), (30, 1));
     assert_eq!(profile.diagnostics.notes, [""; 0]);
+}
+
+fn a_turn_that_is_due_at_the_end_is_not_taken() {
+    let program = Program::new("turn").env("GPUPROF_COUNTERS", "on");
+    let ended = program.env("GPUPROF_CUPTI", "on").run();
+    let stdout = String::from_utf8_lossy(&ended.stdout);
+    // The thread that decodes may have come first.
+    assert!(stdout.contains("by the reader: 0\n"), "{stdout}");
+    assert!(ended.status.success(), "{:?}", ended.status);
 }
 
 fn a_device_first_used_by_an_exit_handler_is_not_sampled() {

@@ -8,6 +8,7 @@ mod call_paths;
 mod correlation_ids;
 mod counted_losses;
 mod counter_sampling;
+mod counter_turns;
 mod counters;
 mod counters_at_exit;
 mod device_time;
@@ -55,6 +56,7 @@ fn main() -> ExitCode {
         correlation_ids::MODULE,
         counted_losses::MODULE,
         counter_sampling::MODULE,
+        counter_turns::MODULE,
         counters::MODULE,
         counters_at_exit::MODULE,
         no_counters::MODULE,

@@ -22,6 +22,7 @@ const TESTS: &[(&str, fn())] = tests![
     other_programs_refuse_looks,
     a_profile_is_refused_until_a_look_begins,
     settings_without_effect_are_said,
+    standby_without_viewers_is_a_contradiction,
     a_program_ends_during_a_look_as_without,
 ];
 
@@ -113,6 +114,19 @@ fn settings_without_effect_are_said() {
     let end = "have no effect beside GPUPROF=standby: viewers say what is recorded";
     assert!(remark.ends_with(end), "{remark}");
     assert!(!folder.exists());
+}
+
+fn standby_without_viewers_is_a_contradiction() {
+    for (live, said) in [("off", true), ("on", false)] {
+        let mut program = Standby::start_with(|program| program.env("GPUPROF_LIVE", live));
+        let mut viewer = program.look("look");
+        program.tell("step 1000");
+        assert_eq!(times(&finish(&mut viewer), "step").map(|of| of.0), Some(1));
+        let line = "gpuprof: GPUPROF_LIVE=off has no effect beside GPUPROF=standby, which waits \
+                    for viewers";
+        let ended = program.end();
+        assert_eq!(ended.remarks(), vec![line; usize::from(said)]);
+    }
 }
 
 fn a_program_ends_during_a_look_as_without() {

@@ -1,8 +1,10 @@
 //! Promise: of several viewers of a program in standby each has its own time and content, and one
 //! that dies is as one that leaves.
 
+use std::thread;
 use std::time::{Duration, Instant};
 
+use gpuprof::Profile;
 use support::suite::Module;
 use support::tests;
 
@@ -14,6 +16,8 @@ pub(crate) const MODULE: Module = Module::new(module_path!(), &[TESTS]).with_pro
 const TESTS: &[(&str, fn())] = tests![
     overlapping_looks_have_their_own_time,
     a_viewer_that_dies_ends_its_look,
+    driver_errors_are_of_the_looks_in_which_they_came,
+    a_session_does_not_wait_for_viewers,
 ];
 
 fn overlapping_looks_have_their_own_time() {
@@ -72,5 +76,71 @@ fn a_viewer_that_dies_ends_its_look() {
     let profile = finish(&mut next);
     assert_eq!(times(&profile, "step"), Some((1, 1_000, 21_000)));
     assert_eq!(kernels(&profile), Some((1, 20_000)));
+    program.end();
+}
+
+fn driver_errors_are_of_the_looks_in_which_they_came() {
+    let mut program = Standby::start_with(|program| program.env("GPUPROF_SAMPLE", "1"));
+    let errors = |profile: &Profile| {
+        let errors = profile.diagnostics.errors.iter();
+        let errors: Vec<_> = errors.map(|of| (of.call.clone(), of.count)).collect();
+        errors
+    };
+    let mut first = program.look("look");
+    program.tell("fail 1");
+    program.tell("step 1000");
+    let mut second = program.look("look");
+    program.tell("fail 1");
+    program.tell("step 1000");
+    // Neither does a reset of the program's.
+    program.tell("reset");
+    let mut third = program.look("look");
+    assert_eq!(errors(&finish(&mut first)), [("cuEventRecord".into(), 2)]);
+    assert_eq!(errors(&finish(&mut second)), [("cuEventRecord".into(), 1)]);
+    assert_eq!(errors(&finish(&mut third)), []);
+    program.end();
+}
+
+fn a_session_does_not_wait_for_viewers() {
+    const DELAY: Duration = Duration::from_secs(4);
+    let mut program = Standby::start();
+    let delay_ms = DELAY.as_millis();
+    let wait_for = |program: &mut Standby, subscriptions: &str| {
+        let began = Instant::now();
+        while program.subscriptions() != subscriptions {
+            assert!(began.elapsed() < Duration::from_secs(20), "{subscriptions}");
+        }
+    };
+    program.tell(&format!("delay start {delay_ms}"));
+    let mut viewer = program.viewer();
+    let looking = thread::spawn(move || viewer.ask("look cupti").expect("an answer").error);
+    wait_for(&mut program, "1 0");
+    let began = Instant::now();
+    program.tell("plain");
+    assert!(began.elapsed() < DELAY / 2, "{:?}", began.elapsed());
+    let refused = looking.join().expect("an answer").expect("a session began");
+    assert!(refused.starts_with("the program measures a session of its own"));
+    program.tell("step 1000");
+    assert_eq!(program.tell("finish"), "Some(1)");
+    // The end of a look.
+    program.tell("delay start 0");
+    program.tell(&format!("delay end {delay_ms}"));
+    let mut viewer = program.look("look cupti");
+    program.tell("step 2000");
+    let ending = thread::spawn(move || finish(&mut viewer));
+    wait_for(&mut program, "1 1");
+    let began = Instant::now();
+    program.tell("plain");
+    assert!(began.elapsed() < DELAY / 2, "{:?}", began.elapsed());
+    program.tell("finish");
+    // A session that needs CUPTI starts it again.
+    program.tell("session");
+    assert_eq!(program.subscriptions(), "2 1");
+    program.tell("step 3000");
+    assert_eq!(program.tell("finish"), "Some(1)");
+    assert_eq!(
+        kernels(&ending.join().expect("a profile")),
+        Some((1, 2_000))
+    );
     program.end();
 }

@@ -1,6 +1,6 @@
 //! The samples of a device in one window, and what a profile says of them.
 
-use gpuprof_report::profile::DeviceCounters;
+use gpuprof_report::profile::{DeviceCounters, Metric};
 use rustc_hash::FxHashMap;
 
 use crate::cupti::collect::pm_sampling::metrics::{MetricSet, PmSample, SOURCES};
@@ -30,10 +30,9 @@ impl DeviceSamples {
             self.in_turn_ns += sample.ns();
             return;
         }
-        let dram = SOURCES
-            .iter()
-            .zip(sample.integrals)
-            .filter(|(source, _)| source.is_dram());
+        let is_dram = |metric| matches!(metric, Metric::DramRead | Metric::DramWrite);
+        let sources = SOURCES.iter().zip(sample.integrals);
+        let dram = sources.filter(|((metric, _), _)| is_dram(*metric));
         let bytes: f64 = dram.map(|(_, bytes)| bytes).sum();
         self.samples += 1;
         self.sampled_ns += sample.ns();

@@ -215,9 +215,9 @@ impl SampleSums {
             .iter()
             .zip(&self.metrics)
             .filter(|(_, sums)| sums.sum.is_finite() && self.times.ns > 0.0);
-        let means = sampled.map(|(source, sums)| {
-            let (mean, ci95) = mean_of(source.form, sums, &self.times);
-            CounterMean::new(source.metric, mean, ci95)
+        let means = sampled.map(|((metric, counter), sums)| {
+            let (mean, ci95) = mean_of(counter.form, sums, &self.times);
+            CounterMean::new(*metric, mean, ci95)
         });
         means.collect()
     }

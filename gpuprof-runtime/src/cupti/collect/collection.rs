@@ -92,7 +92,8 @@ pub(crate) fn start(
 }
 
 /// Leaves CUPTI, while the program goes on: what it has finished is read, at most for `limit`, and
-/// nothing is enabled or subscribed to any more. CUPTI can be started again.
+/// nothing is enabled or subscribed to any more. CUPTI can be started again. To be called in
+/// [`lifecycle::while_unchanged`].
 pub(crate) fn suspend(limit: Duration) {
     lifecycle::suspend(|subscription| {
         disable_activities(subscription.library);

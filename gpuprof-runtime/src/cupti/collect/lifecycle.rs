@@ -22,7 +22,7 @@ static RUNNING: AtomicBool = AtomicBool::new(false);
 static SHUTTING_DOWN: AtomicBool = AtomicBool::new(false);
 /// Set by the first start that succeeds.
 static SUBSCRIPTION: OnceLock<Subscription> = OnceLock::new();
-/// Why the last start has failed. Held while CUPTI is started or suspended.
+/// Why the last start has failed. Held while CUPTI is started, suspended or changed for looks.
 static UNAVAILABLE: Mutex<Option<CuptiUnavailable>> = Mutex::new(None);
 /// How often CUPTI was started.
 static STARTS: AtomicU32 = AtomicU32::new(0);
@@ -74,10 +74,17 @@ pub(crate) fn start(
     known.is_none()
 }
 
-/// Ends what [`start`] began, by `suspend`, unless the process ends or CUPTI does not run. No
-/// callback is answered from then on; the reader reads only what somebody waits for.
-pub(crate) fn suspend(suspend: impl FnOnce(&Subscription)) {
+/// Calls `change` while nobody else starts or suspends CUPTI: who starts it afterwards needs what
+/// `change` has ended, and who did before has said so.
+pub(crate) fn while_unchanged(change: impl FnOnce()) {
     let _changing = UNAVAILABLE.lock();
+    change();
+}
+
+/// Ends what [`start`] began, by `suspend`, unless the process ends or CUPTI does not run. No
+/// callback is answered from then on; the reader reads only what somebody waits for. To be called
+/// in [`while_unchanged`].
+pub(crate) fn suspend(suspend: impl FnOnce(&Subscription)) {
     if let Some(subscription) = callable() {
         RUNNING.store(false, Relaxed);
         suspend(subscription);

@@ -73,20 +73,18 @@ impl OpenLook {
         let own = Arc::new(standby.while_looked_at(look));
         let all = looks.iter().fold(look, |all, (_, other)| all.union(*other));
         let all = Arc::new(standby.while_looked_at(all));
-        let began = open_windows::unless_in_session(|| {
-            if own.asks_for_cupti() {
-                cupti::relaxed(|| start_cupti(&all));
-                if let Some(reason) = cupti::unavailable() {
-                    return Err(reason);
-                }
+        if open_windows::is_session_open() {
+            return Err(IN_SESSION.to_owned());
+        }
+        // Takes up to seconds, for which a session that begins meanwhile must not wait.
+        if own.asks_for_cupti() {
+            cupti::relaxed(|| start_cupti(&all));
+            if let Some(reason) = cupti::unavailable() {
+                return Err(reason);
             }
-            Ok(collector().begin_look(own, all))
-        });
-        let number = match began {
-            Some(Ok(number)) => number,
-            Some(Err(reason)) => return Err(reason),
-            None => return Err(IN_SESSION.to_owned()),
-        };
+        }
+        let began = open_windows::unless_in_session(|| collector().begin_look(own, all));
+        let number = began.ok_or(IN_SESSION)?;
         looks.push((number, look));
         Ok(Self {
             number,
@@ -139,7 +137,11 @@ impl OpenLook {
         };
         if !rest.is_some_and(|rest| rest.stalls) {
             // What the device has not delivered yet is of this look.
-            cupti::relaxed(|| cupti::end_stalls(&collector().cupti, false));
+            cupti::while_unchanged(|| {
+                if !open_windows::is_session_open() {
+                    cupti::relaxed(|| cupti::end_stalls(&collector().cupti, false));
+                }
+            });
         }
         let wait = || {
             if waits {
@@ -157,8 +159,11 @@ impl OpenLook {
         }
         ended();
         collector().forget_look(self.number);
-        // A session of the program's may need what the look has started.
-        open_windows::unless_in_session(|| {
+        cupti::while_unchanged(|| {
+            // A session of the program's may need what the look has started.
+            if open_windows::is_session_open() {
+                return;
+            }
             // What an injected program records without a viewer is not recorded in standby.
             if rest.is_some() && settings.asks_for_cupti() {
                 let all = settings.cupti == Some(CuptiMode::Full);

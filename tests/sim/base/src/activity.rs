@@ -10,6 +10,8 @@ use std::marker::PhantomData;
 pub const SET_OBSERVER: &[u8] = b"simcuda_set_observer";
 /// The name of the driver's clock: `extern "C" fn() -> u64`, in ns.
 pub const CLOCK: &[u8] = b"simcuda_now";
+/// The C name of the function that advances the virtual clock, `extern "C" fn(u64)`.
+pub const ADVANCE: &[u8] = b"simcuda_advance";
 /// The name of the driver's function that finds the context of a handle: `extern "C" fn(u64) ->
 /// FoundContext`.
 pub const FIND_CONTEXT: &[u8] = b"simcuda_find_context";

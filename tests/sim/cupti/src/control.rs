@@ -70,6 +70,7 @@ functions! {
     calls = b"simcupti_calls": extern "C" fn(*const c_char) -> u64,
     reset_calls = b"simcupti_reset_calls": extern "C" fn(),
     fail = b"simcupti_fail": extern "C" fn(*const c_char, u64, u64, u32) -> bool,
+    delay = b"simcupti_delay": extern "C" fn(*const c_char, u64) -> bool,
     clear_failures = b"simcupti_clear_failures": extern "C" fn(),
     set_version = b"simcupti_set_version": extern "C" fn(Version, u32),
     split = b"simcupti_split": extern "C" fn(usize),
@@ -88,6 +89,8 @@ functions! {
     set_code = b"simcupti_set_code":
         extern "C" fn(*const c_char, Array<GivenInstruction>) -> bool,
     set_metrics_per_pass = b"simcupti_set_metrics_per_pass": extern "C" fn(usize),
+    set_enable_ns = b"simcupti_set_enable_ns": extern "C" fn(u64),
+    enables_by = b"simcupti_enables_by": extern "C" fn(*const c_char) -> u64,
     set_other_process = b"simcupti_set_other_process": extern "C" fn(f64),
     reset = b"simcupti_reset": extern "C" fn(),
 }
@@ -137,6 +140,14 @@ impl Cupti {
             symbol,
             (self.0.fail)(text(symbol).as_ptr(), nth, times, code),
         );
+    }
+
+    /// Makes each call of `symbol` from now on take so many ms of the host's time.
+    ///
+    /// # Panics
+    /// As [`Cupti::calls`].
+    pub fn delay(self, symbol: &str, ms: u64) {
+        assert_known(symbol, (self.0.delay)(text(symbol).as_ptr(), ms));
     }
 
     /// Cancels all failures that were requested.
@@ -266,6 +277,21 @@ impl Cupti {
     /// Sets how many metrics fit into one pass; without, all do.
     pub fn set_metrics_per_pass(self, metrics: usize) {
         (self.0.set_metrics_per_pass)(metrics);
+    }
+
+    /// Sets how far `cuptiPmSamplingEnable` advances the driver's virtual clock, in ns; without,
+    /// 10 µs. Sampling another set of metrics needs such a call, which takes an H100 300 ms.
+    pub fn set_enable_ns(self, ns: u64) {
+        (self.0.set_enable_ns)(ns);
+    }
+
+    /// How often threads of this name (15 bytes at most) have called `cuptiPmSamplingEnable` with
+    /// success.
+    ///
+    /// # Panics
+    /// If `thread` holds a NUL.
+    pub fn enables_by(self, thread: &str) -> u64 {
+        (self.0.enables_by)(text(thread).as_ptr())
     }
 
     /// Lets another process read so many bytes of device memory per ns, all the time.

@@ -3,7 +3,7 @@
 
 use std::sync::OnceLock;
 
-use simbase::activity::{CLOCK, FIND_CONTEXT, FoundContext, Observer, SET_OBSERVER};
+use simbase::activity::{ADVANCE, CLOCK, FIND_CONTEXT, FoundContext, Observer, SET_OBSERVER};
 use simbase::library::loaded;
 
 use crate::result_codes::{Answer, Code};
@@ -14,6 +14,7 @@ const NAMES: [&str; 2] = ["libcuda.so.1", "libcuda.so"];
 
 struct Driver {
     now: extern "C" fn() -> u64,
+    advance: extern "C" fn(u64),
     set_observer: extern "C" fn(Option<Observer>),
     find_context: extern "C" fn(u64) -> FoundContext,
 }
@@ -21,6 +22,13 @@ struct Driver {
 /// The present time in ns of the driver's clock; NOT_INITIALIZED if no simulated driver is loaded.
 pub(crate) fn now() -> Answer<u64> {
     Ok((driver()?.now)())
+}
+
+/// Advances the driver's clock, if that is virtual, by `ns`; NOT_INITIALIZED if no simulated driver
+/// is loaded.
+pub(crate) fn advance(ns: u64) -> Answer {
+    (driver()?.advance)(ns);
+    Ok(())
 }
 
 /// The context of a handle; NOT_INITIALIZED if no simulated driver is loaded. Must be called
@@ -52,6 +60,8 @@ fn find(name: &str) -> Option<Driver> {
     // SAFETY: `simbase::activity` documents the type, and both packages are built together.
     let now = *unsafe { library.get(CLOCK) }.ok()?;
     // SAFETY: as above.
+    let advance = *unsafe { library.get(ADVANCE) }.ok()?;
+    // SAFETY: as above.
     let set_observer = *unsafe { library.get(SET_OBSERVER) }.ok()?;
     // SAFETY: as above.
     let find_context = *unsafe { library.get(FIND_CONTEXT) }.ok()?;
@@ -59,6 +69,7 @@ fn find(name: &str) -> Option<Driver> {
     std::mem::forget(library);
     Some(Driver {
         now,
+        advance,
         set_observer,
         find_context,
     })

@@ -12,6 +12,9 @@ use crate::result_codes::{Answer, Code};
 const SAMPLE_BYTES: usize = 4096;
 /// Cycles of the system clock in 2 ns, as on an H200: 50,000 cycles are 33 µs.
 const SYSCLK_CYCLES_PER_2_NS: u64 = 3;
+/// How long a device takes to begin with a new object, ns, unless a test sets it. An H100 takes
+/// about 300 ms (CUDA 13.0).
+const ENABLE_NS: u64 = 10_000;
 
 /// A sample of a device's counters.
 #[derive(Clone, Copy)]
@@ -57,6 +60,9 @@ impl Sampler {
 
 pub(crate) struct Sampling {
     pub(crate) model: CounterModel,
+    pub(crate) enable_ns: u64,
+    /// How often a thread of a name has made an object.
+    pub(crate) enabled_by: BTreeMap<String, u64>,
     samplers: BTreeMap<usize, Sampler>,
     last: usize,
     /// Those whose end was not sampled yet by every device.
@@ -67,6 +73,8 @@ impl Sampling {
     pub(crate) const fn new() -> Sampling {
         Sampling {
             model: CounterModel::new(),
+            enable_ns: ENABLE_NS,
+            enabled_by: BTreeMap::new(),
             samplers: BTreeMap::new(),
             last: 0,
             activities: Vec::new(),
@@ -98,6 +106,11 @@ impl Sampling {
         if self.uses(device) {
             return Err(Code::INVALID_OPERATION);
         }
+        let thread = std::fs::read_to_string("/proc/thread-self/comm").unwrap_or_default();
+        *self
+            .enabled_by
+            .entry(thread.trim_end().to_owned())
+            .or_default() += 1;
         self.last += 1;
         let sampler = Sampler {
             device,

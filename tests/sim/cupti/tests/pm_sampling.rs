@@ -61,19 +61,17 @@ fn started(room: u32, buffer: u64) -> (u64, u64, Vec<u8>) {
     let (code, [_, object]) = call("cuptiPmSamplingEnable", 32, [0, 0]);
     assert_eq!(code, OK);
     assert_eq!(call("cuptiPmSamplingEnable", 32, [0, 0]).0, 7, "one each");
-    let fields = [
-        object,
-        image.len() as u64,
-        address(&image[..]),
-        buffer,
-        INTERVAL,
-        1,
-    ];
-    assert_eq!(call("cuptiPmSamplingSetConfig", 64, fields).0, OK);
+    assert_eq!(configure(object, &image, buffer), OK);
     let fields = [object, 0, 0, u64::from(room), 0];
     let (_, [.., bytes]) = call("cuptiPmSamplingGetCounterDataSize", 56, fields);
     assert_eq!(call("cuptiPmSamplingStart", 24, [object]).0, OK);
     (object, host, vec![0; bytes as usize])
+}
+
+fn configure(object: u64, image: &[u8], buffer: u64) -> u32 {
+    let (bytes, image) = (image.len() as u64, address(image));
+    let fields = [object, bytes, image, buffer, INTERVAL, 1];
+    call("cuptiPmSamplingSetConfig", 64, fields).0
 }
 
 /// Start, end and values of each sample, and the word with the stop reason and the overflow.
@@ -112,8 +110,8 @@ fn the_first_sample_is_from_the_beginning() {
         ..KernelCounters::default()
     };
     world.cupti.set_counters("saxpy", counters);
-    let began = world.sim.now();
     let (object, host, mut data) = started(10, 1 << 20);
+    let began = world.sim.now();
     world.pass(INTERVAL);
     // For three samples.
     world.launch(3 * INTERVAL);
@@ -131,6 +129,49 @@ fn the_first_sample_is_from_the_beginning() {
     assert_eq!(call("cuptiPmSamplingStop", 24, [object]).0, 7);
     assert_eq!(call("cuptiPmSamplingDisable", 24, [object]).0, OK);
     assert_eq!(call("cuptiPmSamplingDisable", 24, [object]).0, 1);
+}
+
+#[test]
+fn an_object_keeps_the_metrics_of_its_first_configuration() {
+    let mut world = world();
+    let counters = KernelCounters {
+        dram_read: 3_000,
+        sm_active: 0.5,
+        ..KernelCounters::default()
+    };
+    world.cupti.set_counters("saxpy", counters);
+    let (object, both, mut data) = started(10, 1 << 20);
+    assert_eq!(call("cuptiPmSamplingStop", 24, [object]).0, OK);
+    let (_, reads) = host(None);
+    assert_eq!(add(reads, &[READ]), OK);
+    assert_eq!(configure(object, &config(reads).0, 1 << 20), OK);
+    assert_eq!(call("cuptiPmSamplingStart", 24, [object]).0, OK);
+    let mut launch = || {
+        world.pass(INTERVAL);
+        world.launch(INTERVAL);
+        world.pass(INTERVAL);
+    };
+    launch();
+    let (samples, _) = decode(object, both, &mut data);
+    assert_eq!(samples[1].2, [3_000.0, 50.0]);
+    // A new object has those of the other one.
+    assert_eq!(call("cuptiPmSamplingDisable", 24, [object]).0, OK);
+    let (_, [_, object]) = call("cuptiPmSamplingEnable", 32, [0, 0]);
+    assert_eq!(configure(object, &config(reads).0, 1 << 20), OK);
+    assert_eq!(call("cuptiPmSamplingStart", 24, [object]).0, OK);
+    launch();
+    let (samples, _) = decode(object, both, &mut data);
+    let [read, sms] = samples[1].2;
+    assert!(read == 3_000.0 && sms.is_nan(), "{samples:?}");
+}
+
+#[test]
+fn a_new_object_takes_time() {
+    let world = world();
+    world.cupti.set_enable_ns(300_000_000);
+    let began = world.sim.now();
+    started(10, 1 << 20);
+    assert_eq!(world.sim.now() - began, 300_000_000);
 }
 
 #[test]

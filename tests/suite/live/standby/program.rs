@@ -127,10 +127,11 @@ impl Program {
     fn obey(&mut self, command: &str) -> String {
         let t = Arc::clone(&self.t);
         let t = &t;
-        let (word, number) = match command.split_once(' ') {
-            Some((word, number)) if !number.starts_with(char::is_alphabetic) => (word, number),
-            _ => (command, "0"),
-        };
+        let is_number = |word: &str| word.starts_with(|of: char| of.is_ascii_digit());
+        let last = command.rsplit_once(' ');
+        let (word, number) = last
+            .filter(|(_, number)| is_number(number))
+            .unwrap_or((command, "0"));
         let number: u64 = number.parse().expect("a number");
         // Nothing happens at the moment at which a window begins or ends.
         t.cpu(500);
@@ -181,6 +182,10 @@ impl Program {
                 let session = session.sampling(Sampling::EveryCall).start();
                 self.session = Some(session.expect("no other is open"));
             }
+            "plain" => {
+                let session = Session::builder().cupti(CuptiMode::Off).start();
+                self.session = Some(session.expect("no other is open"));
+            }
             "finish" => {
                 let profile = self.session.take().expect("it is open").finish();
                 let is_step = |of: &&Function| of.name.ends_with("standby::program::step");
@@ -198,6 +203,9 @@ impl Program {
                 profiler.flush().expect("a flush");
                 return profiler.records(CONCURRENT_KERNEL).to_string();
             }
+            "fail" => t.sim.fail("cuEventRecord", 1, number, 2),
+            "delay start" => t.cupti.delay("cuptiSubscribe_v2", number),
+            "delay end" => t.cupti.delay("cuptiUnsubscribe", number),
             "refuse" => t.cupti.fail("cuptiSubscribe_v2", 1, number, 39),
             "calls" => return calls(t.cupti, &["cuptiSubscribe_v2", "cuptiUnsubscribe"]),
             "all" => return format!("{:?}", t.cupti.calls_by_symbol()),

@@ -42,7 +42,7 @@ pub(super) struct DeviceSampler {
     first: SampledSet,
     /// What is sampled in its place in turn; `None` before the first time, and if there is nothing.
     in_turn: Option<SampledSet>,
-    turns: Turns,
+    pub(super) turns: Turns,
     /// What the hosts were made from, and may refer to.
     availability: Vec<u8>,
     device: u32,
@@ -300,12 +300,7 @@ impl DeviceSampler {
             });
         }
         self.interval_ns = (2 * self.interval_ns).min(MAX_INTERVAL_NS);
-        Ok(self.restart_first()?)
-    }
-
-    /// Begins again with the first set.
-    pub(super) fn restart_first(&mut self) -> Result<(), CallError> {
-        self.restart(MetricSet::First)
+        Ok(self.restart(MetricSet::First)?)
     }
 
     /// Begins again with a set, and a new object: the configuration of the old one stays as it is
@@ -354,7 +349,7 @@ impl DeviceSampler {
         if self.restart(next).is_err() {
             self.turns.end();
             self.in_turn = None;
-            self.restart_first()?;
+            self.restart(MetricSet::First)?;
             return Ok(Turn::Other);
         }
         Ok(if is_new { Turn::New } else { Turn::Other })

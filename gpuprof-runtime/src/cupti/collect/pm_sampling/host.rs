@@ -3,16 +3,16 @@
 
 use std::ffi::{CStr, c_char, c_int};
 
-use gpuprof_report::profile::DeviceCounters;
+use gpuprof_report::profile::{DeviceCounters, Metric};
 
 use super::bindings::{
     HostAddMetrics, HostBaseMetrics, HostConfigImage, HostConfigSize, HostDeinitialize,
     HostEvaluate, HostInitialize, HostPasses, OpaqueObject, PM_SAMPLING,
 };
-use super::in_turn::{COUNTERS, CounterNames, IN_TURN_METRICS};
+use super::in_turn::{COUNTERS, IN_TURN_METRICS};
 use super::library::SamplingLibrary;
 use super::listed::{Form, ListedMetric, MetricList, Reason, RefusedMetric};
-use super::metrics::{Integrals, METRICS, MetricNames, MetricSet, SOURCES};
+use super::metrics::{CounterNames, Integrals, METRICS, MetricSet, SOURCES};
 use super::unavailable::PmSamplingUnavailable;
 use crate::cupti::collect::library::CallError;
 
@@ -98,10 +98,10 @@ impl Host {
     /// The same with as many of a set as fit into one pass, in their order.
     fn with_set(self, chip: &AvailableCounters<'_>, set: MetricSet) -> Self {
         let mut chosen = self;
-        for (index, (names, form)) in sources(set).enumerate() {
-            let mut hosts = names
-                .iter()
-                .map(|name| chosen.with(chip, (index, form), name));
+        for (index, counter) in counters(set).enumerate() {
+            let source = (index, counter.form);
+            let names = counter.names.iter();
+            let mut hosts = names.map(|name| chosen.with(chip, source, name));
             if let Some(host) = hosts.find_map(Result::ok) {
                 chosen = host;
             }
@@ -224,11 +224,11 @@ impl Host {
 
     /// Writes which metrics are sampled.
     pub(super) fn describe(&self, facts: &mut DeviceCounters) {
-        for (index, source) in SOURCES.iter().enumerate() {
+        for (index, (metric, _)) in SOURCES.iter().enumerate() {
             if self.counts(index) {
-                facts.metrics.push(source.metric);
+                facts.metrics.push(*metric);
             } else {
-                facts.omitted.push(source.metric);
+                facts.omitted.push(*metric);
             }
         }
         facts.listed = self.listed_names().collect();
@@ -291,14 +291,12 @@ impl Host {
     }
 }
 
-/// The names of the sources of a set, and what their values are.
-fn sources(set: MetricSet) -> impl Iterator<Item = (&'static [&'static CStr], Form)> {
-    let (first, in_turn): (&[MetricNames], &[CounterNames]) = match set {
+fn counters(set: MetricSet) -> impl Iterator<Item = &'static CounterNames> {
+    let (first, in_turn): (&[(Metric, CounterNames)], &[CounterNames]) = match set {
         MetricSet::First => (&SOURCES, &[]),
         MetricSet::InTurn => (&[], &COUNTERS),
     };
-    let first = first.iter().map(|source| (source.names, source.form));
-    first.chain(in_turn.iter().map(|source| (source.names, source.form)))
+    first.iter().map(|(_, counter)| counter).chain(in_turn)
 }
 
 impl Drop for Host {

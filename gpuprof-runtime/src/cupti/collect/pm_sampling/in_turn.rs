@@ -1,11 +1,9 @@
 //! What is sampled in turn with most metrics: how the threads of a warp work together.
 
-use std::ffi::CStr;
-
 use gpuprof_report::profile::Metric;
 
 use super::listed::Form;
-use super::metrics::{Integrals, name};
+use super::metrics::{CounterNames, Integrals, counter, name};
 
 // By index in [`COUNTERS`].
 const WARPS: usize = 0;
@@ -19,44 +17,20 @@ const SHARED: usize = 7;
 const TENSOR_FLOAT: usize = 8;
 const TENSOR_INTEGER: usize = 9;
 
-/// A counter of the second set.
-pub(super) struct CounterNames {
-    pub(super) names: &'static [&'static CStr],
-    pub(super) form: Form,
-}
-
-macro_rules! counted {
-    ($($name:literal),+) => {
-        CounterNames {
-            names: &[$(name(concat!($name, ".sum\0"))),+],
-            form: Form::Count,
-        }
-    };
-}
-
-macro_rules! peak {
-    ($($name:literal),+) => {
-        CounterNames {
-            names: &[$(name(concat!($name, ".avg.pct_of_peak_sustained_elapsed\0"))),+],
-            form: Form::PeakShare,
-        }
-    };
-}
-
 /// They fit into one pass, but decoding them takes 1.5 ms per ms in which a GH100 works (CUDA
 /// 13.0).
 /// `cargo xtask chips` says what chips have room for.
 pub(super) const COUNTERS: [CounterNames; 10] = [
-    peak!("sm__warps_active_realtime"),
-    counted!("sm__thread_inst_executed_pred_on_realtime"),
-    counted!("sm__inst_executed_realtime"),
-    counted!("l1tex__data_pipe_lsu_wavefronts"),
-    counted!("l1tex__data_pipe_lsu_wavefronts_mem_shared"),
-    counted!("l1tex__data_bank_conflicts_pipe_lsu_mem_shared"),
-    counted!("sm__inst_executed_pipe_lsu", "smsp__inst_executed_pipe_lsu"),
-    peak!("l1tex__data_pipe_lsu_wavefronts_mem_shared"),
-    peak!("TPC.TriageCompute.sm__pipe_tensor_op_hmma_cycles_active_realtime"),
-    peak!("TPC.TriageCompute.sm__pipe_tensor_op_imma_cycles_active_realtime"),
+    counter!(PeakShare: "sm__warps_active_realtime"),
+    counter!(Count: "sm__thread_inst_executed_pred_on_realtime"),
+    counter!(Count: "sm__inst_executed_realtime"),
+    counter!(Count: "l1tex__data_pipe_lsu_wavefronts"),
+    counter!(Count: "l1tex__data_pipe_lsu_wavefronts_mem_shared"),
+    counter!(Count: "l1tex__data_bank_conflicts_pipe_lsu_mem_shared"),
+    counter!(Count: "sm__inst_executed_pipe_lsu", "smsp__inst_executed_pipe_lsu"),
+    counter!(PeakShare: "l1tex__data_pipe_lsu_wavefronts_mem_shared"),
+    counter!(PeakShare: "TPC.TriageCompute.sm__pipe_tensor_op_hmma_cycles_active_realtime"),
+    counter!(PeakShare: "TPC.TriageCompute.sm__pipe_tensor_op_imma_cycles_active_realtime"),
 ];
 
 /// A metric of the second set, from its counters.

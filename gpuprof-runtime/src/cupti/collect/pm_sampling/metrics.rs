@@ -10,42 +10,33 @@ use super::listed::{Form, ListedMetric};
 /// How many metrics a sample can have: [`SOURCES`], and those of a list.
 pub(crate) const METRICS: usize = SOURCES.len() + MAX_LISTED;
 
-/// A metric and what CUPTI calls it.
-pub(crate) struct MetricNames {
-    pub(crate) metric: Metric,
-    /// The first one that the chip has, in one pass.
+/// A counter, and what its value is.
+pub(crate) struct CounterNames {
+    /// What CUPTI calls it: the first one that the chip has, in one pass.
     pub(super) names: &'static [&'static CStr],
     pub(crate) form: Form,
 }
 
-impl MetricNames {
-    /// Whether it counts bytes of device memory.
-    pub(crate) fn is_dram(&self) -> bool {
-        matches!(self.metric, Metric::DramRead | Metric::DramWrite)
-    }
-}
-
-/// Bytes, summed over the device.
-macro_rules! bytes {
-    ($metric:ident: $($name:literal),+) => {
-        MetricNames {
-            metric: Metric::$metric,
-            names: &[$(name(concat!($name, ".sum\0"))),+],
-            form: Form::Bytes,
+/// A counter by its names without their ends, summed or averaged over all units of the device; with
+/// a metric if it is one by itself.
+macro_rules! counter {
+    (end PeakShare) => {
+        ".avg.pct_of_peak_sustained_elapsed\0"
+    };
+    (end $sum:ident) => {
+        ".sum\0"
+    };
+    ($form:ident: $($name:literal),+) => {
+        CounterNames {
+            names: &[$(name(concat!($name, counter!(end $form)))),+],
+            form: Form::$form,
         }
     };
-}
-
-/// Shares of a peak, over all units of the device.
-macro_rules! share {
-    ($metric:ident: $($name:literal),+) => {
-        MetricNames {
-            metric: Metric::$metric,
-            names: &[$(name(concat!($name, ".avg.pct_of_peak_sustained_elapsed\0"))),+],
-            form: Form::PeakShare,
-        }
+    ($form:ident $metric:ident: $($name:literal),+) => {
+        (Metric::$metric, counter!($form: $($name),+))
     };
 }
+pub(super) use counter;
 
 pub(super) const fn name(bytes: &'static str) -> &'static CStr {
     match CStr::from_bytes_with_nul(bytes.as_bytes()) {
@@ -61,34 +52,37 @@ pub(super) const fn name(bytes: &'static str) -> &'static CStr {
 /// That there is room does not make them cheap: of what GH100 counts in each multiprocessor outside
 /// of its `TPC` group (L1, shared memory, XU, warps, threads) two metrics are. With a third,
 /// decoding takes 0.7 ms per ms in which the device works, whatever the interval (H100, CUDA 13.0).
-pub(crate) const SOURCES: [MetricNames; 14] = [
-    bytes!(DramRead: "dram__bytes_read", "dram__bytes_op_read"),
-    bytes!(DramWrite: "dram__bytes_write", "dram__bytes_op_write"),
-    share!(SmActive: "sm__cycles_active"),
-    share!(TensorActive: "sm__pipe_tensor_cycles_active_realtime", "sm__pipe_tensor_cycles_active"),
-    share!(IssueRate: "sm__inst_executed_realtime"),
-    share!(
-        Fp64Active: "TPC.TriageCompute.sm__pipe_fp64_cycles_active_realtime",
+pub(crate) const SOURCES: [(Metric, CounterNames); 14] = [
+    counter!(Bytes DramRead: "dram__bytes_read", "dram__bytes_op_read"),
+    counter!(Bytes DramWrite: "dram__bytes_write", "dram__bytes_op_write"),
+    counter!(PeakShare SmActive: "sm__cycles_active"),
+    counter!(
+        PeakShare TensorActive: "sm__pipe_tensor_cycles_active_realtime",
+        "sm__pipe_tensor_cycles_active"
+    ),
+    counter!(PeakShare IssueRate: "sm__inst_executed_realtime"),
+    counter!(
+        PeakShare Fp64Active: "TPC.TriageCompute.sm__pipe_fp64_cycles_active_realtime",
         "sm__pipe_fp64_cycles_active",
         "sm__inst_executed_pipe_fp64"
     ),
-    share!(
-        L2Throughput: "LTS.TriageCompute.lts__throughput",
+    counter!(
+        PeakShare L2Throughput: "LTS.TriageCompute.lts__throughput",
         "lts__t_sector_throughput",
         "lts__t_sectors"
     ),
-    share!(L1Throughput: "l1tex__data_pipe_lsu_wavefronts"),
-    share!(
-        AluActive: "TPC.TriageCompute.sm__inst_executed_pipe_alu_realtime",
+    counter!(PeakShare L1Throughput: "l1tex__data_pipe_lsu_wavefronts"),
+    counter!(
+        PeakShare AluActive: "TPC.TriageCompute.sm__inst_executed_pipe_alu_realtime",
         "sm__inst_executed_pipe_alu_realtime",
         "sm__pipe_alu_cycles_active",
         "sm__inst_executed_pipe_alu"
     ),
-    share!(XuActive: "sm__inst_executed_pipe_xu_realtime", "sm__inst_executed_pipe_xu"),
-    bytes!(PcieRead: "pcie__read_bytes"),
-    bytes!(PcieWrite: "pcie__write_bytes"),
-    bytes!(NvlinkReceived: "nvlrx__bytes"),
-    bytes!(NvlinkSent: "nvltx__bytes"),
+    counter!(PeakShare XuActive: "sm__inst_executed_pipe_xu_realtime", "sm__inst_executed_pipe_xu"),
+    counter!(Bytes PcieRead: "pcie__read_bytes"),
+    counter!(Bytes PcieWrite: "pcie__write_bytes"),
+    counter!(Bytes NvlinkReceived: "nvlrx__bytes"),
+    counter!(Bytes NvlinkSent: "nvltx__bytes"),
 ];
 
 /// What one sample measured: for each source of its set, and then of the list if it is of the first
@@ -138,8 +132,8 @@ impl PmSample {
                 Division::Activities
             }
         };
-        let fixed = SOURCES.iter().map(move |source| {
-            division(self.set == MetricSet::InTurn || source.metric.is_of_kernels())
+        let fixed = SOURCES.iter().map(move |(metric, _)| {
+            division(self.set == MetricSet::InTurn || metric.is_of_kernels())
         });
         let listed = self.listed.iter().map(move |metric| match metric.form {
             form if form.is_ratio() => Division::SameRatio,
@@ -194,7 +188,7 @@ impl SampledMetric {
         let fixed = first
             .into_iter()
             .flatten()
-            .map(|of| Source::Fixed(of.metric));
+            .map(|(metric, _)| Source::Fixed(*metric));
         let sources = fixed.chain(sample.listed.iter().map(Source::Listed));
         let numbered = sources.enumerate();
         numbered.map(|(index, source)| Self { index, source })

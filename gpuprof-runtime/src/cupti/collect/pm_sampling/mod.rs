@@ -226,7 +226,7 @@ impl PmSampling {
             let is_callable = lifecycle::callable_library().is_some()
                 && !samplers.is_ending
                 && !has_driver_ended();
-            if !is_callable || !samplers.decode(&self.results) {
+            if !is_callable || !samplers.decode(&self.results, true) {
                 samplers.has_thread = false;
                 return false;
             }
@@ -235,13 +235,14 @@ impl PmSampling {
         true
     }
 
-    /// Gives what happened on the devices to `each`; `all`: also what they have stored.
+    /// Gives what happened on the devices to `each`; `all`: also what they have stored, at once,
+    /// because somebody waits for it.
     pub(super) fn poll(&self, all: bool, each: &mut dyn FnMut(u32, SamplingEvent)) {
         if !has_driver_ended()
             && let Some(mut samplers) = self.samplers.try_lock_for(CHANGE_TIMEOUT)
             && (all || !samplers.has_thread)
         {
-            samplers.decode(&self.results);
+            samplers.decode(&self.results, !all);
         }
         for (device, events) in self.results.take() {
             events.into_iter().for_each(|event| each(device, event));
@@ -275,7 +276,7 @@ impl PmSampling {
         if is_over {
             let mut samplers = self.samplers.lock();
             self.has_given_way.store(true, Relaxed);
-            samplers.decode(&self.results);
+            samplers.decode(&self.results, false);
             samplers.stop(has_driver_ended());
             self.results.give_way();
         }

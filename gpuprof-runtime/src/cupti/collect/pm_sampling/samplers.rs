@@ -15,67 +15,84 @@ const MAX_DECODED: usize = 100_000;
 
 #[derive(Default)]
 pub(super) struct Samplers {
-    devices: Vec<(u32, DeviceSampler)>,
+    devices: Vec<SampledDevice>,
     pace: Option<DecodingShare>,
     /// A thread decodes.
     pub(super) has_thread: bool,
     /// The process is about to end.
     pub(super) is_ending: bool,
-    /// Nothing was decoded while another device was started.
-    has_waited: bool,
+    /// How often a device was started or started again, while the others were not decoded.
+    waits: u64,
+}
+
+struct SampledDevice {
+    ordinal: u32,
+    sampler: DeviceSampler,
+    /// The waits before it was decoded last.
+    waits: u64,
 }
 
 impl Samplers {
-    pub(super) fn add(&mut self, device: u32, sampler: DeviceSampler) {
-        self.has_waited = !self.devices.is_empty();
-        self.devices.push((device, sampler));
+    pub(super) fn add(&mut self, ordinal: u32, sampler: DeviceSampler) {
+        self.waits += 1;
+        self.devices.push(SampledDevice {
+            ordinal,
+            sampler,
+            waits: self.waits,
+        });
     }
 
-    /// Decodes what the devices have stored. Returns whether any is sampled.
-    pub(super) fn decode(&mut self, results: &PmSamplingResults) -> bool {
+    /// Decodes what the devices have stored; `takes_turns`: and samples another set of metrics
+    /// where it is its turn, which takes 0.3 s. Returns whether any is sampled.
+    pub(super) fn decode(&mut self, results: &PmSamplingResults, takes_turns: bool) -> bool {
         let now = Instant::now();
-        let mut has_waited = std::mem::take(&mut self.has_waited);
-        let mut waits = false;
+        let takes_turns = takes_turns && !self.is_ending;
         let mut decoding = Duration::ZERO;
-        self.devices.retain_mut(|(device, sampler)| {
-            if results.waiting(*device) >= MAX_DECODED {
+        self.devices.retain_mut(|of| {
+            let (device, sampler) = (of.ordinal, &mut of.sampler);
+            if results.waiting(device) >= MAX_DECODED {
                 return true;
             }
-            results.refuse(*device, sampler.refusals());
+            results.refuse(device, sampler.refusals());
+            let has_waited = of.waits != self.waits;
             let mut events = Vec::new();
             // Not the time that it waits for a busy device.
             let began = thread_cpu_ns();
-            // A wider interval makes the second set no cheaper.
-            let counts = sampler.samples_first_set();
+            let is_first = sampler.samples_first_set();
             let mut add = |sample| events.push(SamplingEvent::Sample(sample));
-            let turn =
-                lifecycle::now().map_or(Ok(Turn::Same), |now| sampler.take_turns(now, &mut add));
-            if turn == Ok(Turn::New) {
-                results.describe(*device, |facts| sampler.describe_in_turn(facts));
+            let now = lifecycle::now();
+            if let Some(now) = now.filter(|_| has_waited) {
+                sampler.turns.put_off(now);
             }
-            // The others wait meanwhile.
-            waits |= turn != Ok(Turn::Same);
+            let turn = match now.filter(|_| takes_turns) {
+                Some(now) => sampler.take_turns(now, &mut add),
+                None => Ok(Turn::Same),
+            };
             let decoded = match turn {
                 Ok(Turn::Same) => sampler.decode(&mut add),
-                Ok(Turn::Full) if has_waited => sampler.restart_first().map(|()| false),
                 turn => turn.map(|turn| turn == Turn::Full),
             };
-            if counts {
+            if turn == Ok(Turn::New) {
+                results.describe(device, |facts| sampler.describe_in_turn(facts));
+            }
+            if turn != Ok(Turn::Same) {
+                self.waits += 1;
+            } else if is_first {
+                // A wider interval makes the second set no cheaper.
                 decoding += Duration::from_nanos(thread_cpu_ns().saturating_sub(began));
             }
-            results.add(*device, events);
+            results.add(device, events);
             let goes_on = match decoded {
                 Ok(is_full) if has_waited || !is_full => true,
                 Ok(_) => {
-                    waits = true;
-                    widen(*device, sampler, results)
+                    self.waits += 1;
+                    widen(device, sampler, results)
                 }
-                Err(error) => fail(*device, error.into(), results),
+                Err(error) => fail(device, error.into(), results),
             };
-            has_waited |= waits;
+            of.waits = self.waits;
             goes_on
         });
-        self.has_waited |= waits && self.devices.len() > 1;
         let pace = self.pace.get_or_insert_with(|| DecodingShare::new(now));
         if pace.is_too_slow(now, decoding) {
             self.widen_narrowest(results);
@@ -86,12 +103,15 @@ impl Samplers {
     /// Widens the interval of the device with the most samples.
     fn widen_narrowest(&mut self, results: &PmSamplingResults) {
         let devices = self.devices.iter().enumerate();
-        let narrowest = devices.min_by_key(|(_, (_, sampler))| sampler.interval_ns);
+        let narrowest = devices.min_by_key(|(_, of)| of.sampler.interval_ns);
         if let Some(index) = narrowest.map(|(index, _)| index)
-            && let Some((device, sampler)) = self.devices.get_mut(index)
-            && !widen(*device, sampler, results)
+            && let Some(of) = self.devices.get_mut(index)
         {
-            self.devices.remove(index);
+            self.waits += 1;
+            of.waits = self.waits;
+            if !widen(of.ordinal, &mut of.sampler, results) {
+                self.devices.remove(index);
+            }
         }
     }
 

@@ -57,6 +57,13 @@ impl Turns {
         }
     }
 
+    /// Samples may have been lost before `now`: the first set goes on for a while.
+    pub(super) fn put_off(&mut self, now: u64) {
+        if self.set == MetricSet::First {
+            self.until = self.until.map(|until| until.max(now + IN_TURN_NS));
+        }
+    }
+
     /// The first set alone from now on.
     pub(super) fn end(&mut self) {
         self.until = None;

@@ -7,7 +7,7 @@ use std::process::{Command, ExitCode};
 use std::sync::Arc;
 use std::time::Duration;
 
-use cudarc::cublas::{CudaBlas, Gemm, GemmConfig, result, sys};
+use cudarc::cublas::{CudaBlas, Gemm, result, sys};
 use cudarc::driver::{CudaFunction, CudaSlice, CudaStream, DevicePtr, DevicePtrMut};
 use cudarc::driver::{DriverError, LaunchConfig, PushKernelArg};
 use cudarc::nvrtc::Ptx;
@@ -15,6 +15,7 @@ use gpuprof::profile::{CounterValues, Metric};
 use gpuprof::{Profile, gpu_profile};
 
 use super::nsight_tools;
+use super::test_program::square_product;
 use super::{function, refusal};
 use crate::check::{Row, RunMode};
 use crate::device::{self, Gpu, failed_in};
@@ -95,22 +96,8 @@ fn product_f32(
     y: &mut CudaSlice<f32>,
 ) -> Result<(), String> {
     let _ = stream;
-    let side = SIDE as i32;
-    let no = sys::cublasOperation_t::CUBLAS_OP_N;
-    let shape = GemmConfig {
-        transa: no,
-        transb: no,
-        m: side,
-        n: side,
-        k: side,
-        alpha: 1.0_f32,
-        lda: side,
-        ldb: side,
-        beta: 0.0,
-        ldc: side,
-    };
     // SAFETY: all three matrices hold SIDE times SIDE elements.
-    unsafe { blas.gemm(shape, x, x, y) }.map_err(|error| error.to_string())
+    unsafe { blas.gemm(square_product(SIDE), x, x, y) }.map_err(|error| error.to_string())
 }
 
 #[gpu_profile(name = "product in f16")]

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Instant;
 
-use cudarc::cublas::{CudaBlas, Gemm, GemmConfig, sys as cublas};
+use cudarc::cublas::{CudaBlas, Gemm, sys as cublas};
 use cudarc::driver::sys::CUgraphInstantiate_flags as Flags;
 use cudarc::driver::sys::CUstreamCaptureMode as Mode;
 use cudarc::driver::{
@@ -16,6 +16,7 @@ use gpuprof::profile::{KernelStats, LaunchLine};
 use gpuprof::{Profile, gpu_profile};
 use serde::{Deserialize, Serialize};
 
+use super::test_program::square_product;
 use super::{function, refusal, run_with};
 use crate::check::{Row, RunMode};
 use crate::device::{self, failed_in};
@@ -107,22 +108,8 @@ fn product(
     x: &CudaSlice<f32>,
     y: &mut CudaSlice<f32>,
 ) -> Result<(), String> {
-    let side = SIDE as i32;
-    let no = cublas::cublasOperation_t::CUBLAS_OP_N;
-    let shape = GemmConfig {
-        transa: no,
-        transb: no,
-        m: side,
-        n: side,
-        k: side,
-        alpha: 1.0_f32,
-        lda: side,
-        ldb: side,
-        beta: 0.0,
-        ldc: side,
-    };
     // SAFETY: all three matrices hold SIDE times SIDE elements.
-    unsafe { blas.gemm(shape, x, x, y) }.map_err(|error| error.to_string())
+    unsafe { blas.gemm(square_product(SIDE), x, x, y) }.map_err(|error| error.to_string())
 }
 
 /// What the program prints.

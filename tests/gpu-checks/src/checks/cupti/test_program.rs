@@ -37,22 +37,26 @@ fn product(
     y: &mut CudaSlice<f32>,
 ) -> Result<(), String> {
     let _ = stream;
-    let side = SIDE as i32;
+    // SAFETY: all three matrices hold SIDE times SIDE elements.
+    unsafe { blas.gemm(square_product(SIDE), x, x, y) }.map_err(|error| error.to_string())
+}
+
+/// The product of two matrices with rows and columns of this length.
+pub(super) fn square_product(side: usize) -> GemmConfig<f32> {
+    let side = side as i32;
     let no = sys::cublasOperation_t::CUBLAS_OP_N;
-    let shape = GemmConfig {
+    GemmConfig {
         transa: no,
         transb: no,
         m: side,
         n: side,
         k: side,
-        alpha: 1.0_f32,
+        alpha: 1.0,
         lda: side,
         ldb: side,
         beta: 0.0,
         ldc: side,
-    };
-    // SAFETY: all three matrices hold SIDE times SIDE elements.
-    unsafe { blas.gemm(shape, x, x, y) }.map_err(|error| error.to_string())
+    }
 }
 
 /// Runs the program and prints the profile.

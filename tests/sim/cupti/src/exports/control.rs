@@ -40,6 +40,10 @@ control_functions! {
         find(symbol).map(|symbol| call_wrapper::FAILURES.add(symbol.0, nth, times, code)).is_some()
     }
 
+    fn simcupti_delay(symbol: Text, ms: u64) -> bool {
+        find(symbol).map(|symbol| call_wrapper::delay(symbol, ms)).is_some()
+    }
+
     fn simcupti_clear_failures() {
         call_wrapper::FAILURES.clear();
     }
@@ -125,6 +129,16 @@ control_functions! {
 
     fn simcupti_set_metrics_per_pass(metrics: usize) {
         state::lock().hosts.metrics_per_pass = Some(metrics);
+    }
+
+    fn simcupti_set_enable_ns(ns: u64) {
+        state::lock().sampling.enable_ns = ns;
+    }
+
+    /// 0 for a name that is not UTF-8.
+    fn simcupti_enables_by(thread: Text) -> u64 {
+        let enables = |name| state::lock().sampling.enabled_by.get(name).copied();
+        thread.get().and_then(enables).unwrap_or(0)
     }
 
     fn simcupti_set_other_process(bytes_per_ns: f64) {

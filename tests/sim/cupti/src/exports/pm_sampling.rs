@@ -36,7 +36,7 @@ cupti_functions! {
         parameters.image.write(parameters.bytes, &[0; AVAILABILITY_BYTES])
     }
 
-    /// INVALID_OPERATION for a device that has an object.
+    /// INVALID_OPERATION for a device that has an object. Takes the time that a test sets.
     fn cuptiPmSamplingEnable(parameters: Parameters<Enable>) {
         let mut parameters = parameters;
         let parameters = parameters.get()?;
@@ -45,8 +45,9 @@ cupti_functions! {
         }
         let device = u32::try_from(parameters.device).map_err(|_| Code::INVALID_DEVICE)?;
         driver::set_observer(Some(on_driver_call))?;
-        parameters.object = state::lock().sampling.enable(device)?;
-        Ok(())
+        let mut state = state::lock();
+        parameters.object = state.sampling.enable(device)?;
+        driver::advance(state.sampling.enable_ns)
     }
 
     fn cuptiPmSamplingDisable(parameters: Parameters<SamplingObject>) {
