@@ -24,7 +24,7 @@ const STATICS: [(&str, &[&str]); 7] = [
             "cupti/collect/cuda_call_rings.rs SENDER",
             "cupti/collect/graph_nodes.rs LATEST_CREATOR UPDATE",
             "cupti/collect/launch_stacks.rs SAMPLING",
-            "cupti/collect/pc_sampling/call_gate.rs HERE",
+            "cupti/collect/call_gate.rs HERE",
             "os/mod.rs THREAD_ID",
             "os/own_work.rs IS_HERE",
             "os/random.rs TEST_SEED",
@@ -50,7 +50,7 @@ const STATICS: [(&str, &[&str]); 7] = [
             "cupti/collect/lifecycle.rs RESUMED_AT RUNNING SHUTTING_DOWN STARTS SUBSCRIPTION \
              UNAVAILABLE",
             "cupti/collect/bounded_queue.rs CALLBACK_EVENTS",
-            "cupti/collect/pc_sampling/call_gate.rs GATE INSIDE IS_CLOSED IS_COUNTING",
+            "cupti/collect/call_gate.rs GATE INSIDE IS_CLOSED IS_COUNTING",
             "cupti/collect/python/locations.rs LOCATIONS",
             "cupti/collect/python/mod.rs PYTHON",
             "cupti/collect/stack_table.rs STACKS",

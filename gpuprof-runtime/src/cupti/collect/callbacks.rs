@@ -8,9 +8,8 @@ use super::bindings::{
     MODULE_LOADED, MODULE_UNLOADED, ModuleData, ResourceData,
 };
 use super::callback_ids::{self, CallPurpose, ProfilerCall};
-use super::pc_sampling::call_gate;
 use super::record::ApiFunction;
-use super::{api_callbacks, graph_nodes, lifecycle, used_contexts};
+use super::{api_callbacks, call_gate, graph_nodes, lifecycle, used_contexts};
 use crate::os::own_work::OwnWork;
 
 /// What CUPTI's callbacks and reader call.
@@ -71,24 +70,26 @@ unsafe fn on_call(hooks: &Hooks, domain: u32, cbid: u32, data: *const c_void) {
     {
         (hooks.context_used)();
     }
-    let passes_gate = call_gate::counts_calls() && passes_gate(domain, cbid);
-    if passes_gate && data.callback_site == API_ENTER {
-        call_gate::enter();
+    let purpose = call_gate::counts_calls()
+        .then(|| purpose(domain, cbid))
+        .flatten();
+    if data.callback_site == API_ENTER
+        && let Some(purpose) = purpose
+    {
+        call_gate::enter(purpose == CallPurpose::Sync);
     }
     match callback_ids::profiler_call(domain, cbid) {
         None => api_callbacks::on_api_call(domain, cbid, data),
         Some(call) => on_profiler_call(hooks, call, data),
     }
-    if passes_gate && data.callback_site != API_ENTER {
+    if data.callback_site != API_ENTER && purpose.is_some() {
         call_gate::leave();
     }
 }
 
-/// Whether the gate counts a call: not those that may wait for long, and none in a forked child.
-fn passes_gate(domain: u32, cbid: u32) -> bool {
+fn purpose(domain: u32, cbid: u32) -> Option<CallPurpose> {
     let is_runtime = domain == DOMAIN_RUNTIME;
-    let purpose = ApiFunction { is_runtime, cbid }.purpose();
-    !matches!(purpose, None | Some(CallPurpose::Sync)) && lifecycle::is_running()
+    ApiFunction { is_runtime, cbid }.purpose()
 }
 
 /// # Safety

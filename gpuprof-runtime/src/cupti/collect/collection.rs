@@ -1,21 +1,18 @@
 //! The collection of CUPTI's records in this process: starts when a window asks for it, drains the
 //! records, gives counts and notes, and can be suspended.
 
-use std::ffi::c_void;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use parking_lot::Mutex;
 
-use super::bindings::{
-    CONTEXT_CREATED, CONTEXT_DESTROYED, DOMAIN_DRIVER, DOMAIN_RESOURCE, DOMAIN_RUNTIME,
-    MODULE_LOADED, MODULE_UNLOADED, kind, node_callback,
-};
+use super::bindings::{CONTEXT_DESTROYED, DOMAIN_RESOURCE, MODULE_LOADED, MODULE_UNLOADED};
 use super::buffers;
+use super::call_gate;
 use super::callback_clock::CallbackClock;
-use super::callback_ids::{self, CallGroup, DRIVER_LAUNCH, PROFILER_CALLS, RUNTIME_LAUNCH};
-use super::callbacks::{self, Hooks};
+use super::callbacks::Hooks;
+use super::connection::{connect, disable_activities, disconnect, leave_between_calls};
 use super::kernel_symbol::STACK_BYTES;
 use super::library::{CallError, CuptiLibrary};
 use super::lifecycle::{self, Subscription};
@@ -28,14 +25,6 @@ use super::record::ApiFunction;
 use super::unavailable_reason::CuptiUnavailable;
 use crate::os;
 use gpuprof_report::profile::CuptiCompleteness;
-
-/// The kinds of activity that are recorded.
-const KINDS: [u32; 4] = [
-    kind::CONCURRENT_KERNEL,
-    kind::MEMCPY,
-    kind::MEMCPY2,
-    kind::MEMSET,
-];
 
 /// The note of a libcupti that does not report graph nodes.
 const NO_GRAPH_NODES: &str = "this libcupti does not report the nodes of CUDA graphs: kernels of \
@@ -82,9 +71,18 @@ pub(crate) fn start(
     may_share: bool,
     retries: bool,
 ) -> bool {
+    if retries {
+        // It ends.
+        call_gate::count_calls();
+    }
     let resume = |known: &Subscription| {
+        let mut opt_in = known.opt_in_records.lock();
+        if known.library.own.is_subscribed() {
+            opt_in.forget_memory();
+        } else {
+            *opt_in = OptInRecords::default();
+        }
         connect(known.library, hooks, may_share)?;
-        *known.opt_in_records.lock() = OptInRecords::default();
         Ok(())
     };
     let subscribe = || subscribe(sink, samplings, hooks, may_share);
@@ -99,7 +97,7 @@ pub(crate) fn suspend(limit: Duration) {
         disable_activities(subscription.library);
         let requests = &subscription.progress.requests;
         requests.drain(&subscription.reader, limit, false);
-        disconnect(subscription);
+        leave_between_calls(subscription.library);
     });
 }
 
@@ -165,21 +163,7 @@ pub(crate) fn stop(limit: Duration) {
     // First, so that no buffer is taken after the last flush.
     disable_activities(subscription.library);
     drain_last(limit);
-    disconnect(subscription);
-}
-
-fn disable_activities(library: &CuptiLibrary) {
-    for kind in KINDS.into_iter().chain([kind::MEMORY2]) {
-        let _ = library.disable(kind);
-    }
-}
-
-/// Leaves CUPTI as if nobody had used it.
-fn disconnect(subscription: &Subscription) {
-    let library = subscription.library;
-    let _ = library.set_zeroed_buffers(false);
-    disable_callbacks(library);
-    library.leave();
+    disconnect(subscription.library);
 }
 
 /// What was collected since the process began; `None` if CUPTI does not run.
@@ -275,112 +259,4 @@ fn subscribe(
         opt_in_records: Mutex::default(),
         handed_over_to: OnceLock::new(),
     })
-}
-
-/// Subscribes, and enables what is always recorded. Returns whether callbacks report the nodes of
-/// graphs.
-fn connect(
-    library: &CuptiLibrary,
-    hooks: &'static Hooks,
-    may_share: bool,
-) -> Result<bool, CuptiUnavailable> {
-    // Before anything else: this call fails if another tool uses CUPTI, and any other call would
-    // disturb that tool.
-    library.subscribe_by_name(
-        callbacks::on_callback,
-        std::ptr::from_ref(hooks).cast_mut().cast::<c_void>(),
-        may_share,
-    )?;
-    let mut enabled = 0;
-    let result = enable_callbacks(library);
-    let reports_graph_nodes = enable_node_callbacks(library);
-    for (domain, cbid, _) in PROFILER_CALLS {
-        let _ = library.set_callback(true, domain, cbid);
-    }
-    // Without it the report may be made after the driver's end, and lack the devices.
-    let _ = library.set_callback(true, DOMAIN_RESOURCE, CONTEXT_CREATED);
-    if let Err(error) = result.and_then(|()| enable_activities(library, &mut enabled)) {
-        for kind in KINDS.get(..enabled).unwrap_or_default() {
-            let _ = library.disable(*kind);
-        }
-        library.leave();
-        return Err(library.unavailable(error));
-    }
-    library.look_for_hidden_nodes();
-    Ok(reports_graph_nodes)
-}
-
-/// Disables every callback that may be enabled.
-fn disable_callbacks(library: &CuptiLibrary) {
-    let api_calls = [(false, DOMAIN_DRIVER), (true, DOMAIN_RUNTIME)];
-    let api_calls = api_calls.into_iter().flat_map(|(is_runtime, domain)| {
-        let groups = [CallGroup::Always, CallGroup::Memory, CallGroup::Lookups].into_iter();
-        let ids = groups.flat_map(move |group| callback_ids::ids_of_group(is_runtime, group));
-        ids.map(move |cbid| (domain, cbid))
-    });
-    let profiler_calls = PROFILER_CALLS
-        .into_iter()
-        .map(|(domain, cbid, _)| (domain, cbid));
-    let resources = [
-        CONTEXT_CREATED,
-        CONTEXT_DESTROYED,
-        MODULE_LOADED,
-        MODULE_UNLOADED,
-    ];
-    let resources = resources
-        .into_iter()
-        .chain(node_callback::ALL)
-        .map(|cbid| (DOMAIN_RESOURCE, cbid));
-    for (domain, cbid) in api_calls.chain(profiler_calls).chain(resources) {
-        // A version may lack some.
-        let _ = library.set_callback(false, domain, cbid);
-    }
-}
-
-/// Enables every kind of activity, and counts the enabled ones as it goes.
-fn enable_activities(library: &CuptiLibrary, enabled: &mut usize) -> Result<(), CallError> {
-    // Otherwise CUPTI zeroes each buffer inside the CUDA call that needs it, which takes 0.5 ms of
-    // the program's thread (on an H200's machine). A version without the attribute still does so.
-    let _ = library.set_zeroed_buffers(true);
-    library.clear_failure_counts();
-    library.register_buffers()?;
-    for kind in KINDS {
-        library.enable(kind)?;
-        *enabled += 1;
-    }
-    Ok(())
-}
-
-/// Enables the callback for every CUDA call that is always recorded.
-fn enable_callbacks(library: &CuptiLibrary) -> Result<(), CallError> {
-    for (is_runtime, domain, launch) in [
-        (false, DOMAIN_DRIVER, DRIVER_LAUNCH),
-        (true, DOMAIN_RUNTIME, RUNTIME_LAUNCH),
-    ] {
-        for cbid in callback_ids::ids_of_group(is_runtime, CallGroup::Always) {
-            let result = library.set_callback(true, domain, cbid);
-            // A version may lack newer calls, but every version has launches.
-            if cbid == launch {
-                result?;
-            }
-        }
-    }
-    Ok(())
-}
-
-/// Enables the callbacks about graph nodes; returns false, with none enabled, if the library lacks
-/// any of them.
-fn enable_node_callbacks(library: &CuptiLibrary) -> bool {
-    let set = |is_enabled, cbid| {
-        let result = library.set_callback(is_enabled, DOMAIN_RESOURCE, cbid);
-        result.is_ok()
-    };
-    let all = node_callback::ALL;
-    let is_complete = library.has_graph_node_ids() && all.into_iter().all(|cbid| set(true, cbid));
-    if !is_complete {
-        for cbid in all {
-            set(false, cbid);
-        }
-    }
-    is_complete
 }

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
+use super::call_gate;
 use super::callback_clock::{CallbackClock, Stamp};
 use super::library::CuptiLibrary;
 use super::opt_in_records::OptInRecords;
@@ -177,4 +178,5 @@ fn stop_in_forked_children() {
 
 unsafe extern "C" fn stop() {
     RUNNING.store(false, Relaxed);
+    call_gate::forget_calls();
 }

@@ -6,11 +6,13 @@ mod api_callbacks;
 pub(crate) mod bindings;
 pub(crate) mod bounded_queue;
 mod buffers;
+mod call_gate;
 pub(crate) mod callback_clock;
 mod callback_events;
 pub(crate) mod callback_ids;
 pub(crate) mod callbacks;
 pub(crate) mod collection;
+mod connection;
 mod cuda_call_rings;
 pub(crate) mod graph_nodes;
 #[cfg(feature = "inject")]

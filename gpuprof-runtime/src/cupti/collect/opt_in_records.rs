@@ -27,6 +27,11 @@ impl OptInRecords {
         self.memory
     }
 
+    /// Records of memory were disabled.
+    pub(super) fn forget_memory(&mut self) {
+        self.memory = MemoryRecords::Off;
+    }
+
     /// Records all optional calls or, with `memory`, the records of memory with their calls.
     pub(super) fn record(&mut self, all: bool, memory: bool, library: &CuptiLibrary) {
         // Calls first: a record whose call is unknown belongs to no function.

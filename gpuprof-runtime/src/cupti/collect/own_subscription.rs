@@ -37,6 +37,10 @@ impl OwnSubscription {
         self.handle.load(Relaxed)
     }
 
+    pub(super) fn is_subscribed(&self) -> bool {
+        !self.handle().is_null()
+    }
+
     pub(super) fn begin(&self, set: CallSet, handle: Subscriber) {
         let _ = self.set.set(set);
         self.handle.store(handle, Relaxed);

@@ -4,7 +4,6 @@
 //! A thread reads that. Kernels are neither replayed nor serialized.
 
 mod bindings;
-pub(super) mod call_gate;
 mod clock;
 mod context_sampler;
 mod library;
@@ -12,6 +11,7 @@ mod outcome;
 mod sampled_stalls;
 mod samples;
 mod unavailable;
+mod windows;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
@@ -27,6 +27,7 @@ pub(crate) use self::sampled_stalls::SampledStalls;
 use self::samples::PcSamples;
 pub(crate) use self::samples::{SampledKernel, SamplesByReason};
 use self::unavailable::PcSamplingUnavailable;
+use super::call_gate::{self, Calls};
 use super::library::CuptiLibrary;
 use super::pm_sampling::{PmSampling, has_driver_ended, relaxed};
 use super::{lifecycle, used_contexts};
@@ -116,7 +117,7 @@ impl PcSampling {
     /// nothing, if calls of the program's do not return in time.
     pub(crate) fn end(&self) {
         if self.is_requested() {
-            let _ = call_gate::closed(START_TIMEOUT, || self.end_all());
+            let _ = closed(|| self.end_all());
         }
     }
 
@@ -124,7 +125,6 @@ impl PcSampling {
     pub(crate) fn suspend(&self) {
         self.end();
         if self.is_requested.swap(false, Relaxed) {
-            call_gate::forget_calls();
             used_contexts::forget_all();
             self.unavailable.lock().clear();
             self.start_ns.store(0, Relaxed);
@@ -164,7 +164,7 @@ impl PcSampling {
         if !used_contexts::has_waiting() {
             return;
         }
-        call_gate::closed(START_TIMEOUT, || {
+        closed(|| {
             let samplers = self.samplers.try_lock_for(START_TIMEOUT);
             let cupti = lifecycle::callable_library();
             if let (Some(mut samplers), Some(cupti)) = (samplers, cupti)
@@ -271,7 +271,7 @@ impl PcSampling {
                 self.set_clock(&samplers);
             }
         };
-        call_gate::closed(START_TIMEOUT, end).unwrap_or_else(end);
+        closed(end).unwrap_or_else(end);
     }
 
     /// The program unloads a module, inside a call of its: its addresses may soon be another's.
@@ -324,7 +324,7 @@ impl PcSampling {
     pub(super) fn stop(&self) {
         if self.register.get().is_some() {
             let end = || self.end_all();
-            call_gate::closed(START_TIMEOUT, end).unwrap_or_else(end);
+            closed(end).unwrap_or_else(end);
         }
     }
 
@@ -342,50 +342,11 @@ impl PcSampling {
         });
         self.set_clock(&samplers);
     }
+}
 
-    /// Measuring begins, or pauses.
-    pub(crate) fn set_counting(&self, counts: bool) {
-        if self.is_counting.load(Relaxed) == counts {
-            return;
-        }
-        if !self.read_between(|| self.is_counting.store(counts, Relaxed)) {
-            self.is_counting.store(counts, Relaxed);
-        }
-    }
-
-    /// A window begins: earlier samples are not its. Returns these.
-    pub(crate) fn begin_window(&self) -> Option<SampledStalls> {
-        let mut sampled = None;
-        let mut take = || {
-            sampled = self.sampled(LOCK_TIMEOUT);
-            self.forget_samples();
-        };
-        if !self.read_between(&mut take) && self.is_requested() {
-            take();
-            self.is_stale.store(true, Relaxed);
-        }
-        sampled
-    }
-
-    fn forget_samples(&self) {
-        self.samples.lock().clear();
-        self.clock.lock().reset();
-    }
-
-    /// Reads all samples so far, and does something. Returns false, without either, if nothing is
-    /// sampled or a call of CUPTI's takes long.
-    fn read_between(&self, then: impl FnOnce()) -> bool {
-        if !self.is_requested() || lifecycle::callable_library().is_none() || has_driver_ended() {
-            return false;
-        }
-        let Some(mut samplers) = self.samplers.try_lock_for(LOCK_TIMEOUT) else {
-            return false;
-        };
-        self.read(&mut samplers);
-        then();
-        self.set_clock(&samplers);
-        true
-    }
+/// Starts or ends sampling while no launch runs; `None` if one does not return in time.
+fn closed<R>(change: impl FnOnce() -> R) -> Option<R> {
+    call_gate::closed(START_TIMEOUT, Calls::WithoutWaits, change)
 }
 
 impl ContextSamplers {

@@ -1,0 +1,192 @@
+//! Keeps the program's CUDA calls waiting while CUPTI is called that must not run beside them.
+//!
+//! `cuptiPCSamplingStop` takes a lock of libcupti's and then waits for one of the driver's. A
+//! launch of another thread has the driver's and waits for libcupti's, so that neither returns.
+//! Programs that launch on four threads also stopped when sampling started beside them. And a
+//! thread that is inside `cudaDeviceSynchronize` when gpuprof unsubscribes has one correlation id
+//! for all of its calls after the next subscription (all on an H200, driver 580.159.04, libcupti
+//! 13.0).
+
+use std::cell::Cell;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+
+/// How long a call may have run uncounted when calls were counted first.
+const UNCOUNTED_TIME: Duration = Duration::from_millis(20);
+/// How often it is looked whether the calls have returned.
+const PERIOD: Duration = Duration::from_micros(50);
+/// The part of [`INSIDE`] that counts threads in calls that wait for the GPU.
+const IN_WAITS: u64 = 0xffff << 16;
+/// The part for those in other calls.
+const IN_OTHERS: u64 = 0xffff;
+/// Both; the rest numbers the counting.
+const COUNT: u64 = IN_WAITS | IN_OTHERS;
+
+static IS_COUNTING: AtomicBool = AtomicBool::new(false);
+static IS_CLOSED: AtomicBool = AtomicBool::new(false);
+/// The threads inside calls, and which counting that is of: a call of an earlier one may have
+/// returned unseen.
+static INSIDE: AtomicU64 = AtomicU64::new(0);
+/// Held while the gate is closed; since when calls are counted.
+static GATE: Mutex<Option<Instant>> = Mutex::new(None);
+
+thread_local! {
+    static HERE: Cell<Here> = const {
+        Cell::new(Here { round: 0, calls: 0, counts: 0, is_closing: false })
+    };
+}
+
+/// Calls of the program's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Calls {
+    All,
+    /// Without those that wait for the GPU, which may take long.
+    WithoutWaits,
+}
+
+/// Where a thread is.
+#[derive(Clone, Copy)]
+struct Here {
+    round: u64,
+    /// The calls that it is in, of which the outermost counts.
+    calls: u32,
+    /// What it adds to [`INSIDE`].
+    counts: u64,
+    is_closing: bool,
+}
+
+/// From now on calls are counted.
+pub(super) fn count_calls() {
+    let mut since = GATE.lock();
+    if !IS_COUNTING.load(SeqCst) {
+        let next_round = |inside: u64| Some((inside | COUNT) + 1);
+        let _ = INSIDE.fetch_update(SeqCst, SeqCst, next_round);
+        *since = Some(Instant::now());
+        IS_COUNTING.store(true, SeqCst);
+    }
+}
+
+/// Calls are not counted from now on. A fork handler may call it.
+pub(super) fn forget_calls() {
+    IS_COUNTING.store(false, SeqCst);
+}
+
+#[inline]
+pub(super) fn counts_calls() -> bool {
+    IS_COUNTING.load(SeqCst)
+}
+
+/// Before a call of the program's has any lock. Waits while the gate is closed.
+pub(super) fn enter(waits: bool) {
+    let counts = if waits { 1 << 16 } else { 1 };
+    // Fails if the thread is ending.
+    let _ = HERE.try_with(|here| here.set(here.get().enter(counts)));
+}
+
+/// A call of the program's returns.
+pub(super) fn leave() {
+    let _ = HERE.try_with(|here| here.set(here.get().leave()));
+}
+
+/// Does something while none of these calls runs, inside a call that has no lock yet, or outside.
+/// `None`, without doing it: calls have not returned within `limit`.
+pub(super) fn closed<R>(limit: Duration, to: Calls, act: impl FnOnce() -> R) -> Option<R> {
+    let began = Instant::now();
+    let here = HERE.try_with(Cell::get).ok()?;
+    if here.is_closing {
+        return Some(act());
+    }
+    if here.calls > 0 {
+        here.remove();
+    }
+    let answer = GATE.try_lock_for(limit).and_then(|since| {
+        let closing = Here {
+            is_closing: true,
+            ..here
+        };
+        let _ = HERE.try_with(|here| here.set(closing));
+        IS_CLOSED.store(true, SeqCst);
+        let counted_for = since.map_or(Duration::ZERO, |since| since.elapsed());
+        thread::sleep(UNCOUNTED_TIME.saturating_sub(counted_for));
+        while to.any_runs() && began.elapsed() < limit {
+            thread::sleep(PERIOD);
+        }
+        let answer = (!to.any_runs()).then(act);
+        IS_CLOSED.store(false, SeqCst);
+        answer
+    });
+    let back = if here.calls > 0 {
+        here.add_when_open()
+    } else {
+        here
+    };
+    let _ = HERE.try_with(|here| here.set(back));
+    answer
+}
+
+impl Calls {
+    fn any_runs(self) -> bool {
+        let counted = match self {
+            Self::All => COUNT,
+            Self::WithoutWaits => IN_OTHERS,
+        };
+        INSIDE.load(SeqCst) & counted > 0
+    }
+}
+
+impl Here {
+    fn enter(mut self, counts: u64) -> Self {
+        if self.is_closing {
+            return self;
+        }
+        if self.round != round(INSIDE.load(SeqCst)) {
+            self.calls = 0;
+        }
+        if self.calls == 0 {
+            self.counts = counts;
+            self = self.add_when_open();
+        } else if IS_CLOSED.load(SeqCst) {
+            // The call around this one has no lock either.
+            self.remove();
+            self = self.add_when_open();
+        }
+        self.calls += 1;
+        self
+    }
+
+    fn leave(mut self) -> Self {
+        if self.is_closing || self.calls == 0 {
+            return self;
+        }
+        self.calls -= 1;
+        if self.calls == 0 {
+            self.remove();
+        }
+        self
+    }
+
+    /// Counts the thread once the gate is open.
+    fn add_when_open(mut self) -> Self {
+        loop {
+            self.round = round(INSIDE.fetch_add(self.counts, SeqCst));
+            if !IS_CLOSED.load(SeqCst) {
+                return self;
+            }
+            self.remove();
+            drop(GATE.lock());
+        }
+    }
+
+    fn remove(self) {
+        let is_counted = |inside: u64| round(inside) == self.round && inside & COUNT >= self.counts;
+        let without = |inside: u64| is_counted(inside).then(|| inside - self.counts);
+        let _ = INSIDE.fetch_update(SeqCst, SeqCst, without);
+    }
+}
+
+fn round(inside: u64) -> u64 {
+    inside & !COUNT
+}
