@@ -49,6 +49,19 @@ const STACKS_WITHOUT_FEATURE: &str = "the source lines of launches are not recor
 const LOADED_BEFORE: &str = "source lines are omitted for kernels of modules that were loaded \
     before the look, or are built without line information";
 
+/// The note of a look in which most samples are of kernels that CUPTI does not know.
+fn unknown_kernels(profile: &Profile) -> Option<String> {
+    let stalls = profile.stalls.as_ref()?;
+    let (known, other) = (stalls.samples, stalls.other_samples);
+    (other > known).then(|| {
+        format!(
+            "{other} of {} samples are of kernels that CUPTI does not know, whose modules were \
+             loaded before it was: started with GPUPROF_STALLS=on, it knows all",
+            known + other
+        )
+    })
+}
+
 /// The note for a program in which the CUDA driver shut down before the report was made.
 const DRIVER_ENDED: &str =
     "the CUDA driver shut down before the program ended: from then on nothing was timed on the GPU";
@@ -264,7 +277,11 @@ impl Collector {
         if let Some(sampled) = stalls {
             let has_all_code = cupti::write_stalls(profile, sampled, modules, library, limit);
             let note = (in_standby && !has_all_code).then(|| LOADED_BEFORE.to_owned());
-            profile.diagnostics.notes.extend(note);
+            let unknown = in_standby.then(|| unknown_kernels(profile)).flatten();
+            profile
+                .diagnostics
+                .notes
+                .extend(note.into_iter().chain(unknown));
         }
         cupti::write_double_lines(profile, modules, library, limit);
         profile.diagnostics.notes.extend(modules.note(limit));

@@ -6,6 +6,7 @@ mod counters;
 mod files;
 mod limits;
 mod standby;
+mod standby_again;
 mod standby_content;
 mod standby_profilers;
 mod standby_refusals;
@@ -22,6 +23,7 @@ fn main() -> ExitCode {
         limits::MODULE,
         access::MODULE,
         standby::MODULE,
+        standby_again::MODULE,
         standby_content::MODULE,
         standby_profilers::MODULE,
         standby_refusals::MODULE,

@@ -29,7 +29,6 @@ const TESTS: &[(&str, fn())] = tests![
     graphs_made_before_count_for_the_function_that_launches_them,
     a_look_goes_on_through_resets_of_the_program,
     a_session_of_the_program_ends_a_look,
-    each_look_has_its_own_calls_and_kernels,
 ];
 
 /// The beginnings of the names of files.
@@ -359,24 +358,5 @@ fn a_session_of_the_program_ends_a_look() {
     program.tell("step 5000");
     assert_eq!(kernels(&finish(&mut viewer)), Some((1, 5_000)));
     assert_eq!(program.subscriptions(), "1 1");
-    program.end();
-}
-
-/// CUPTI numbers the calls anew each time that it is subscribed to.
-fn each_look_has_its_own_calls_and_kernels() {
-    let mut program = Standby::start();
-    for steps in [5, 9, 5] {
-        let mut viewer = program.look("look cupti");
-        for _ in 0..steps {
-            program.tell("step 1000");
-        }
-        let profile = finish(&mut viewer);
-        assert_whole(&profile);
-        assert_eq!(kernels(&profile), Some((steps, steps * 1_000)));
-        let launches = profile.api.iter().filter(|of| of.name == "cuLaunchKernel");
-        let launches: u64 = launches.map(|of| of.times.calls).sum();
-        let latencies = profile.kernels.iter().map(|of| of.launch_latency.calls);
-        assert_eq!((launches, latencies.sum::<u64>()), (steps, steps));
-    }
     program.end();
 }

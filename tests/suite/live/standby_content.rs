@@ -75,6 +75,13 @@ fn stalls_are_those_of_the_look() {
             .count();
         assert_eq!(said, 1, "{:?}", profile.diagnostics.notes);
     }
+    let mut viewer = program.look("look cupti,stalls");
+    program.tell("others 46");
+    program.tell("step 1000");
+    let profile = finish(&mut viewer);
+    let unknown = "46 of 91 samples are of kernels that CUPTI does not know";
+    let mut notes = profile.diagnostics.notes.iter();
+    assert!(notes.any(|note| note.starts_with(unknown)));
     // Two at once have their own.
     let mut first = program.look("look cupti,stalls");
     program.tell("step 1000");
@@ -97,8 +104,10 @@ fn sampling_begins_and_ends_beside_launches_of_other_threads() {
         let profile = finish(&mut viewer);
         let stalls = profile.stalls.as_ref().expect("they were sampled");
         let (kernels, _) = standby::kernels(&profile).expect("they were recorded");
+        // A thread may be inside a launch when the look begins or ends.
+        let most = 45 * (kernels + 2);
         assert!(
-            stalls.samples > 0 && stalls.samples <= 45 * kernels,
+            (45..=most).contains(&stalls.samples),
             "{stalls:?}, {kernels}"
         );
         assert_eq!(stalls.samples % 45, 0);

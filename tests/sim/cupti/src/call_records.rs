@@ -12,7 +12,7 @@ use crate::clients::{Client, MAX_CLIENTS};
 use crate::kinds::{self, Enabled};
 use crate::record::{ApiCall, Cause, Record};
 use crate::state::{self, Overrides, State, thread};
-use crate::{buffers, driver, launch_locks};
+use crate::{buffers, calls_in_waits, driver, launch_locks};
 
 /// Functions in place of which programs that use the runtime call another.
 const LAUNCH: u32 = cbid::driver("cuLaunchKernel");
@@ -59,8 +59,10 @@ pub(crate) extern "C" fn on_driver_call(call: &Call<'_>) {
         if !call.has_ended {
             push((visible, shared));
             launch_locks::begin(call);
+            calls_in_waits::begin(call);
             return;
         }
+        calls_in_waits::end();
         let records = state::lock().make_records(call, &visible);
         for (slot, records) in records.into_iter().enumerate() {
             buffers::store(slot, records);
@@ -95,6 +97,7 @@ fn next_correlation(last: u32) -> u32 {
 impl State {
     fn new_call(&mut self, call: &Call<'_>) -> VisibleCall {
         self.correlation = next_correlation(self.correlation);
+        let correlation = calls_in_waits::id(self.correlation, self.ended_subscriptions);
         let by_runtime = self.overrides.runtime_launches;
         let (kind, cbid) = match call.cbid {
             LAUNCH if by_runtime => (kinds::RUNTIME, cbid::CUDA_LAUNCH_KERNEL),
@@ -108,7 +111,7 @@ impl State {
         VisibleCall {
             kind,
             cbid,
-            correlation: self.correlation,
+            correlation,
         }
     }
 

@@ -80,6 +80,7 @@ functions! {
     launch_by_runtime = b"simcupti_launch_by_runtime": extern "C" fn(bool),
     launch_per_thread = b"simcupti_launch_per_thread": extern "C" fn(bool),
     split_copies = b"simcupti_split_copies": extern "C" fn(bool),
+    set_wait_us = b"simcupti_set_wait_us": extern "C" fn(u64),
     set_correlation = b"simcupti_set_correlation": extern "C" fn(u32),
     set_counters = b"simcupti_set_counters": extern "C" fn(*const c_char, &KernelCounters) -> bool,
     set_stalls = b"simcupti_set_stalls": extern "C" fn(*const c_char, Array<Stall>) -> bool,
@@ -204,6 +205,11 @@ impl Cupti {
     /// bytes.
     pub fn split_copies(self, split: bool) {
         (self.0.split_copies)(split);
+    }
+
+    /// Has calls that wait for the GPU take so many µs of the host, once anything is enabled.
+    pub fn set_wait_us(self, us: u64) {
+        (self.0.set_wait_us)(us);
     }
 
     /// Continues the correlation ids after `last`, as if the calls in between had been made. After

@@ -27,6 +27,7 @@ mod buffers;
 mod call_records;
 mod call_wrapper;
 mod callbacks;
+mod calls_in_waits;
 mod clients;
 mod control;
 mod counter_data;

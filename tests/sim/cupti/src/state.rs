@@ -29,6 +29,8 @@ pub(crate) struct State {
     pub(crate) pushed: BTreeMap<(u64, u32), Vec<u64>>,
     /// The correlation id of the last call.
     pub(crate) correlation: u32,
+    /// How often the last subscriber has left.
+    pub(crate) ended_subscriptions: u64,
     /// The period of automatic flushes, in ns of the driver's clock; 0 for none.
     pub(crate) period: u64,
     pub(crate) last_flush: u64,
@@ -49,6 +51,8 @@ pub(crate) struct Overrides {
     pub(crate) per_thread_launches: bool,
     /// Each copy is reported as two records.
     pub(crate) split_copies: bool,
+    /// How long calls take that wait for the GPU, µs of the host.
+    pub(crate) wait_us: u64,
     /// Records to drop: their kind (0 for any), and how many of that kind to pass before.
     pub(crate) drops: Vec<(u32, u64)>,
     /// Kernels with invalid time stamps: how many to pass before, and which stamps.
@@ -91,6 +95,7 @@ impl State {
                 runtime_launches: false,
                 per_thread_launches: false,
                 split_copies: false,
+                wait_us: 0,
                 drops: Vec::new(),
                 stamps: Vec::new(),
             },
@@ -99,6 +104,7 @@ impl State {
             hides_graph_nodes: false,
             pushed: BTreeMap::new(),
             correlation: 0,
+            ended_subscriptions: 0,
             period: 0,
             last_flush: 0,
             hosts: Hosts::new(),

@@ -76,6 +76,7 @@ impl State {
             .all(|client| client.subscription.is_none())
         {
             self.correlation = 0;
+            self.ended_subscriptions += 1;
         }
         Ok(())
     }

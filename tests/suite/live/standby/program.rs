@@ -145,6 +145,8 @@ impl Program {
             "launch" => t.gpu.kernel(number),
             "wait" => t.synchronize(),
             "launch on" => self.launch_on(),
+            "wait us" => t.cupti.set_wait_us(number),
+            "others" => t.cupti.set_other_samples(number),
             "launch no more" => {
                 let (ends, threads) = self.launching.take().expect("they launch");
                 ends.store(true, Ordering::Relaxed);
@@ -224,7 +226,7 @@ impl Program {
             thread::spawn(move || {
                 while !ends.load(Ordering::Relaxed) {
                     t.gpu.kernel(1_000);
-                    t.cpu(2_000);
+                    t.synchronize();
                     thread::sleep(Duration::from_micros(100));
                 }
             })

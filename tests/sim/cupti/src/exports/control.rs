@@ -83,6 +83,10 @@ control_functions! {
         state::lock().overrides.split_copies = split;
     }
 
+    fn simcupti_set_wait_us(us: u64) {
+        state::lock().overrides.wait_us = us;
+    }
+
     fn simcupti_set_correlation(last: u32) {
         state::lock().correlation = last;
     }
