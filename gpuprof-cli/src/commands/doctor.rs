@@ -307,23 +307,12 @@ fn cupti(facts: &MachineFacts) -> Check {
                         fixes,
                     )
                 },
-                _ if can_be_shared(facts) => {
-                    Check::ok(NAME, format!("{of_cuda}, which profilers can share"))
-                }
-                _ => Check::ok(NAME, of_cuda),
+                // Libraries with all fixes are newer than the calls for one of several subscribers.
+                Some(_) => Check::ok(NAME, format!("{of_cuda}, which profilers can share")),
+                None => Check::ok(NAME, of_cuda),
             }
         }
     }
-}
-
-/// Whether libcupti and the driver, that of CUDA 13.3 being r610, serve several profilers at once.
-fn can_be_shared(facts: &MachineFacts) -> bool {
-    let is_new = |cupti: &FoundCupti| cupti.version.is_some_and(|version| version >= 130_300);
-    let of_driver = match &facts.driver {
-        FoundDriver::Works { version, .. } => *version,
-        FoundDriver::Missing | FoundDriver::Broken(_) => 0,
-    };
-    of_driver >= 13_030 && facts.cupti.as_ref().is_some_and(is_new)
 }
 
 fn nvml(facts: &MachineFacts) -> Check {

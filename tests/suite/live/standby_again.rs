@@ -1,5 +1,5 @@
-//! Promise: a program is looked at again as if it were the first time, whatever its threads do while
-//! CUPTI is left.
+//! Promise: a program is looked at again as if it were the first time, whatever its threads do
+//! while CUPTI is left.
 
 use std::thread;
 use std::time::Duration;

@@ -1,5 +1,5 @@
 //! gpuprof's subscription, and CUPTI's calls about activities, of which libcupti has two sets: one
-//! for the whole process and, since CUDA 13.3 and driver r610, one for each of several subscribers.
+//! for the whole process and, since libcupti 13.3, one for each of several subscribers.
 //!
 //! libcupti refuses one set once the other was used, so the first subscription decides for the rest
 //! of the process.

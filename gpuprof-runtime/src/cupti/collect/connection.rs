@@ -22,8 +22,8 @@ const KINDS: [u32; 4] = [
     kind::MEMSET,
 ];
 
-/// How long calls of the program's wait at most for those of other threads, at a time, so that CUPTI
-/// can be left.
+/// How long calls of the program's wait at most for those of other threads, at a time, so that
+/// CUPTI can be left.
 const GATE_LIMIT: Duration = Duration::from_millis(20);
 /// For how long that is tried.
 const LEAVE_LIMIT: Duration = Duration::from_secs(2);

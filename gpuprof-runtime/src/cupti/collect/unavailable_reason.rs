@@ -101,7 +101,7 @@ fn advice(status: CuptiResult) -> &'static str {
     match status {
         MULTIPLE_SUBSCRIBERS => {
             "another profiler, such as nsys, ncu, cuda-gdb or torch.profiler, uses CUPTI and does \
-             not share it (which takes libcupti 13.3 and driver r610); run without it, or without \
+             not share it (which takes libcupti 13.3); run without it, or without \
              gpuprof's records"
         }
         INSUFFICIENT_PRIVILEGES | VIRTUALIZED_PRIVILEGES => {
