@@ -22,6 +22,7 @@ pub(crate) use {
     attribution::symbol_table::SymbolNumbers,
     attribution::to_profile::{recorded_activity, write_to_profile},
     attribution::window_tables::WindowTables,
+    collect::call_gate::count_calls,
     collect::callbacks::Hooks,
     collect::collection::{
         CollectionCounts, counts, drain, drain_last, notes, record_optional, records_memory,
@@ -73,11 +74,11 @@ pub(crate) fn end_counters(attribution: &SharedAttribution) {
 
 /// Ends the sampling of stalls. With `forgets` it can be started again.
 pub(crate) fn end_stalls(attribution: &SharedAttribution, forgets: bool) {
-    if forgets {
-        attribution.pc_sampling.suspend();
+    let _ = if forgets {
+        attribution.pc_sampling.suspend()
     } else {
-        attribution.pc_sampling.end();
-    }
+        attribution.pc_sampling.end()
+    };
 }
 
 /// Leaves CUPTI, while the program goes on. It can be started again. Reading the last records takes
@@ -88,7 +89,10 @@ pub(crate) fn suspend(attribution: &SharedAttribution, limit: Duration) {
         return;
     }
     attribution.pm_sampling.suspend();
-    attribution.pc_sampling.suspend();
+    if !attribution.pc_sampling.suspend() {
+        // Tried again at the end of the next look.
+        return;
+    }
     collect::collection::suspend(limit);
     attribution.forget_program_state();
 }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::exit;
+use super::open_windows;
 use super::waits::LOCK_LIMIT;
 use crate::collector::collector;
 use crate::cupti;
@@ -34,6 +35,10 @@ fn samples_kernels(settings: &Settings) -> bool {
 fn start_cupti(settings: &Settings, retries: bool) {
     // What is shared cannot be handed over to a profiler that does not share.
     let may_share = !settings.hands_cupti_over;
+    if collector().process.standby.get().is_some() {
+        // CUPTI is left again.
+        cupti::count_calls();
+    }
     if cupti::start(&collector().cupti, &HOOKS, may_share, retries) {
         exit::register_handler();
     }
@@ -48,10 +53,14 @@ pub(super) fn start(settings: &Settings) {
     start_optional(settings);
 }
 
-/// The same for a viewer, who may try again.
+/// The same for a viewer, who may try again, unless a session has begun meanwhile.
 pub(super) fn start_for_look(settings: &Settings) {
     start_cupti(settings, true);
-    start_optional(settings);
+    cupti::while_unchanged(|| {
+        if !open_windows::is_session_open() {
+            start_optional(settings);
+        }
+    });
 }
 
 fn start_optional(settings: &Settings) {

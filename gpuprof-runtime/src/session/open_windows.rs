@@ -52,7 +52,8 @@ fn set_session_open(is_open: bool) {
     process.is_session_open.store(is_open, Relaxed);
 }
 
-/// Calls `then` unless a session is open, which waits until it returns. `None`: one is.
+/// Calls `then` unless a session is open. One that begins meanwhile waits until `then` returns.
+/// `None`: one is open.
 pub(super) fn unless_in_session<T>(then: impl FnOnce() -> T) -> Option<T> {
     // Held meanwhile: no session must begin in between.
     let _sessions = sessions().lock();
@@ -63,8 +64,23 @@ pub(super) fn unless_in_session<T>(then: impl FnOnce() -> T) -> Option<T> {
 pub(super) fn end_session() {
     collector().stop();
     cupti::record_stacks(false);
-    let _sessions = sessions().lock();
+    let sessions = sessions().lock();
     set_session_open(false);
+    drop(sessions);
+    let process = &collector().process;
+    let is_last = || {
+        process
+            .looks
+            .try_lock()
+            .is_some_and(|looks| looks.is_empty())
+    };
+    if process.standby.get().is_some() && is_last() {
+        cupti::while_unchanged(|| {
+            if !is_session_open() {
+                cupti::relaxed(|| cupti::suspend(&collector().cupti, LOCK_LIMIT));
+            }
+        });
+    }
 }
 
 /// What the environment's window has measured so far, or had measured when the first session began.

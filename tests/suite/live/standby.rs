@@ -353,10 +353,10 @@ fn a_session_of_the_program_ends_a_look() {
     assert_eq!(program.subscriptions(), "1 0", "the session needs it");
     program.tell("step 40000");
     assert_eq!(program.tell("finish"), "Some(2)");
-    // The next look leaves it.
+    assert_eq!(program.subscriptions(), "1 1");
     let mut viewer = program.look("look cupti");
     program.tell("step 5000");
     assert_eq!(kernels(&finish(&mut viewer)), Some((1, 5_000)));
-    assert_eq!(program.subscriptions(), "1 1");
+    assert_eq!(program.subscriptions(), "2 2");
     program.end();
 }

@@ -19,6 +19,7 @@ pub(crate) const MODULE: Module = Module::new(module_path!(), &[TESTS])
 const TESTS: &[(&str, fn())] = tests![
     memory_is_that_of_the_look,
     stalls_are_those_of_the_look,
+    stalls_are_sampled_once_counters_are_not,
     sampling_begins_and_ends_beside_launches_of_other_threads,
     counters_are_sampled_again_in_a_second_look,
     a_screen_shows_its_own_look,
@@ -91,6 +92,20 @@ fn stalls_are_those_of_the_look() {
     assert_eq!(samples(&finish(&mut first)), Some(90));
     program.tell("step 1000");
     assert_eq!(samples(&finish(&mut second)), Some(90));
+    program.end();
+}
+
+/// A device samples one of both.
+fn stalls_are_sampled_once_counters_are_not() {
+    let mut program = Standby::start();
+    let mut counters = program.look("look cupti,counters");
+    program.tell("step 1000");
+    let mut stalls = program.look("look cupti,stalls");
+    program.tell("step 1000");
+    assert_eq!(finish(&mut counters).counters.len(), 1);
+    program.tell("step 1000");
+    let samples = |profile: &Profile| profile.stalls.as_ref().map(|stalls| stalls.samples);
+    assert_eq!(samples(&finish(&mut stalls)), Some(45));
     program.end();
 }
 

@@ -122,25 +122,28 @@ fn a_session_does_not_wait_for_viewers() {
     assert!(refused.starts_with("the program measures a session of its own"));
     program.tell("step 1000");
     assert_eq!(program.tell("finish"), "Some(1)");
+    assert_eq!(program.subscriptions(), "1 1", "nobody needs it");
     // The end of a look.
     program.tell("delay start 0");
     program.tell(&format!("delay end {delay_ms}"));
     let mut viewer = program.look("look cupti");
     program.tell("step 2000");
     let ending = thread::spawn(move || finish(&mut viewer));
-    wait_for(&mut program, "1 1");
+    wait_for(&mut program, "2 2");
     let began = Instant::now();
     program.tell("plain");
     assert!(began.elapsed() < DELAY / 2, "{:?}", began.elapsed());
     program.tell("finish");
     // A session that needs CUPTI starts it again.
     program.tell("session");
-    assert_eq!(program.subscriptions(), "2 1");
+    assert_eq!(program.subscriptions(), "3 2");
+    program.tell("delay end 0");
     program.tell("step 3000");
     assert_eq!(program.tell("finish"), "Some(1)");
     assert_eq!(
         kernels(&ending.join().expect("a profile")),
         Some((1, 2_000))
     );
+    assert_eq!(program.subscriptions(), "3 3");
     program.end();
 }

@@ -18,7 +18,9 @@ use parking_lot::Mutex;
 const UNCOUNTED_TIME: Duration = Duration::from_millis(20);
 /// How often it is looked whether the calls have returned.
 const PERIOD: Duration = Duration::from_micros(50);
-/// The part of [`INSIDE`] that counts threads in calls that wait for the GPU.
+/// How long calls wait for those of other threads at a time.
+const LIMIT: Duration = Duration::from_millis(20);
+/// The part of [`INSIDE`] that counts threads in synchronizations.
 const IN_WAITS: u64 = 0xffff << 16;
 /// The part for those in other calls.
 const IN_OTHERS: u64 = 0xffff;
@@ -43,7 +45,7 @@ thread_local! {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Calls {
     All,
-    /// Without those that wait for the GPU, which may take long.
+    /// Without synchronizations, which may take long.
     WithoutWaits,
 }
 
@@ -59,7 +61,7 @@ struct Here {
 }
 
 /// From now on calls are counted.
-pub(super) fn count_calls() {
+pub(crate) fn count_calls() {
     let mut since = GATE.lock();
     if !IS_COUNTING.load(SeqCst) {
         let next_round = |inside: u64| Some((inside | COUNT) + 1);
@@ -82,48 +84,62 @@ pub(super) fn counts_calls() -> bool {
 /// Before a call of the program's has any lock. Waits while the gate is closed.
 pub(super) fn enter(waits: bool) {
     let counts = if waits { 1 << 16 } else { 1 };
-    // Fails if the thread is ending.
-    let _ = HERE.try_with(|here| here.set(here.get().enter(counts)));
+    HERE.set(HERE.get().enter(counts));
 }
 
 /// A call of the program's returns.
 pub(super) fn leave() {
-    let _ = HERE.try_with(|here| here.set(here.get().leave()));
+    HERE.set(HERE.get().leave());
 }
 
 /// Does something while none of these calls runs, inside a call that has no lock yet, or outside.
-/// `None`, without doing it: calls have not returned within `limit`.
-pub(super) fn closed<R>(limit: Duration, to: Calls, act: impl FnOnce() -> R) -> Option<R> {
+/// `None`, without doing it: there was no such moment for `time`. The calls of other threads wait
+/// for it at most [`LIMIT`] at once.
+pub(super) fn between_calls<R>(time: Duration, of: Calls, act: impl FnOnce() -> R) -> Option<R> {
     let began = Instant::now();
-    let here = HERE.try_with(Cell::get).ok()?;
+    let mut act = Some(act);
+    loop {
+        if let Some(answer) = closed(of, &mut act) {
+            return Some(answer);
+        }
+        if act.is_none() || began.elapsed() >= time {
+            return None;
+        }
+        thread::sleep(LIMIT);
+    }
+}
+
+/// Calls `act`, if it is there, with the gate closed.
+fn closed<R>(of: Calls, act: &mut Option<impl FnOnce() -> R>) -> Option<R> {
+    let here = HERE.get();
     if here.is_closing {
-        return Some(act());
+        return act.take().map(|act| act());
     }
     if here.calls > 0 {
         here.remove();
     }
-    let answer = GATE.try_lock_for(limit).and_then(|since| {
-        let closing = Here {
-            is_closing: true,
-            ..here
-        };
-        let _ = HERE.try_with(|here| here.set(closing));
-        IS_CLOSED.store(true, SeqCst);
+    let answer = GATE.try_lock_for(LIMIT).and_then(|since| {
         let counted_for = since.map_or(Duration::ZERO, |since| since.elapsed());
         thread::sleep(UNCOUNTED_TIME.saturating_sub(counted_for));
-        while to.any_runs() && began.elapsed() < limit {
+        HERE.set(Here {
+            is_closing: true,
+            ..here
+        });
+        IS_CLOSED.store(true, SeqCst);
+        let began = Instant::now();
+        while of.any_runs() && began.elapsed() < LIMIT {
             thread::sleep(PERIOD);
         }
-        let answer = (!to.any_runs()).then(act);
+        let act = act.take_if(|_| !of.any_runs());
+        let answer = act.map(|act| act());
         IS_CLOSED.store(false, SeqCst);
         answer
     });
-    let back = if here.calls > 0 {
+    HERE.set(if here.calls > 0 {
         here.add_when_open()
     } else {
         here
-    };
-    let _ = HERE.try_with(|here| here.set(back));
+    });
     answer
 }
 
@@ -189,4 +205,83 @@ impl Here {
 
 fn round(inside: u64) -> u64 {
     inside & !COUNT
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::{Receiver, channel};
+    use std::thread;
+    use std::time::Duration;
+
+    use super::{Calls, between_calls, count_calls, enter, forget_calls, leave};
+
+    /// A thread that is inside a call until something is sent.
+    fn inside(waits: bool, ends: Receiver<()>) -> thread::JoinHandle<()> {
+        let (begun, begins) = channel();
+        let thread = thread::spawn(move || {
+            enter(waits);
+            // The runtime calls the driver.
+            enter(false);
+            leave();
+            begun.send(()).expect("the test waits");
+            ends.recv().expect("the test sends");
+            leave();
+        });
+        begins.recv().expect("it begins");
+        thread
+    }
+
+    fn is_between(of: Calls) -> bool {
+        between_calls(Duration::ZERO, of, || ()).is_some()
+    }
+
+    /// One test, because the gate is that of the process.
+    #[test]
+    fn something_is_done_while_no_thread_is_inside_a_call() {
+        const LONG: Duration = Duration::from_secs(60);
+        count_calls();
+        for (waits, expected) in [(false, [false, false]), (true, [false, true])] {
+            let (end, ends) = channel();
+            let thread = inside(waits, ends);
+            let found = [Calls::All, Calls::WithoutWaits].map(is_between);
+            assert_eq!(found, expected, "{waits}");
+            end.send(()).expect("it waits");
+            assert!(between_calls(LONG, Calls::All, || ()).is_some());
+            thread.join().expect("it ends");
+        }
+        // Inside a call of its own, also twice, and inside itself.
+        enter(false);
+        enter(false);
+        assert!(is_between(Calls::All));
+        let nested = between_calls(LONG, Calls::All, || is_between(Calls::All));
+        assert_eq!(nested, Some(true));
+        // It counts again.
+        assert!(
+            !thread::spawn(|| is_between(Calls::All))
+                .join()
+                .expect("it ends")
+        );
+        leave();
+        leave();
+        leave();
+        assert!(is_between(Calls::All));
+        // Calls wait meanwhile.
+        let waiting = between_calls(LONG, Calls::All, || {
+            let thread = thread::spawn(|| {
+                enter(false);
+                leave();
+            });
+            thread::sleep(Duration::from_millis(5));
+            assert!(!thread.is_finished());
+            thread
+        });
+        waiting.expect("no call runs").join().expect("it goes on");
+        // A call that returns unseen does not count when calls are counted anew.
+        thread::spawn(|| enter(false)).join().expect("it ends");
+        assert!(!is_between(Calls::All));
+        forget_calls();
+        count_calls();
+        assert!(is_between(Calls::All));
+        forget_calls();
+    }
 }

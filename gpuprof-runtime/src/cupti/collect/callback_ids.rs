@@ -47,7 +47,7 @@ pub(crate) enum CallGroup {
 }
 
 impl CallPurpose {
-    fn group(self) -> CallGroup {
+    pub(super) fn group(self) -> CallGroup {
         match self {
             Self::Alloc | Self::Free => CallGroup::Memory,
             Self::Lookup => CallGroup::Lookups,

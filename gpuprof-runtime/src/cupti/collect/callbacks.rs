@@ -7,7 +7,7 @@ use super::bindings::{
     API_ENTER, CONTEXT_CREATED, CONTEXT_DESTROYED, CallbackData, DOMAIN_RESOURCE, DOMAIN_RUNTIME,
     MODULE_LOADED, MODULE_UNLOADED, ModuleData, ResourceData,
 };
-use super::callback_ids::{self, CallPurpose, ProfilerCall};
+use super::callback_ids::{self, CallGroup, CallPurpose, ProfilerCall};
 use super::record::ApiFunction;
 use super::{api_callbacks, call_gate, graph_nodes, lifecycle, used_contexts};
 use crate::os::own_work::OwnWork;
@@ -87,9 +87,12 @@ unsafe fn on_call(hooks: &Hooks, domain: u32, cbid: u32, data: *const c_void) {
     }
 }
 
+/// The purpose of a call that is recorded for as long as CUPTI runs: of others, the beginning may
+/// be seen and the end not.
 fn purpose(domain: u32, cbid: u32) -> Option<CallPurpose> {
     let is_runtime = domain == DOMAIN_RUNTIME;
-    ApiFunction { is_runtime, cbid }.purpose()
+    let purpose = ApiFunction { is_runtime, cbid }.purpose();
+    purpose.filter(|purpose| purpose.group() == CallGroup::Always)
 }
 
 /// # Safety

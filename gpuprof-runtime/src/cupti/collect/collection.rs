@@ -9,10 +9,9 @@ use parking_lot::Mutex;
 
 use super::bindings::{CONTEXT_DESTROYED, DOMAIN_RESOURCE, MODULE_LOADED, MODULE_UNLOADED};
 use super::buffers;
-use super::call_gate;
 use super::callback_clock::CallbackClock;
 use super::callbacks::Hooks;
-use super::connection::{connect, disable_activities, disconnect, leave_between_calls};
+use super::connection::{connect, disable_activities, leave_between_calls};
 use super::kernel_symbol::STACK_BYTES;
 use super::library::{CallError, CuptiLibrary};
 use super::lifecycle::{self, Subscription};
@@ -23,6 +22,7 @@ use super::reader::{Reader, RecordSink};
 use super::reader_progress::ReaderProgress;
 use super::record::ApiFunction;
 use super::unavailable_reason::CuptiUnavailable;
+use super::used_contexts;
 use crate::os;
 use gpuprof_report::profile::CuptiCompleteness;
 
@@ -71,10 +71,6 @@ pub(crate) fn start(
     may_share: bool,
     retries: bool,
 ) -> bool {
-    if retries {
-        // It ends.
-        call_gate::count_calls();
-    }
     let resume = |known: &Subscription| {
         let mut opt_in = known.opt_in_records.lock();
         if known.library.own.is_subscribed() {
@@ -98,6 +94,7 @@ pub(crate) fn suspend(limit: Duration) {
         let requests = &subscription.progress.requests;
         requests.drain(&subscription.reader, limit, false);
         leave_between_calls(subscription.library);
+        used_contexts::end_watch();
     });
 }
 
@@ -163,7 +160,7 @@ pub(crate) fn stop(limit: Duration) {
     // First, so that no buffer is taken after the last flush.
     disable_activities(subscription.library);
     drain_last(limit);
-    disconnect(subscription.library);
+    super::connection::disconnect(subscription.library);
 }
 
 /// What was collected since the process began; `None` if CUPTI does not run.

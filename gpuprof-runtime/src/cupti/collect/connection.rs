@@ -1,8 +1,7 @@
 //! Subscribes to CUPTI and enables what is recorded; disables it and leaves CUPTI.
 
 use std::ffi::c_void;
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::bindings::{
     CONTEXT_CREATED, CONTEXT_DESTROYED, DOMAIN_DRIVER, DOMAIN_RESOURCE, DOMAIN_RUNTIME,
@@ -12,6 +11,7 @@ use super::call_gate::{self, Calls};
 use super::callback_ids::{self, CallGroup, DRIVER_LAUNCH, PROFILER_CALLS, RUNTIME_LAUNCH};
 use super::callbacks::{self, Hooks};
 use super::library::{CallError, CuptiLibrary};
+use super::lifecycle;
 use super::unavailable_reason::CuptiUnavailable;
 
 /// The kinds of activity that are recorded.
@@ -22,11 +22,8 @@ const KINDS: [u32; 4] = [
     kind::MEMSET,
 ];
 
-/// How long calls of the program's wait at most for those of other threads, at a time, so that
-/// CUPTI can be left.
-const GATE_LIMIT: Duration = Duration::from_millis(20);
-/// For how long that is tried.
-const LEAVE_LIMIT: Duration = Duration::from_secs(2);
+/// For how long gpuprof tries to leave CUPTI.
+const LEAVE_TIME: Duration = Duration::from_secs(2);
 
 /// Subscribes, and enables what is always recorded. Returns whether callbacks report the nodes of
 /// graphs.
@@ -151,16 +148,15 @@ pub(super) fn disconnect(library: &CuptiLibrary) {
     library.leave();
 }
 
-/// Leaves CUPTI at a moment at which the program is in no call. Without one in [`LEAVE_LIMIT`] it
+/// Leaves CUPTI at a moment at which the program is in no call. Without one in [`LEAVE_TIME`] it
 /// stays subscribed, to the end of the next look.
 pub(super) fn leave_between_calls(library: &CuptiLibrary) {
-    let began = Instant::now();
-    while began.elapsed() < LEAVE_LIMIT {
-        let left = call_gate::closed(GATE_LIMIT, Calls::All, || disconnect(library));
-        if left.is_some() {
-            call_gate::forget_calls();
-            return;
+    let left = call_gate::between_calls(LEAVE_TIME, Calls::All, || {
+        if !lifecycle::is_shutting_down() {
+            disconnect(library);
         }
-        thread::sleep(GATE_LIMIT);
+    });
+    if left.is_some() {
+        call_gate::forget_calls();
     }
 }

@@ -17,6 +17,9 @@ use super::opt_in_records::OptInRecords;
 use super::reader_progress::ReaderProgress;
 use super::unavailable_reason::CuptiUnavailable;
 
+/// How long a report waits while CUPTI is started or left.
+const LOCK_TIMEOUT: Duration = Duration::from_millis(100);
+
 /// CUPTI was started and is not suspended, and this is not a forked child.
 static RUNNING: AtomicBool = AtomicBool::new(false);
 /// The last read has begun: libcupti may be shutting down, so only that read still calls it.
@@ -103,9 +106,10 @@ pub(crate) fn resumed_at() -> u64 {
     RESUMED_AT.load(Relaxed)
 }
 
-/// Why CUPTI could not be started, if it was to be.
+/// Why CUPTI could not be started, if it was to be, and is not being started or left.
 pub(crate) fn unavailable() -> Option<String> {
-    UNAVAILABLE.lock().as_ref().map(ToString::to_string)
+    let unavailable = UNAVAILABLE.try_lock_for(LOCK_TIMEOUT)?;
+    unavailable.as_ref().map(ToString::to_string)
 }
 
 /// From now on only the reader calls libcupti. Waits at most `limit` for CUPTI to be started or
@@ -113,6 +117,11 @@ pub(crate) fn unavailable() -> Option<String> {
 pub(crate) fn set_shutting_down(limit: Duration) {
     SHUTTING_DOWN.store(true, Relaxed);
     drop(UNAVAILABLE.try_lock_for(limit));
+}
+
+/// Whether libcupti may be shutting down.
+pub(super) fn is_shutting_down() -> bool {
+    SHUTTING_DOWN.load(Relaxed)
 }
 
 #[inline]

@@ -6,7 +6,7 @@ mod api_callbacks;
 pub(crate) mod bindings;
 pub(crate) mod bounded_queue;
 mod buffers;
-mod call_gate;
+pub(crate) mod call_gate;
 pub(crate) mod callback_clock;
 mod callback_events;
 pub(crate) mod callback_ids;

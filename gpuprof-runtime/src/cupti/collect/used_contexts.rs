@@ -32,8 +32,13 @@ pub(super) fn watch() {
 }
 
 /// Contexts are not remembered from now on.
-pub(super) fn forget_all() {
+pub(super) fn end_watch() {
     IS_WATCHED.store(false, Relaxed);
+    forget_all();
+}
+
+/// Calls of the program meet all contexts again.
+pub(super) fn forget_all() {
     let mut all = CONTEXTS.lock();
     for known in KNOWN.iter().rev() {
         known.store(0, Relaxed);
@@ -78,9 +83,9 @@ pub(super) fn has_waiting() -> bool {
     !CONTEXTS.lock().waiting.is_empty()
 }
 
-/// The contexts of the calls since this was last called.
-pub(super) fn take() -> Vec<usize> {
-    std::mem::take(&mut CONTEXTS.lock().waiting)
+/// A context of a call that this has not returned yet.
+pub(super) fn take() -> Option<usize> {
+    CONTEXTS.lock().waiting.pop()
 }
 
 /// The program destroys a context.

@@ -76,7 +76,7 @@ impl OpenLook {
         if open_windows::is_session_open() {
             return Err(IN_SESSION.to_owned());
         }
-        // Takes up to seconds, for which a session that begins meanwhile must not wait.
+        // Takes up to seconds, for which a session without CUPTI must not wait.
         if own.asks_for_cupti() {
             cupti::relaxed(|| start_cupti(&all));
             if let Some(reason) = cupti::unavailable() {

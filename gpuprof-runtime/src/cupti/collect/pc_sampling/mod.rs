@@ -38,8 +38,8 @@ use crate::os::thread_signals;
 const READ_PERIOD: Duration = Duration::from_millis(100);
 /// How long counters are sampled first, if both are asked for: a device does one or the other.
 const COUNTERS_FIRST: Duration = Duration::from_secs(5);
-/// How long a call of the program's waits for another's start or end, and these for calls to
-/// return.
+/// How long a call of the program's waits for the thread that reads, and an end for a moment
+/// without launches.
 const START_TIMEOUT: Duration = Duration::from_secs(2);
 /// As for counters.
 const LOCK_TIMEOUT: Duration = Duration::from_millis(100);
@@ -113,23 +113,25 @@ impl PcSampling {
         used_contexts::watch();
     }
 
-    /// Ends the sampling in the contexts that were used so far. One goes on being sampled, for
-    /// nothing, if calls of the program's do not return in time.
-    pub(crate) fn end(&self) {
-        if self.is_requested() {
-            let _ = closed(|| self.end_all());
-        }
+    /// Ends the sampling in the contexts that were used so far. Returns false if calls of the
+    /// program's do not return in time: it goes on then.
+    pub(crate) fn end(&self) -> bool {
+        let is_sampling = || !self.samplers.lock().contexts.is_empty();
+        !self.is_requested()
+            || !is_sampling()
+            || without_launches(START_TIMEOUT, || self.end_all()).is_some()
     }
 
     /// The same in all contexts, until it is requested again, and forgets what was sampled.
-    pub(crate) fn suspend(&self) {
-        self.end();
-        if self.is_requested.swap(false, Relaxed) {
+    pub(crate) fn suspend(&self) -> bool {
+        let has_ended = self.end();
+        if has_ended && self.is_requested.swap(false, Relaxed) {
             used_contexts::forget_all();
             self.unavailable.lock().clear();
             self.start_ns.store(0, Relaxed);
             self.forget_samples();
         }
+        has_ended
     }
 
     pub(crate) fn is_requested(&self) -> bool {
@@ -161,20 +163,15 @@ impl PcSampling {
     /// Starts sampling in the contexts that wait for it, unless something else is in the way, which
     /// is then tried again.
     fn start_waiting(&self) {
-        if !used_contexts::has_waiting() {
-            return;
-        }
-        closed(|| {
-            let samplers = self.samplers.try_lock_for(START_TIMEOUT);
-            let cupti = lifecycle::callable_library();
-            if let (Some(mut samplers), Some(cupti)) = (samplers, cupti)
-                && !samplers.is_ending
-            {
-                for context in used_contexts::take() {
-                    self.start(cupti, &mut samplers, context);
-                }
-            }
-        });
+        let start = || {
+            let mut samplers = self.samplers.try_lock_for(START_TIMEOUT)?;
+            let cupti = lifecycle::callable_library().filter(|_| !samplers.is_ending)?;
+            self.start(cupti, &mut samplers, used_contexts::take()?);
+            Some(())
+        };
+        while used_contexts::has_waiting()
+            && without_launches(Duration::ZERO, start).flatten().is_some()
+        {}
     }
 
     /// Inside a call of the program's, which uses a context for the first time: what it launches is
@@ -258,20 +255,24 @@ impl PcSampling {
         if !self.is_requested() {
             return;
         }
+        let is_it = |(known, _): &(usize, ContextSampler)| *known == context;
         let end = || {
             // The thread that reads may wait for the driver, which waits for the program's call: it
             // then leaves the context alone from now on.
             let Some(mut samplers) = self.samplers.try_lock_for(START_TIMEOUT) else {
                 return;
             };
-            let mut known = samplers.contexts.iter();
-            if let Some(at) = known.position(|(known, _)| *known == context) {
+            if let Some(at) = samplers.contexts.iter().position(is_it) {
                 let (_, sampler) = samplers.contexts.swap_remove(at);
                 self.take(&mut samplers, |_, samples| sampler.stop(samples));
                 self.set_clock(&samplers);
             }
         };
-        closed(end).unwrap_or_else(end);
+        let known = self.samplers.try_lock_for(START_TIMEOUT);
+        if known.is_some_and(|samplers| samplers.contexts.iter().any(is_it)) {
+            // The call does not count: others may wait for what it holds.
+            without_launches(START_TIMEOUT, end).unwrap_or_else(end);
+        }
     }
 
     /// The program unloads a module, inside a call of its: its addresses may soon be another's.
@@ -324,7 +325,7 @@ impl PcSampling {
     pub(super) fn stop(&self) {
         if self.register.get().is_some() {
             let end = || self.end_all();
-            closed(end).unwrap_or_else(end);
+            without_launches(START_TIMEOUT, end).unwrap_or_else(end);
         }
     }
 
@@ -344,9 +345,9 @@ impl PcSampling {
     }
 }
 
-/// Starts or ends sampling while no launch runs; `None` if one does not return in time.
-fn closed<R>(change: impl FnOnce() -> R) -> Option<R> {
-    call_gate::closed(START_TIMEOUT, Calls::WithoutWaits, change)
+/// Starts or ends sampling while no launch runs; `None` if there is no such moment for `time`.
+fn without_launches<R>(time: Duration, change: impl FnOnce() -> R) -> Option<R> {
+    call_gate::between_calls(time, Calls::WithoutWaits, change)
 }
 
 impl ContextSamplers {
