@@ -5,9 +5,12 @@
 //! of `to_tracing` and `to_log`. Neither needs a feature of gpuprof.
 //!
 //! With `GPUPROF=standby` and a number of requests as argument, such as 100000, it is a service to
-//! look at while it runs: docs/production.md.
+//! look at while it runs, which prints how many requests it answers in a second:
+//! docs/production.md.
 
-use std::{error::Error, sync::Arc};
+use std::error::Error;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use cudarc::driver::{CudaContext, CudaFunction, CudaStream};
 use cudarc::driver::{DriverError, LaunchConfig, PushKernelArg};
@@ -83,10 +86,16 @@ fn main() -> Result<(), Box<dyn Error>> {
     let requests: u64 = std::env::args()
         .nth(1)
         .map_or(Ok(10), |text| text.parse())?;
+    let (mut since, mut answered) = (Instant::now(), 0);
     for _ in 0..requests {
         // Small halves have no rounding in f32, so the result must be exact.
         let expected = x.iter().map(|x| 1.0 + 0.5 * x);
         assert!(expected.eq(request(&stream, &saxpy, &x)?), "saxpy is wrong");
+        answered += 1;
+        if since.elapsed() >= Duration::from_secs(1) {
+            println!("{answered} requests/s");
+            (since, answered) = (Instant::now(), 0);
+        }
     }
     println!("{requests} requests are answered");
     Ok(())

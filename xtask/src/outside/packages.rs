@@ -36,7 +36,11 @@ impl Packages {
         for name in &workspace.published {
             let package = format!("{name}-{VERSION}");
             let mut tar = Command::new("tar");
-            tar.arg("--extract").arg("--gzip").arg("--file");
+            // With the present time: otherwise cargo takes what an earlier run built.
+            tar.arg("--extract")
+                .arg("--touch")
+                .arg("--gzip")
+                .arg("--file");
             tar.arg(target.join(format!("package/{package}.crate")));
             workspace::succeed(tar.arg("--directory").arg(&folder))?;
             patch += &format!("{name} = {{ path = {:?} }}\n", folder.join(package));
