@@ -4,20 +4,27 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use super::sampled_stalls::SampledStalls;
+use super::samples::PcSamples;
 use super::{LOCK_TIMEOUT, PcSampling, unavailable};
 use crate::cupti::collect::{lifecycle, used_contexts};
 
 impl PcSampling {
     /// What was sampled, and how; `None` if nothing was.
     pub(crate) fn sampled(&self, limit: Duration) -> Option<SampledStalls> {
-        let sampled = self.clock.lock().total();
-        if sampled.is_zero() {
+        if self.clock.lock().total().is_zero() {
             return None;
         }
-        Some(SampledStalls {
+        let samples = self.samples.try_lock_for(limit)?.clone();
+        self.sampled_in_time(samples)
+    }
+
+    /// These samples, with the time in which they came; `None` if there was none.
+    pub(super) fn sampled_in_time(&self, samples: PcSamples) -> Option<SampledStalls> {
+        let sampled = self.clock.lock().total();
+        (!sampled.is_zero()).then(|| SampledStalls {
             sampled,
             start_ns: self.start_ns.load(Relaxed),
-            samples: self.samples.try_lock_for(limit)?.clone(),
+            samples,
         })
     }
 

@@ -19,8 +19,9 @@ impl PcSampling {
     pub(crate) fn begin_window(&self) -> Option<SampledStalls> {
         let mut sampled = None;
         let mut take = || {
-            sampled = self.sampled(LOCK_TIMEOUT);
-            self.forget_samples();
+            let samples = std::mem::take(&mut *self.samples.lock());
+            sampled = self.sampled_in_time(samples);
+            self.clock.lock().reset();
         };
         if !self.read_between(&mut take) && self.is_requested() {
             take();
