@@ -242,6 +242,8 @@ impl Collector {
                 .diagnostics
                 .notes
                 .extend(self.cupti.pc_sampling.notes());
+            let losses = stalls.iter().flat_map(cupti::SampledStalls::losses);
+            profile.diagnostics.notes.extend(losses);
             // Another viewer may have asked for them.
             if !settings.standby || settings.counters.is_on() {
                 profile.counters = self.cupti.pm_sampling.devices();

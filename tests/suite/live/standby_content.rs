@@ -77,6 +77,13 @@ fn stalls_are_those_of_the_look() {
         assert_eq!(said, 1, "{:?}", profile.diagnostics.notes);
     }
     let mut viewer = program.look("look cupti,stalls");
+    program.tell("step 1000");
+    program.tell("fill");
+    let profile = finish(&mut viewer);
+    let lost = "a device had no room for more samples of stalls 1x";
+    let mut notes = profile.diagnostics.notes.iter();
+    assert!(notes.any(|note| note.starts_with(lost)));
+    let mut viewer = program.look("look cupti,stalls");
     program.tell("others 46");
     program.tell("step 1000");
     let profile = finish(&mut viewer);

@@ -146,6 +146,7 @@ impl Program {
             "wait" => t.synchronize(),
             "launch on" => self.launch_on(),
             "wait us" => t.cupti.set_wait_us(number),
+            "fill" => t.cupti.fill_hardware_buffer(),
             "others" => t.cupti.set_other_samples(number),
             "launch no more" => {
                 let (ends, threads) = self.launching.take().expect("they launch");

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::sampled_stalls::SampledStalls;
 use super::samples::PcSamples;
-use super::{LOCK_TIMEOUT, PcSampling, unavailable};
+use super::{PcSampling, unavailable};
 use crate::cupti::collect::{lifecycle, used_contexts};
 
 impl PcSampling {
@@ -28,7 +28,7 @@ impl PcSampling {
         })
     }
 
-    /// Why nothing is sampled, or not all.
+    /// Why nothing is sampled, or not everywhere.
     pub(crate) fn notes(&self) -> Vec<String> {
         let Some(subscription) = lifecycle::subscription().filter(|_| self.is_requested()) else {
             return Vec::new();
@@ -44,9 +44,6 @@ impl PcSampling {
         }
         if used_contexts::is_full() {
             notes.push(unavailable::too_many_contexts());
-        }
-        if let Some(samples) = self.samples.try_lock_for(LOCK_TIMEOUT) {
-            notes.extend(unavailable::losses(&samples));
         }
         notes
     }

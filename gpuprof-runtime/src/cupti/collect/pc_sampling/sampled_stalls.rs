@@ -6,6 +6,7 @@ use gpuprof_report::profile::Stalls;
 
 use super::context_sampler::ContextSampler;
 use super::samples::PcSamples;
+use super::unavailable;
 
 /// The samples of one window, or of several.
 #[derive(Clone, Debug)]
@@ -23,6 +24,11 @@ impl SampledStalls {
         self.sampled += more.sampled;
         self.start_ns = self.start_ns.max(more.start_ns);
         self.samples.merge(&more.samples);
+    }
+
+    /// The notes about samples that were lost.
+    pub(crate) fn losses(&self) -> Vec<String> {
+        unavailable::losses(&self.samples)
     }
 
     /// The figures of the profile, without the kernels.
