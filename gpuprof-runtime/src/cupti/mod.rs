@@ -72,15 +72,6 @@ pub(crate) fn end_counters(attribution: &SharedAttribution) {
     }
 }
 
-/// Ends the sampling of stalls. With `forgets` it can be started again.
-pub(crate) fn end_stalls(attribution: &SharedAttribution, forgets: bool) {
-    let _ = if forgets {
-        attribution.pc_sampling.suspend()
-    } else {
-        attribution.pc_sampling.end()
-    };
-}
-
 /// Leaves CUPTI, while the program goes on. It can be started again. Reading the last records takes
 /// at most `limit`. To be called in [`while_unchanged`].
 pub(crate) fn suspend(attribution: &SharedAttribution, limit: Duration) {

@@ -56,11 +56,7 @@ pub(super) fn start(settings: &Settings) {
 /// The same for a viewer, who may try again, unless a session has begun meanwhile.
 pub(super) fn start_for_look(settings: &Settings) {
     start_cupti(settings, true);
-    cupti::while_unchanged(|| {
-        if !open_windows::is_session_open() {
-            start_optional(settings);
-        }
-    });
+    open_windows::change_cupti(|| start_optional(settings));
 }
 
 fn start_optional(settings: &Settings) {

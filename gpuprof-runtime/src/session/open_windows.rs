@@ -60,6 +60,21 @@ pub(super) fn unless_in_session<T>(then: impl FnOnce() -> T) -> Option<T> {
     (!is_session_open()).then(then)
 }
 
+/// Calls `change`, which changes what CUPTI does, while nobody else starts or leaves it, unless a
+/// session is open: that may need what CUPTI does.
+pub(super) fn change_cupti(change: impl FnOnce()) {
+    cupti::while_unchanged(|| {
+        if !is_session_open() {
+            change();
+        }
+    });
+}
+
+/// Leaves CUPTI, unless a session is open.
+pub(super) fn leave_cupti() {
+    change_cupti(|| cupti::relaxed(|| cupti::suspend(&collector().cupti, LOCK_LIMIT)));
+}
+
 /// Ends the session's window: nothing is measured until the next one.
 pub(super) fn end_session() {
     collector().stop();
@@ -75,11 +90,7 @@ pub(super) fn end_session() {
             .is_some_and(|looks| looks.is_empty())
     };
     if process.standby.get().is_some() && is_last() {
-        cupti::while_unchanged(|| {
-            if !is_session_open() {
-                cupti::relaxed(|| cupti::suspend(&collector().cupti, LOCK_LIMIT));
-            }
-        });
+        leave_cupti();
     }
 }
 

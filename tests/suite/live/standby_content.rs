@@ -59,6 +59,11 @@ fn memory_is_that_of_the_look() {
     program.end();
 }
 
+fn has_note(profile: &Profile, begins: &str) -> bool {
+    let mut notes = profile.diagnostics.notes.iter();
+    notes.any(|note| note.starts_with(begins))
+}
+
 fn stalls_are_those_of_the_look() {
     let mut program = Standby::start();
     for launches in [2, 3] {
@@ -81,15 +86,13 @@ fn stalls_are_those_of_the_look() {
     program.tell("fill");
     let profile = finish(&mut viewer);
     let lost = "a device had no room for more samples of stalls 1x";
-    let mut notes = profile.diagnostics.notes.iter();
-    assert!(notes.any(|note| note.starts_with(lost)));
+    assert!(has_note(&profile, lost));
     let mut viewer = program.look("look cupti,stalls");
     program.tell("others 46");
     program.tell("step 1000");
     let profile = finish(&mut viewer);
     let unknown = "46 of 91 samples are of kernels that CUPTI does not know";
-    let mut notes = profile.diagnostics.notes.iter();
-    assert!(notes.any(|note| note.starts_with(unknown)));
+    assert!(has_note(&profile, unknown));
     // Two at once have their own.
     let mut first = program.look("look cupti,stalls");
     program.tell("step 1000");

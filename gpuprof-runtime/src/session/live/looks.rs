@@ -137,10 +137,11 @@ impl OpenLook {
         };
         if !rest.is_some_and(|rest| rest.stalls) {
             // What the device has not delivered yet is of this look.
-            cupti::while_unchanged(|| {
-                if !open_windows::is_session_open() {
-                    cupti::relaxed(|| cupti::end_stalls(&collector().cupti, false));
-                }
+            open_windows::change_cupti(|| {
+                cupti::relaxed(|| {
+                    // What goes on is ended with the next look.
+                    let _ = collector().cupti.pc_sampling.end();
+                });
             });
         }
         let wait = || {
@@ -159,26 +160,22 @@ impl OpenLook {
         }
         ended();
         collector().forget_look(self.number);
-        cupti::while_unchanged(|| {
-            // A session of the program's may need what the look has started.
-            if open_windows::is_session_open() {
-                return;
-            }
-            // What an injected program records without a viewer is not recorded in standby.
-            if rest.is_some() && settings.asks_for_cupti() {
-                let all = settings.cupti == Some(CuptiMode::Full);
-                cupti::record_optional(all, settings.memory);
-                cupti::relaxed(|| {
-                    if !settings.counters.is_on() {
-                        cupti::end_counters(&collector().cupti);
-                    }
-                    if !settings.stalls {
-                        cupti::end_stalls(&collector().cupti, true);
-                    }
-                });
-            } else {
-                cupti::relaxed(|| cupti::suspend(&collector().cupti, LOCK_LIMIT));
-            }
+        if rest.is_none() || !settings.asks_for_cupti() {
+            return open_windows::leave_cupti();
+        }
+        // What an injected program records without a viewer is not recorded in standby.
+        open_windows::change_cupti(|| {
+            let all = settings.cupti == Some(CuptiMode::Full);
+            cupti::record_optional(all, settings.memory);
+            cupti::relaxed(|| {
+                let cupti = &collector().cupti;
+                if !settings.counters.is_on() {
+                    cupti::end_counters(cupti);
+                }
+                if !settings.stalls {
+                    let _ = cupti.pc_sampling.suspend();
+                }
+            });
         });
     }
 

@@ -98,18 +98,23 @@ fn decode(object: u64, host: u64, data: &mut [u8]) -> (Vec<(u64, u64, [f64; 2])>
     (samples.collect(), outcome)
 }
 
-const END_OF_RECORDS: u64 = 2;
-const COUNTER_DATA_FULL: u64 = 1;
-
-#[test]
-fn the_first_sample_is_from_the_beginning() {
-    let mut world = world();
+/// Of the kernel that is launched.
+fn set_counters(world: &World) {
     let counters = KernelCounters {
         dram_read: 3_000,
         sm_active: 0.5,
         ..KernelCounters::default()
     };
     world.cupti.set_counters("saxpy", counters);
+}
+
+const END_OF_RECORDS: u64 = 2;
+const COUNTER_DATA_FULL: u64 = 1;
+
+#[test]
+fn the_first_sample_is_from_the_beginning() {
+    let mut world = world();
+    set_counters(&world);
     let (object, host, mut data) = started(10, 1 << 20);
     let began = world.sim.now();
     world.pass(INTERVAL);
@@ -134,12 +139,7 @@ fn the_first_sample_is_from_the_beginning() {
 #[test]
 fn an_object_keeps_the_metrics_of_its_first_configuration() {
     let mut world = world();
-    let counters = KernelCounters {
-        dram_read: 3_000,
-        sm_active: 0.5,
-        ..KernelCounters::default()
-    };
-    world.cupti.set_counters("saxpy", counters);
+    set_counters(&world);
     let (object, both, mut data) = started(10, 1 << 20);
     assert_eq!(call("cuptiPmSamplingStop", 24, [object]).0, OK);
     let (_, reads) = host(None);

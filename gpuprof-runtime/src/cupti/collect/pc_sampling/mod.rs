@@ -129,7 +129,7 @@ impl PcSampling {
             used_contexts::forget_all();
             self.unavailable.lock().clear();
             self.start_ns.store(0, Relaxed);
-            self.forget_samples();
+            let _ = self.take_samples();
         }
         has_ended
     }

@@ -119,11 +119,6 @@ impl PcSamples {
     pub(crate) fn kernels(&self) -> &[SampledKernel] {
         &self.kernels
     }
-
-    /// Forgets all samples.
-    pub(super) fn clear(&mut self) {
-        *self = Self::default();
-    }
 }
 
 #[cfg(test)]
@@ -150,7 +145,7 @@ mod tests {
         add(&mut samples, c"second", 0);
         assert_eq!((samples.left_out, samples.kernels.len()), (6, 1));
         assert_eq!(samples.kernels[0].instructions[&0]["wait"], 6);
-        samples.clear();
+        let _ = std::mem::take(&mut samples);
         add(&mut samples, c"second", 0);
         assert_eq!((samples.left_out, samples.kernels.len()), (0, 1));
     }

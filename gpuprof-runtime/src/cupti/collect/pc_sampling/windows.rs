@@ -18,11 +18,7 @@ impl PcSampling {
     /// A window begins: earlier samples are not its. Returns these.
     pub(crate) fn begin_window(&self) -> Option<SampledStalls> {
         let mut sampled = None;
-        let mut take = || {
-            let samples = std::mem::take(&mut *self.samples.lock());
-            sampled = self.sampled_in_time(samples);
-            self.clock.lock().reset();
-        };
+        let mut take = || sampled = self.take_samples();
         if !self.read_between(&mut take) && self.is_requested() {
             take();
             self.is_stale.store(true, Relaxed);
@@ -30,9 +26,12 @@ impl PcSampling {
         sampled
     }
 
-    pub(super) fn forget_samples(&self) {
-        self.samples.lock().clear();
+    /// The samples since this was last called.
+    pub(super) fn take_samples(&self) -> Option<SampledStalls> {
+        let samples = std::mem::take(&mut *self.samples.lock());
+        let sampled = self.sampled_in_time(samples);
         self.clock.lock().reset();
+        sampled
     }
 
     /// Reads all samples so far, and does something. Returns false, without either, if nothing is
