@@ -60,11 +60,12 @@ pub(super) fn connect(
     Ok(reports_graph_nodes)
 }
 
-/// Disables every callback that may be enabled.
+/// Disables every callback that may be enabled, last those of the calls that the gate counts: a
+/// thread that begins one after that is not kept from it.
 fn disable_callbacks(library: &CuptiLibrary) {
     let api_calls = [(false, DOMAIN_DRIVER), (true, DOMAIN_RUNTIME)];
     let api_calls = api_calls.into_iter().flat_map(|(is_runtime, domain)| {
-        let groups = [CallGroup::Always, CallGroup::Memory, CallGroup::Lookups].into_iter();
+        let groups = [CallGroup::Memory, CallGroup::Lookups, CallGroup::Always].into_iter();
         let ids = groups.flat_map(move |group| callback_ids::ids_of_group(is_runtime, group));
         ids.map(move |cbid| (domain, cbid))
     });
@@ -81,7 +82,7 @@ fn disable_callbacks(library: &CuptiLibrary) {
         .into_iter()
         .chain(node_callback::ALL)
         .map(|cbid| (DOMAIN_RESOURCE, cbid));
-    for (domain, cbid) in api_calls.chain(profiler_calls).chain(resources) {
+    for (domain, cbid) in resources.chain(profiler_calls).chain(api_calls) {
         // A version may lack some.
         let _ = library.set_callback(false, domain, cbid);
     }

@@ -45,6 +45,7 @@ pub(crate) extern "C" fn on_driver_call(call: &Call<'_>) {
     let _ = std::panic::catch_unwind(|| {
         if call.has_ended {
             launch_locks::end();
+            calls_in_waits::end();
         }
         state::lock().begin_changes(call);
         let opened = if call.has_ended { pop() } else { None };
@@ -59,10 +60,12 @@ pub(crate) extern "C" fn on_driver_call(call: &Call<'_>) {
         if !call.has_ended {
             push((visible, shared));
             launch_locks::begin(call);
-            calls_in_waits::begin(call);
+            let mut made = notifications.iter().flatten();
+            if made.any(|made| made.api.is_some()) {
+                calls_in_waits::begin(call);
+            }
             return;
         }
-        calls_in_waits::end();
         let records = state::lock().make_records(call, &visible);
         for (slot, records) in records.into_iter().enumerate() {
             buffers::store(slot, records);

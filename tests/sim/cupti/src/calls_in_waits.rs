@@ -22,7 +22,8 @@ thread_local! {
     static STUCK: Cell<Option<u32>> = const { Cell::new(None) };
 }
 
-/// The driver begins what a call does, which takes as long as a test has set.
+/// The driver begins what a call does for which a callback was made, which takes as long as a test
+/// has set. CUPTI does not follow other calls.
 pub(crate) fn begin(call: &Call<'_>) {
     if WAITS.contains(&call.cbid) {
         let (ended, time) = {
@@ -34,7 +35,8 @@ pub(crate) fn begin(call: &Call<'_>) {
     }
 }
 
-/// The driver has done it, which is not seen if nothing is enabled by then.
+/// The driver has done it, before any callback is made for it. It is not seen if nothing is enabled
+/// by then.
 pub(crate) fn end() {
     let ended = state::lock().ended_subscriptions;
     if BEGAN_AFTER.get() == Some(ended) {
