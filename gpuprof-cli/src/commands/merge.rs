@@ -105,7 +105,6 @@ fn merge(files: &[PathBuf]) -> MergedFiles {
                 Ok(profile) => merged.merger.add(&profile),
                 Err(error) => {
                     merged.failed += 1;
-                    ordered_reads::clear_progress();
                     complain(error);
                 }
             }

@@ -149,7 +149,7 @@ fn inputs(files: &[PathBuf]) -> Vec<Input> {
                 number: inputs.len(),
                 facts,
             }),
-            (Err(problem), _) => report(problem),
+            (Err(problem), _) => complain(problem),
             (Ok(_), None) => {}
         }
         ControlFlow::<std::convert::Infallible>::Continue(())
@@ -171,11 +171,6 @@ fn read_single(path: &Path) -> Result<Profile, String> {
     }
 }
 
-fn report(problem: impl std::fmt::Display) {
-    ordered_reads::clear_progress();
-    complain(problem);
-}
-
 /// Says which ranks are missing, or there more than once.
 fn report_ranks(inputs: &[Input]) {
     let mut ranks = JobRanks::default();
@@ -184,7 +179,7 @@ fn report_ranks(inputs: &[Input]) {
     }
     let mut notes = Vec::new();
     ranks.note(&mut notes);
-    notes.iter().for_each(report);
+    notes.iter().for_each(complain);
 }
 
 /// The job that all profiles name.
@@ -229,7 +224,7 @@ fn write(
                 Ok(()) => written += 1,
                 Err(error) => return ControlFlow::Break(error),
             },
-            Some(Err(problem)) => report(problem),
+            Some(Err(problem)) => complain(problem),
             None => {}
         }
         ControlFlow::Continue(())
@@ -246,7 +241,7 @@ fn write(
     if let Err(error) = published {
         if fs::read_dir(&replaced).is_ok_and(|mut left| left.next().is_some()) {
             let kept = staging.keep().join("old");
-            report(format_args!(
+            complain(format_args!(
                 "{}: has tables of the earlier export that could not be moved back",
                 shown(&kept)
             ));
