@@ -14,6 +14,7 @@ mod graphs;
 mod installed;
 mod open_calls;
 mod sampling;
+mod service;
 mod shared_streams;
 mod slowdown;
 mod standby;
@@ -32,7 +33,7 @@ pub(crate) type TestProgram = (&'static str, fn(&RunMode) -> Result<ExitCode, St
 
 /// Every check, in execution order.
 pub(crate) fn all() -> impl Iterator<Item = &'static Check> {
-    let files: [&'static [Check]; 21] = [
+    let files: [&'static [Check]; 22] = [
         blocking::CHECKS,
         exit::CHECKS,
         termination::CHECKS,
@@ -51,6 +52,7 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Check> {
         budget::CHECKS,
         watched::CHECKS,
         standby::CHECKS,
+        service::CHECKS,
         cupti::CHECKS,
         time_line::CHECKS,
         any_program::CHECKS,

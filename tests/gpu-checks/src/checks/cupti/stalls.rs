@@ -15,6 +15,7 @@ use super::{cuda_source, nsight_tools, refusal};
 use crate::check::{Row, RunMode, Verdict};
 use crate::checks::installed;
 use crate::process;
+use crate::statistics::time;
 
 /// Nsight Compute repeats each launch.
 const LIMIT: Duration = Duration::from_secs(180);
@@ -22,6 +23,8 @@ const LIMIT: Duration = Duration::from_secs(180);
 const READER: &str = "ncu_stalls.py";
 /// Launches of each kernel under gpuprof; Nsight Compute has one.
 const LAUNCHES: &str = "30";
+/// Those of a run of half a minute, in which the device is idle between two kernels alone.
+const MANY_LAUNCHES: &str = "1500";
 
 /// Of the 17 kernels, at least so many have the same reason, its share, and the same line.
 const SAME_REASON: usize = 15;
@@ -158,6 +161,17 @@ pub(super) fn run(run_mode: &RunMode) -> Result<Vec<Row>, String> {
         )]);
     };
     let mut rows = vec![Row::info("gpuprof's samples", sampling(&profile, stalls))];
+    let arguments = [OsStr::new(MANY_LAUNCHES)];
+    let (_, busy) = installed.profile(&["--stalls"], &program, &arguments, LIMIT, run_mode)?;
+    if let Some(stalls) = &busy.stalls {
+        let what = "gpuprof's samples of a device that is hardly ever idle";
+        let (sampled, wall) = (time(stalls.sampled_ns as f64), time(busy.wall_ns as f64));
+        let samples = sampling(&busy, stalls);
+        rows.push(Row::info(
+            what,
+            format!("{samples}; in {sampled} of {wall}"),
+        ));
+    }
     let Some(ncu) = nsight_tools::find("ncu") else {
         rows.push(Row::unavailable(what, "there is no ncu here"));
         return Ok(rows);
