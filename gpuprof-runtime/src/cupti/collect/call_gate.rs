@@ -121,26 +121,41 @@ fn closed<R>(of: Calls, act: &mut Option<impl FnOnce() -> R>) -> Option<R> {
     let answer = GATE.try_lock_for(LIMIT).and_then(|since| {
         let counted_for = since.map_or(Duration::ZERO, |since| since.elapsed());
         thread::sleep(UNCOUNTED_TIME.saturating_sub(counted_for));
-        HERE.set(Here {
-            is_closing: true,
-            ..here
-        });
-        IS_CLOSED.store(true, SeqCst);
+        let _closed = ClosedGate::close(here);
         let began = Instant::now();
         while of.any_runs() && began.elapsed() < LIMIT {
             thread::sleep(PERIOD);
         }
-        let act = act.take_if(|_| !of.any_runs());
-        let answer = act.map(|act| act());
-        IS_CLOSED.store(false, SeqCst);
-        answer
+        let act = act.take_if(|_| !of.any_runs())?;
+        Some(act())
     });
-    HERE.set(if here.calls > 0 {
-        here.add_when_open()
-    } else {
-        here
-    });
+    if here.calls > 0 {
+        HERE.set(here.add_when_open());
+    }
     answer
+}
+
+/// The gate while this thread keeps it closed, also if what it does panics.
+struct ClosedGate {
+    was_here: Here,
+}
+
+impl ClosedGate {
+    fn close(was_here: Here) -> Self {
+        HERE.set(Here {
+            is_closing: true,
+            ..was_here
+        });
+        IS_CLOSED.store(true, SeqCst);
+        Self { was_here }
+    }
+}
+
+impl Drop for ClosedGate {
+    fn drop(&mut self) {
+        IS_CLOSED.store(false, SeqCst);
+        HERE.set(self.was_here);
+    }
 }
 
 impl Calls {
@@ -209,6 +224,7 @@ fn round(inside: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
     use std::sync::mpsc::{Receiver, channel};
     use std::thread;
     use std::time::Duration;
@@ -235,10 +251,68 @@ mod tests {
         between_calls(Duration::ZERO, of, || ()).is_some()
     }
 
+    const LONG: Duration = Duration::from_secs(60);
+
     /// One test, because the gate is that of the process.
     #[test]
     fn something_is_done_while_no_thread_is_inside_a_call() {
-        const LONG: Duration = Duration::from_secs(60);
+        random_calls();
+        cases();
+    }
+
+    /// Threads that call what takes a while, as a runtime's call of the driver's, and now and then
+    /// do something themselves, inside a call and outside.
+    fn random_calls() {
+        const THREADS: u64 = 4;
+        const CALLS: u64 = 2_000;
+        let (launches, waits) = (AtomicU64::new(0), AtomicU64::new(0));
+        let act = |of| {
+            let answer = between_calls(LONG, of, || {
+                for _ in 0..50 {
+                    assert_eq!(launches.load(SeqCst), 0);
+                    assert!(of == Calls::WithoutWaits || waits.load(SeqCst) == 0);
+                    thread::yield_now();
+                }
+            });
+            assert!(answer.is_some());
+        };
+        count_calls();
+        thread::scope(|scope| {
+            for seed in 0..THREADS {
+                let (act, launches, waits) = (&act, &launches, &waits);
+                scope.spawn(move || {
+                    let mut random = fastrand::Rng::with_seed(seed);
+                    for _ in 0..CALLS {
+                        let is_wait = random.bool();
+                        enter(is_wait);
+                        if random.u8(0..100) == 0 {
+                            act(*random.choice(&[Calls::All, Calls::WithoutWaits]).unwrap());
+                        }
+                        let is_nested = random.bool();
+                        if is_nested {
+                            thread::yield_now();
+                            enter(random.bool());
+                        }
+                        let inside = if is_wait { waits } else { launches };
+                        inside.fetch_add(1, SeqCst);
+                        (0..10).for_each(|_| thread::yield_now());
+                        inside.fetch_sub(1, SeqCst);
+                        if is_nested {
+                            leave();
+                        }
+                        leave();
+                        if random.u8(0..100) == 0 {
+                            act(Calls::All);
+                        }
+                    }
+                });
+            }
+        });
+        assert!(is_between(Calls::All));
+        forget_calls();
+    }
+
+    fn cases() {
         count_calls();
         for (waits, expected) in [(false, [false, false]), (true, [false, true])] {
             let (end, ends) = channel();
@@ -276,6 +350,33 @@ mod tests {
             thread
         });
         waiting.expect("no call runs").join().expect("it goes on");
+        // Also inside a call that goes on.
+        let (has_acted, parts) = (AtomicBool::new(false), AtomicU64::new(0));
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                enter(false);
+                while !has_acted.load(SeqCst) {
+                    enter(false);
+                    parts.fetch_add(1, SeqCst);
+                    leave();
+                }
+                leave();
+            });
+            while parts.load(SeqCst) == 0 {
+                thread::yield_now();
+            }
+            let stands_still = between_calls(LONG, Calls::All, || {
+                let before = parts.load(SeqCst);
+                thread::sleep(Duration::from_millis(5));
+                parts.load(SeqCst) == before
+            });
+            has_acted.store(true, SeqCst);
+            assert_eq!(stands_still, Some(true));
+        });
+        // Or panics.
+        let panics = || between_calls(LONG, Calls::All, || panic!("as the test wants it"));
+        assert!(thread::spawn(panics).join().is_err());
+        assert!(is_between(Calls::All));
         // A call that returns unseen does not count when calls are counted anew.
         thread::spawn(|| enter(false)).join().expect("it ends");
         assert!(!is_between(Calls::All));
