@@ -44,9 +44,11 @@ pub(crate) fn write_to_profile(
     } else {
         NO_DEBUG_INFORMATION
     };
+    let no_python = python::unavailable();
     let notes = [
-        lacks_lines.then(|| why_native.to_owned()),
-        python::unavailable().map(|reason| format!("launches have no lines of Python: {reason}")),
+        // Where lines of Python would be, their absence is the reason.
+        (lacks_lines && no_python.is_none()).then(|| why_native.to_owned()),
+        no_python.map(|reason| format!("launches have no lines of Python: {reason}")),
         has_function(REPLACED_FILE).then(|| REPLACED.to_owned()),
         has_function(NOT_LOOKED_UP).then(|| {
             format!(

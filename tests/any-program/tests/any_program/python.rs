@@ -49,8 +49,8 @@ fn pythons() -> Vec<(u32, PathBuf)> {
         let path = String::from_utf8_lossy(&output.stdout).trim().to_owned();
         (output.status.success()).then(|| (minor, PathBuf::from(path)))
     };
-    let found: Vec<_> = (11..=13).filter_map(path_of).collect();
-    assert!(!found.is_empty(), "install Python 3.11, 3.12 or 3.13");
+    let found: Vec<_> = (11..=15).filter_map(path_of).collect();
+    assert!(!found.is_empty(), "install a Python of 3.11 to 3.15");
     found
 }
 
@@ -335,10 +335,10 @@ fn failing_and_wrong_reads_are_no_harm() {
 fn other_versions_are_named_and_not_read() {
     let machine = Machine::new();
     let other = source("other_python.c");
-    let known = "gpuprof reads the frames of Python 3.11, 3.12 and 3.13";
+    let known = "gpuprof reads the frames of Python 3.11 to 3.15";
     for (version, reason) in [
         ("", format!("{known}, and this is an older one")),
-        ("-DVERSION=0x030e00f0", format!("{known}, and this is 3.14")),
+        ("-DVERSION=0x031000f0", format!("{known}, and this is 3.16")),
         (
             "-DVERSION=0x030d00f0",
             "this is a free-threaded build of Python".to_owned(),

@@ -35,7 +35,7 @@ pub(super) const MAX_FRAME_BYTES: usize = 128;
 pub(super) const MAX_CODE_BYTES: usize = 256;
 
 /// The words of `_Py_DebugOffsets` that are read.
-pub(super) const DEBUG_OFFSETS: usize = 71;
+pub(super) const DEBUG_OFFSETS: usize = 93;
 
 /// Offsets in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,6 +114,95 @@ const PYTHON_3_12: Layout = Layout {
     unicode_data: 56,
 };
 
+/// Which words of `_Py_DebugOffsets` are of what: that of a thread's current frame, and of each
+/// structure the first, its size.
+struct DebugOffsets {
+    state_frame: usize,
+    frame: usize,
+    code: usize,
+    object: usize,
+    bytes: usize,
+    text: usize,
+}
+
+const OFFSETS_3_13: DebugOffsets = DebugOffsets {
+    state_frame: 23,
+    frame: 28,
+    code: 34,
+    object: 44,
+    bytes: 64,
+    text: 67,
+};
+
+const OFFSETS_3_14: DebugOffsets = DebugOffsets {
+    state_frame: 26,
+    frame: 31,
+    code: 39,
+    object: 50,
+    bytes: 74,
+    text: 77,
+};
+
+const OFFSETS_3_15: DebugOffsets = DebugOffsets {
+    state_frame: 26,
+    frame: 39,
+    code: 47,
+    object: 58,
+    bytes: 86,
+    text: 89,
+};
+
+impl DebugOffsets {
+    fn layout(
+        &self,
+        version: usize,
+        words: &[u64; DEBUG_OFFSETS],
+    ) -> Result<Layout, NoPythonFrames> {
+        let [cookie, of_version, free_threaded, ..] = *words;
+        if cookie.to_ne_bytes() != *b"xdebugpy" || of_version != version as u64 {
+            return Err(NoPythonFrames::Layout);
+        }
+        if free_threaded != 0 {
+            return Err(NoPythonFrames::FreeThreaded);
+        }
+        let at = |index: usize| words.get(index).map_or(usize::MAX, |word| *word as usize);
+        let ascii_data = at(self.text + 3);
+        let layout = Layout {
+            state_frame: at(self.state_frame),
+            cframe_frame: None,
+            frame: FrameLayout {
+                previous: at(self.frame + 1),
+                code: at(self.frame + 2),
+                instruction: at(self.frame + 3),
+                owner: at(self.frame + 5),
+            },
+            code: CodeLayout {
+                filename: at(self.code + 1),
+                qualname: at(self.code + 3),
+                linetable: at(self.code + 4),
+                first_line: at(self.code + 5),
+                instructions: at(self.code + 9),
+            },
+            ascii_data,
+            // After the ASCII part: the size and address of the text as UTF-8.
+            unicode_data: ascii_data.saturating_add(16),
+        };
+        let constants = [
+            at(self.object + 1),
+            at(self.bytes + 1),
+            at(self.bytes + 2),
+            at(self.text + 1),
+            at(self.text + 2),
+        ];
+        let expected = [OBJECT_TYPE, OBJECT_SIZE, BYTES_DATA, STR_STATE, STR_LENGTH];
+        if constants == expected && layout.is_bounded() {
+            Ok(layout)
+        } else {
+            Err(NoPythonFrames::Layout)
+        }
+    }
+}
+
 impl FrameLayout {
     /// The bytes to read. No more, because a frame may be the last thing in mapped memory.
     pub(super) fn bytes(&self) -> usize {
@@ -137,50 +226,10 @@ impl Layout {
         match version >> 16 {
             0x030b => Ok(PYTHON_3_11),
             0x030c => Ok(PYTHON_3_12),
-            0x030d => Self::from_debug_offsets(version, debug_offsets),
+            0x030d => OFFSETS_3_13.layout(version, debug_offsets),
+            0x030e => OFFSETS_3_14.layout(version, debug_offsets),
+            0x030f => OFFSETS_3_15.layout(version, debug_offsets),
             _ => Err(NoPythonFrames::Version(version)),
-        }
-    }
-
-    /// By the table of 3.13; later versions have other ones.
-    fn from_debug_offsets(
-        version: usize,
-        words: &[u64; DEBUG_OFFSETS],
-    ) -> Result<Self, NoPythonFrames> {
-        let [cookie, of_version, free_threaded, ..] = *words;
-        if cookie.to_ne_bytes() != *b"xdebugpy" || of_version != version as u64 {
-            return Err(NoPythonFrames::Layout);
-        }
-        if free_threaded != 0 {
-            return Err(NoPythonFrames::FreeThreaded);
-        }
-        let at = |index: usize| words.get(index).map_or(usize::MAX, |word| *word as usize);
-        let layout = Self {
-            state_frame: at(23),
-            cframe_frame: None,
-            frame: FrameLayout {
-                code: at(30),
-                previous: at(29),
-                instruction: at(31),
-                owner: at(33),
-            },
-            code: CodeLayout {
-                first_line: at(39),
-                filename: at(35),
-                qualname: at(37),
-                linetable: at(38),
-                instructions: at(43),
-            },
-            ascii_data: at(70),
-            // After the ASCII part: the size and address of the text as UTF-8.
-            unicode_data: at(70).saturating_add(16),
-        };
-        let constants = [at(45), at(65), at(66), at(68), at(69)];
-        let expected = [OBJECT_TYPE, OBJECT_SIZE, BYTES_DATA, STR_STATE, STR_LENGTH];
-        if constants == expected && layout.is_bounded() {
-            Ok(layout)
-        } else {
-            Err(NoPythonFrames::Layout)
         }
     }
 
@@ -217,19 +266,24 @@ mod tests {
 
     /// What Python 3.13.0 has at the start of `_PyRuntime` on a machine of 64 bits.
     fn debug_offsets() -> [u64; DEBUG_OFFSETS] {
-        let mut words = [0; DEBUG_OFFSETS];
-        words[0] = u64::from_ne_bytes(*b"xdebugpy");
-        words[1] = VERSION as u64;
+        let mut words = words_of(VERSION);
         words[23] = 72;
         words[28..34].copy_from_slice(&[88, 8, 0, 56, 72, 70]);
         words[34..44].copy_from_slice(&[208, 112, 120, 128, 136, 68, 52, 96, 104, 200]);
         (words[45], words[65], words[66]) = (8, 16, 32);
-        words[67..].copy_from_slice(&[64, 32, 16, 40]);
+        words[67..71].copy_from_slice(&[64, 32, 16, 40]);
+        words
+    }
+
+    fn words_of(version: usize) -> [u64; DEBUG_OFFSETS] {
+        let mut words = [0; DEBUG_OFFSETS];
+        words[0] = u64::from_ne_bytes(*b"xdebugpy");
+        words[1] = version as u64;
         words
     }
 
     #[test]
-    fn older_versions_are_in_the_table_and_3_13_says_its_own_layout() {
+    fn older_versions_are_in_the_table_and_later_ones_say_their_own_layout() {
         let none = [0; DEBUG_OFFSETS];
         assert_eq!(Layout::of(0x030b_07f0, &none), Ok(PYTHON_3_11));
         assert_eq!(Layout::of(0x030c_00c1, &none), Ok(PYTHON_3_12));
@@ -237,11 +291,25 @@ mod tests {
         (expected.state_frame, expected.cframe_frame) = (72, None);
         expected.code.instructions = 200;
         assert_eq!(Layout::of(VERSION, &debug_offsets()), Ok(expected));
+        // Those of 3.14.10 and 3.15.2.
+        expected.frame.owner = 74;
+        expected.code.instructions = 208;
+        for (version, at) in [(0x030e_0af0, 31), (0x030f_02f0, 39)] {
+            let mut words = words_of(version);
+            words[26] = 72;
+            words[at..at + 8].copy_from_slice(&[88, 8, 0, 56, 80, 74, 64, 0]);
+            let code = [216, 112, 120, 128, 136, 68, 52, 96, 104, 208, 0, 16, 8];
+            words[at + 8..at + 21].copy_from_slice(&code);
+            let (bytes, text) = if at == 31 { (74, 77) } else { (86, 89) };
+            words[bytes..bytes + 3].copy_from_slice(&[40, 16, 32]);
+            words[text..text + 4].copy_from_slice(&[64, 32, 16, 40]);
+            assert_eq!(Layout::of(version, &words), Ok(expected));
+        }
     }
 
     #[test]
     fn what_is_not_known_or_does_not_fit_is_refused() {
-        for version in [0x030a_0df0, 0x030e_00f0, 0x030c_00a7, 0x030d_00b1, 0] {
+        for version in [0x030a_0df0, 0x0310_00f0, 0x030c_00a7, 0x030d_00b1, 0] {
             let refused = Err(NoPythonFrames::Version(version));
             assert_eq!(Layout::of(version, &debug_offsets()), refused);
         }

@@ -117,6 +117,9 @@ struct RunningCall {
 /// the interpreter puts between its own frames and those of C.
 const FIRST_OTHER_OWNER: u8 = 3;
 
+/// Bits of a frame's reference to its code that are no part of the address, from Python 3.14 on.
+const CODE_TAGS: usize = 3;
+
 /// Reads frames until there is no other one, there are enough, or one cannot be read.
 fn read(
     interpreter: &Interpreter,
@@ -166,7 +169,7 @@ fn read_calls(
         let owner = frame.get(layout.frame.owner);
         if owner.is_some_and(|owner| *owner < FIRST_OTHER_OWNER) {
             calls.push(RunningCall {
-                code: field(layout.frame.code)?,
+                code: field(layout.frame.code)? & !CODE_TAGS,
                 instruction: field(layout.frame.instruction)?,
             });
         }
@@ -192,7 +195,7 @@ fn line(objects: &Objects<'_>, code: &CodeObject<'_>, instruction: usize) -> Opt
 /// The end of a sentence about the lines of launches.
 impl fmt::Display for NoPythonFrames {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const KNOWN: &str = "gpuprof reads the frames of Python 3.11, 3.12 and 3.13";
+        const KNOWN: &str = "gpuprof reads the frames of Python 3.11 to 3.15";
         match self {
             Self::OlderVersion => write!(f, "{KNOWN}, and this is an older one"),
             Self::Version(version) => {
