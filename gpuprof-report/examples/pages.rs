@@ -45,6 +45,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         ("limits", profiles::with_limits(profiles::digits())),
         ("many-limits", profiles::with_limits(profiles::large(100))),
         ("stalls", profiles::with_stalls(profiles::digits())),
+        ("unannotated", unannotated(profiles::digits())),
         ("empty", Profile::default()),
     ];
     for (name, profile) in made {
@@ -72,6 +73,14 @@ fn write(profile: &Profile, path: &Path) -> std::io::Result<()> {
     let mut out = BufWriter::new(File::create(path.with_extension("html"))?);
     html::write(profile, &mut out)?;
     out.flush()
+}
+
+/// As of a program without the attribute.
+fn unannotated(mut profile: Profile) -> Profile {
+    profile.functions.clear();
+    profile.tree.clear();
+    profile.findings = findings(&profile);
+    profile
 }
 
 fn simulated(mut profile: Profile) -> Profile {

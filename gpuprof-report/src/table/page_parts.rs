@@ -86,7 +86,10 @@ pub(crate) fn tree(profile: &Profile) -> (Vec<PageTreeRow<'_>>, PageTable) {
             table.push(String::new(), None, figures);
         }
     }
-    if let Some(outside) = call_tree::unattributed(profile) {
+    // Alone it would say nothing that the kernels do not.
+    if !rows.is_empty()
+        && let Some(outside) = call_tree::unattributed(profile)
+    {
         rows.push(PageTreeRow::Unattributed);
         table.push(outside.label.name, None, outside.figures);
     }

@@ -69,7 +69,8 @@ pub(super) fn unattributed(profile: &Profile) -> Vec<Paragraph> {
     let Some(cupti) = &profile.cupti else {
         return Vec::new();
     };
-    let outside = (cupti.unattributed > 0).then(|| outside(cupti));
+    let has_outside = cupti.unattributed > 0 && profile.has_annotated_functions();
+    let outside = has_outside.then(|| outside(cupti));
     let graphs = (cupti.unattributed_graph_nodes > 0).then(|| not_captured(cupti));
     outside.into_iter().chain(graphs).collect()
 }
@@ -108,10 +109,12 @@ fn not_captured(cupti: &CuptiCompleteness) -> Paragraph {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::profile::Function;
 
     fn text(cupti: &CuptiCompleteness) -> String {
         let profile = Profile {
             cupti: Some(cupti.clone()),
+            functions: vec![Function::default()],
             ..Profile::default()
         };
         let mut words = Paragraph::default();

@@ -456,6 +456,21 @@ test('without CUPTI the page shows spans and how to get more', () =>
       'step: ~106 ms, 99.4 % of all GPU spans');
   }));
 
+test('a program without annotated functions has its findings', () =>
+  withPage('unannotated', async (page) => {
+    assert.equal(await page.locator('.finding:visible').count(), 1);
+    const findings = await page.locator('#findings').innerText();
+    assert.ok(findings.includes('uses no tensor cores'), findings);
+    assert.ok(!findings.includes('no annotated function'), findings);
+    assert.equal(await page.locator('#tabs [aria-selected=true]').getAttribute('id'), 'tab-activities');
+    assert.ok(!(await page.locator('body').innerText()).includes('unattributed'));
+  }));
+
+test('a page of nothing says so', () => withPage('empty', async (page) => {
+  const findings = await page.locator('#findings').innerText();
+  assert.ok(findings.includes('Nothing: no annotated function was called.'), findings);
+}));
+
 test('markup in names is text everywhere', () => withPage('hostile', async (page) => {
   for (const name of ['Functions', 'Kernels and copies', 'API calls', 'Call tree']) {
     await tab(page, name).click();

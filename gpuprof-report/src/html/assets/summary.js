@@ -95,11 +95,11 @@ function finding(one, at) {
 
 function drawFindings() {
   const into = byId('findings');
-  if (tables.functions.names.length === 0) {
-    into.append(el('p', null, 'Nothing: no annotated function was called.'));
-    return;
-  }
   if (!profile.has_cupti) {
+    if (tables.functions.names.length === 0) {
+      into.append(el('p', null, 'Nothing: no annotated function was called.'));
+      return;
+    }
     if (profile.is_cupti_unavailable) {
       into.append(el('p', null, 'CUPTI did not start, so there are GPU spans alone.'));
       return;

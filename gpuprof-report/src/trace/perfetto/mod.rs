@@ -1,8 +1,8 @@
 //! A trace in Perfetto's own format (`.pftrace`): smaller than JSON, exact to the nanosecond, and
 //! with the rows of a device together under its process.
 //!
-//! The format is protobuf, which the crate prost writes and reads: the merge of traces reads what
-//! is written here, and both stay one with `trace.proto` by a test.
+//! The format is protobuf, which the crate prost writes. A test holds the messages against
+//! `trace.proto`.
 
 mod events;
 mod interned;

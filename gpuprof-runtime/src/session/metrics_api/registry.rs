@@ -17,7 +17,7 @@ use gpuprof_report::metrics::{
     self, BOUNDS, DurationBuckets, Families, Family, MetricKind, SeriesLabel, SeriesValue, seconds,
 };
 
-/// Adds gpuprof's metrics to a registry of the crate prometheus-client 0.25.
+/// Adds gpuprof's metrics to a registry of the crate prometheus-client 0.26.
 ///
 /// ```
 /// # use gpuprof_runtime as gpuprof;
