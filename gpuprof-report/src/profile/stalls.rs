@@ -16,7 +16,7 @@ figures! {
     #[derive(Clone, Debug, Default, PartialEq, Eq)]
     #[non_exhaustive]
     pub struct Stalls {
-        /// Cycles of a multiprocessor between two samples.
+        /// Cycles of a multiprocessor between two samples, the most if the interval changed.
         pub period_cycles: u64 = max;
         /// Time in which samples were taken, ns.
         pub sampled_ns: u64 = sum;

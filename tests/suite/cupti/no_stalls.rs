@@ -4,17 +4,18 @@
 use std::time::{Duration, Instant};
 
 use gpuprof::{CuptiMode, Sampling, Session};
+use simcupti::StallModel;
 use support::cupti_world::{Tier, builder, tier};
 use support::sampled_world::{note, with_counters};
 use support::suite::Module;
 use support::{tests, until};
 
-use crate::stalls::{Kernel, begin, launches, load, only_kernel, samples, session};
+use crate::stalls::{Kernel, begin, launches, load, only_kernel, samples, session, stalls};
 
 pub(crate) const MODULE: Module = Module::new(
     module_path!(),
     &[tests![
-        a_full_buffer_is_one_line,
+        after_a_full_buffer_samples_are_taken_less_often,
         no_permission_is_one_line_with_the_fix,
         a_libcupti_without_the_functions_is_one_line,
         a_short_run_with_counters_has_no_stalls_and_says_so,
@@ -25,25 +26,36 @@ pub(crate) const MODULE: Module = Module::new(
     ]],
 );
 
-fn a_full_buffer_is_one_line() {
+fn after_a_full_buffer_samples_are_taken_less_often() {
     let t = tier();
     let session = session(&t);
     let kernel = load(&t);
     begin(&t, &kernel);
-    t.cupti.fill_hardware_buffer();
-    until(|| {
-        let notes = session.snapshot().diagnostics.notes;
-        notes
-            .iter()
-            .any(|note| note.contains("no room for more samples of stalls 1x"))
-    });
-    launches(&t, &kernel, 2);
+    let model = StallModel {
+        offset: 0,
+        reason: "wait",
+        samples: 64,
+        not_issued: true,
+    };
+    t.cupti.set_stalls(kernels::SAXPY, &[model]);
+    let mut samples = 0;
+    for (starts, of_launch) in [(2, 8), (3, 1)] {
+        t.cupti.fill_hardware_buffer();
+        until(|| t.cupti.calls("cuptiPCSamplingStart") == starts);
+        launches(&t, &kernel, 2);
+        t.synchronize();
+        samples += 2 * of_launch;
+        until(|| {
+            let stalls = session.snapshot().stalls;
+            stalls.is_some_and(|stalls| stalls.samples == samples)
+        });
+    }
     let profile = t.finish(session);
-    assert_eq!(only_kernel(&profile).samples, 90);
-    assert!(
-        note(&profile).contains("leave a processor"),
-        "{}",
-        note(&profile)
+    assert_eq!(stalls(&profile).period_cycles, 1 << 18);
+    assert_eq!(
+        note(&profile),
+        "a device had no room for more samples of stalls 2x, and lost those since they were last \
+         read; it is sampled less often since then, each 262144 cycles"
     );
 }
 

@@ -21,6 +21,9 @@ struct Launch {
     stalls: Vec<Stall>,
 }
 
+/// The logarithm of the interval for which tests set samples; a longer one has fewer.
+const MODEL_PERIOD: u32 = 12;
+
 /// An instruction: checksum of the image, function and offset.
 type Pc = (u64, &'static str, u64);
 
@@ -30,6 +33,10 @@ struct Session {
     handle: u64,
     context: FoundContext,
     reasons: Vec<u32>,
+    /// The logarithm of the interval.
+    period: u32,
+    /// The hardware buffer was full: so it stays until sampling is disabled, as parcagpu found.
+    is_full: bool,
     /// The client starts and stops it.
     is_controlled: bool,
     is_started: bool,
@@ -43,7 +50,7 @@ struct Session {
 impl Session {
     fn add(&mut self, launch: &Launch) {
         for stall in &launch.stalls {
-            self.total += u64::from(stall.samples);
+            self.total += u64::from(self.samples(stall));
             let asked = stall.indices().filter(|index| self.reasons.contains(index));
             for index in asked.collect::<Vec<_>>() {
                 self.add_samples(launch, stall, index);
@@ -51,7 +58,13 @@ impl Session {
         }
     }
 
+    /// The samples of a launch at one place.
+    fn samples(&self, stall: &Stall) -> u32 {
+        stall.samples >> self.period.saturating_sub(MODEL_PERIOD)
+    }
+
     fn add_samples(&mut self, launch: &Launch, stall: &Stall, index: u32) {
+        let samples = self.samples(stall);
         let pc = (launch.image.checksum, launch.kernel, stall.offset);
         let entry = self.pcs.entry(pc).or_insert_with(|| PcSamples {
             checksum: launch.image.checksum,
@@ -61,8 +74,8 @@ impl Session {
             reasons: Vec::new(),
         });
         match entry.reasons.binary_search_by_key(&index, |(of, _)| *of) {
-            Ok(at) => entry.reasons[at].1 += stall.samples,
-            Err(at) => entry.reasons.insert(at, (index, stall.samples)),
+            Ok(at) => entry.reasons[at].1 += samples,
+            Err(at) => entry.reasons.insert(at, (index, samples)),
         }
     }
 }
@@ -148,6 +161,8 @@ impl PcSampling {
             handle,
             context,
             reasons: (0..COUNT as u32).collect(),
+            period: MODEL_PERIOD,
+            is_full: false,
             is_controlled: false,
             is_started: false,
             range: 0,
@@ -187,6 +202,7 @@ impl PcSampling {
         let session = self.session(context, now)?;
         match attribute {
             Attribute::StallReasons(reasons) => session.reasons = reasons,
+            Attribute::Period(period) => session.period = period,
             Attribute::StartStopControl(is_controlled) => session.is_controlled = is_controlled,
             Attribute::DataBuffer(buffer) => session.buffer = Some(buffer),
             Attribute::WithoutEffect => {}
@@ -213,14 +229,15 @@ impl PcSampling {
         now: u64,
         limit: usize,
     ) -> Answer<Collected> {
-        let is_full = std::mem::take(&mut self.is_full);
+        let becomes_full = std::mem::take(&mut self.is_full);
         let session = self.session(context, now)?;
-        if is_full {
+        session.is_full |= becomes_full;
+        if session.is_full {
             session.pcs.clear();
             session.total = 0;
             return Ok(Collected {
                 range: session.range,
-                is_full,
+                is_full: true,
                 ..Collected::default()
             });
         }

@@ -111,6 +111,7 @@ structs! {
 /// One attribute of the configuration. Those that change nothing here are only checked.
 pub(crate) enum Attribute {
     StallReasons(Vec<u32>),
+    Period(u32),
     StartStopControl(bool),
     DataBuffer(DataBuffer),
     WithoutEffect,
@@ -132,7 +133,8 @@ impl AttributeInfo {
         let [word, second, _] = self.value;
         let half = word as u32;
         let is_valid = match self.kind {
-            1 => (5..=31).contains(&half),
+            1 if (5..=31).contains(&half) => return Ok(Attribute::Period(half)),
+            1 => false,
             2 => return Ok(Attribute::StallReasons(reasons(word, second)?)),
             3 | 4 => word > 0,
             5 if half == 2 => return Err(Code::NOT_SUPPORTED),

@@ -241,6 +241,10 @@ fn a_full_hardware_buffer_has_no_instructions() {
     };
     assert_eq!(buffer.content(), full);
     launch(&mut world);
+    assert_eq!(buffer.fill(context), OUT_OF_MEMORY, "it stays full");
+    assert_eq!(disable(context), OK);
+    assert_eq!(enable(context), OK);
+    launch(&mut world);
     assert_eq!(buffer.fill(context), OK);
     let next = buffer.content();
     assert_eq!(

@@ -13,11 +13,15 @@ use super::samples::{PcSamples, SampledPc};
 use crate::cupti::collect::library::CallError;
 use parking_lot::Mutex;
 
-/// The logarithm of the cycles of a multiprocessor between two samples. An H100 takes 40 samples
-/// per µs with it. With 13 and 14 those of regular loops were of the same places: a loop of
+/// The logarithm of the cycles of a multiprocessor between two samples, at first. An H100 takes 40
+/// samples per µs with it. With 13 and 14 those of regular loops were of the same places: a loop of
 /// multiplications in double precision waited for its unit in 26 % of them, and with 9 to 12 in
 /// 40 %, as in Nsight Compute. With 11 its buffer was full after 7 s without a read.
-const PERIOD: u64 = 12;
+const FIRST_PERIOD: u64 = 12;
+/// What is added to it each time that a device's buffer was full, and the most: an H100 then takes
+/// 0.1 samples per µs.
+const LONGER: u64 = 3;
+const LAST_PERIOD: u64 = 21;
 /// Program counters that are read at once.
 const ROOM: usize = 4096;
 /// Memory of CUPTI's for what it has read from the device, bytes: 16 for each reason of a program
@@ -105,10 +109,25 @@ impl Room {
 /// The names of the reasons that are asked for, by their indices.
 type ReasonNames = BTreeMap<u32, &'static str>;
 
+/// The logarithm of a period with which a device's buffer was full.
+#[derive(Clone, Copy)]
+pub(super) struct FullPeriod(u64);
+
+impl FullPeriod {
+    fn longer(self) -> u64 {
+        (self.0 + LONGER).min(LAST_PERIOD)
+    }
+}
+
 pub(super) struct ContextSampler {
     library: &'static PcSamplingLibrary,
     context: *mut c_void,
     is_enabled: bool,
+    /// The logarithm of the cycles between two samples.
+    period: u64,
+    /// The device's buffer was full. parcagpu, which uses this interface too, found that it has no
+    /// more samples then, until sampling is disabled and enabled again.
+    is_full: bool,
     reasons: ReasonNames,
     room: Room,
     /// What CUPTI writes to when a module is loaded after another was unloaded, and when it is
@@ -121,17 +140,20 @@ pub(super) struct ContextSampler {
 unsafe impl Send for ContextSampler {}
 
 impl ContextSampler {
-    /// The cycles between two samples.
-    pub(super) const PERIOD_CYCLES: u64 = 1 << PERIOD;
+    /// The cycles between two samples at first.
+    pub(super) const FIRST_PERIOD_CYCLES: u64 = 1 << FIRST_PERIOD;
 
     /// Starts sampling, inside a call of the program's that uses the context: takes 0.1 to 0.8 s on
     /// an H100's host.
     ///
     /// By a call of its own, without which the next launch would take that long.
+    ///
+    /// `after` is the period of an earlier sampling in the context, whose buffer was full.
     pub(super) fn start(
         library: &'static PcSamplingLibrary,
         context: usize,
         known: &KnownReasons,
+        after: Option<FullPeriod>,
     ) -> Result<Self, CallError> {
         let context = context as *mut c_void;
         library.enable(&mut Enable {
@@ -143,6 +165,8 @@ impl ContextSampler {
             library,
             context,
             is_enabled: true,
+            period: after.map_or(FIRST_PERIOD, FullPeriod::longer),
+            is_full: false,
             reasons: ReasonNames::new(),
             room: Room::new(0),
             rest: Room::new(0),
@@ -203,7 +227,7 @@ impl ContextSampler {
             value,
         };
         let mut attributes = [
-            attribute(attribute::PERIOD, [PERIOD, 0, 0]),
+            attribute(attribute::PERIOD, [self.period, 0, 0]),
             attribute(attribute::STALL_REASONS, [wanted.len() as u64, reasons, 0]),
             attribute(attribute::SCRATCH_BYTES, [SCRATCH_BYTES, 0, 0]),
             attribute(attribute::MODE, [CONTINUOUS, 0, 0]),
@@ -220,6 +244,7 @@ impl ContextSampler {
 
     /// Moves what the device has stored into `samples`.
     pub(super) fn read(&mut self, samples: &mut PcSamples) -> Result<(), CallError> {
+        samples.period_cycles = samples.period_cycles.max(1 << self.period);
         loop {
             let result = self.library.get_data(&mut GetData {
                 context: self.context,
@@ -231,12 +256,18 @@ impl ContextSampler {
                 Ok(()) if self.room.data.remaining > 0 && written > 0 => {}
                 Ok(()) => return Ok(()),
                 Err(error) if error.status == OUT_OF_MEMORY => {
-                    samples.full += 1;
+                    samples.full += u64::from(!self.is_full);
+                    self.is_full = true;
                     return Ok(());
                 }
                 Err(error) => return Err(error),
             }
         }
+    }
+
+    /// The period, if the device's buffer was full.
+    pub(super) fn full_period(&self) -> Option<FullPeriod> {
+        self.is_full.then_some(FullPeriod(self.period))
     }
 
     /// Moves what CUPTI has written by itself into `samples`, inside the call in which it may have.

@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 
 use self::clock::SamplingClock;
-use self::context_sampler::{ContextSampler, KnownReasons};
+use self::context_sampler::{ContextSampler, FullPeriod, KnownReasons};
 use self::library::PcSamplingLibrary;
 pub(crate) use self::sampled_stalls::SampledStalls;
 use self::samples::PcSamples;
@@ -153,6 +153,7 @@ impl PcSampling {
             if self.counters.gives_way(COUNTERS_FIRST) {
                 self.read(&mut samplers);
                 drop(samplers);
+                self.start_again();
                 self.start_waiting();
             }
         }
@@ -166,12 +167,41 @@ impl PcSampling {
         let start = || {
             let mut samplers = self.samplers.try_lock_for(START_TIMEOUT)?;
             let cupti = lifecycle::callable_library().filter(|_| !samplers.is_ending)?;
-            self.start(cupti, &mut samplers, used_contexts::take()?);
+            self.start(cupti, &mut samplers, used_contexts::take()?, None);
             Some(())
         };
         while used_contexts::has_waiting()
             && without_launches(Duration::ZERO, start).flatten().is_some()
         {}
+    }
+
+    /// Ends sampling whose buffer was full, and starts it again with longer intervals, unless
+    /// something else is in the way, which is then tried again.
+    fn start_again(&self) {
+        let full_period = |(_, sampler): &(usize, ContextSampler)| sampler.full_period();
+        let is_full = || {
+            let samplers = self.samplers.lock();
+            samplers.contexts.iter().any(|of| full_period(of).is_some())
+        };
+        let start = || {
+            let mut samplers = self.samplers.try_lock_for(START_TIMEOUT)?;
+            let cupti = lifecycle::callable_library().filter(|_| !samplers.is_ending)?;
+            samplers.leave_destroyed();
+            let mut full = Vec::new();
+            self.take(&mut samplers, |contexts, samples| {
+                for (context, sampler) in contexts.extract_if(.., |of| full_period(of).is_some()) {
+                    full.push((context, sampler.full_period()));
+                    sampler.stop(samples);
+                }
+            });
+            for (context, period) in full {
+                self.start(cupti, &mut samplers, context, period);
+            }
+            Some(())
+        };
+        if is_full() {
+            let _ = without_launches(Duration::ZERO, start);
+        }
     }
 
     /// Inside a call of the program's, which uses a context for the first time: what it launches is
@@ -182,7 +212,13 @@ impl PcSampling {
         }
     }
 
-    fn start(&self, cupti: &CuptiLibrary, samplers: &mut ContextSamplers, context: usize) {
+    fn start(
+        &self,
+        cupti: &CuptiLibrary,
+        samplers: &mut ContextSamplers,
+        context: usize,
+        after: Option<FullPeriod>,
+    ) {
         samplers.leave_destroyed();
         if samplers.contexts.iter().any(|(known, _)| *known == context) {
             return;
@@ -193,7 +229,7 @@ impl PcSampling {
             self.refuse(PcSamplingUnavailable::NoFunctions);
             return;
         };
-        match ContextSampler::start(library, context, &self.reasons) {
+        match ContextSampler::start(library, context, &self.reasons, after) {
             Ok(sampler) => {
                 samplers.contexts.push((context, sampler));
                 let ns = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
@@ -316,6 +352,7 @@ impl PcSampling {
             let is_alone = !samplers.has_thread && !samplers.is_ending;
             drop(samplers);
             if is_alone && self.counters.gives_way(COUNTERS_FIRST) {
+                self.start_again();
                 self.start_waiting();
             }
         }

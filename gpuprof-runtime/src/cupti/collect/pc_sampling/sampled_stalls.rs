@@ -34,7 +34,8 @@ impl SampledStalls {
     /// The figures of the profile, without the kernels.
     pub(crate) fn figures(&self) -> Stalls {
         let mut stalls = Stalls::default();
-        stalls.period_cycles = ContextSampler::PERIOD_CYCLES;
+        let first = ContextSampler::FIRST_PERIOD_CYCLES;
+        stalls.period_cycles = self.samples.period_cycles.max(first);
         stalls.sampled_ns = u64::try_from(self.sampled.as_nanos()).unwrap_or(u64::MAX);
         stalls.start_ns = self.start_ns;
         stalls.other_samples = self.samples.other;

@@ -42,8 +42,10 @@ pub(crate) struct PcSamples {
     pub(super) left_out: u64,
     /// Samples in kernels of which CUPTI tells nothing.
     pub(crate) other: u64,
-    /// How often the device's buffer was full, and had to be emptied unread.
+    /// How often a device's buffer was full, and had to be emptied unread.
     pub(super) full: u64,
+    /// The most cycles between two samples; 0 if nothing was read.
+    pub(super) period_cycles: u64,
 }
 
 impl PcSamples {
@@ -114,6 +116,7 @@ impl PcSamples {
         self.left_out += more.left_out;
         self.other += more.other;
         self.full += more.full;
+        self.period_cycles = self.period_cycles.max(more.period_cycles);
     }
 
     pub(crate) fn kernels(&self) -> &[SampledKernel] {

@@ -1,5 +1,6 @@
 //! Why program counters are not sampled, as one line that also says what to do.
 
+use super::context_sampler::ContextSampler;
 use super::samples::{MAX_PCS, PcSamples};
 use crate::cupti::collect::bindings::{
     CuptiResult, INSUFFICIENT_PRIVILEGES, VIRTUALIZED_PRIVILEGES,
@@ -24,12 +25,17 @@ pub(super) fn too_many_contexts() -> String {
 
 /// The notes about samples that were lost.
 pub(super) fn losses(samples: &PcSamples) -> Vec<String> {
-    let (full, left_out) = (samples.full, samples.left_out);
+    let (full, left_out, cycles) = (samples.full, samples.left_out, samples.period_cycles);
     let full = (full > 0).then(|| {
-        format!(
+        let lost = format!(
             "a device had no room for more samples of stalls {full}x, and lost those since they \
-             were last read; leave a processor to gpuprof's threads"
-        )
+             were last read"
+        );
+        if cycles > ContextSampler::FIRST_PERIOD_CYCLES {
+            format!("{lost}; it is sampled less often since then, each {cycles} cycles")
+        } else {
+            lost
+        }
     });
     let left_out = (left_out > 0).then(|| {
         format!(
