@@ -12,7 +12,7 @@ pub(crate) trait WindowSum: Clone + Default {
     /// Their window has ended: what is added from now on came late.
     fn end(&mut self) {}
 
-    /// Adds the totals of another window; both have ended.
+    /// Adds the totals of another window. What comes late of one that has ended is late of the sum.
     fn merge(&mut self, other: &Self);
 }
 
@@ -110,8 +110,11 @@ impl<T: WindowSum> ByWindow<T> {
             let is_one_with = |before: u32| !looks.iter().any(|look| look.divides(before, first));
             match self.sums.last_mut() {
                 Some((before, sum)) if is_one_with(*before) => {
-                    sum.end();
-                    totals.end();
+                    // Much of what a look is of has not come yet.
+                    if !looks.iter().any(|look| look.contains(*before)) {
+                        sum.end();
+                        totals.end();
+                    }
                     sum.merge(&totals);
                 }
                 _ if cfg!(feature = "metrics") || looks.iter().any(|look| look.contains(first)) => {
@@ -145,12 +148,10 @@ impl<T: WindowSum> ByWindow<T> {
 
     /// The sum of all windows, as if the current one ended now.
     pub(crate) fn into_sum(self) -> T {
-        let mut sums = self.sums.into_iter().map(|(_, mut totals)| {
-            totals.end();
-            totals
-        });
+        let mut sums = self.sums.into_iter().map(|(_, totals)| totals);
         let mut sum = sums.next().unwrap_or_default();
         sums.for_each(|more| sum.merge(&more));
+        sum.end();
         sum
     }
 }

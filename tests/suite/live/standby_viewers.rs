@@ -15,6 +15,7 @@ pub(crate) const MODULE: Module = Module::new(module_path!(), &[TESTS]).with_pro
 /// Every test of this file.
 const TESTS: &[(&str, fn())] = tests![
     overlapping_looks_have_their_own_time,
+    a_look_has_the_busy_time_of_all_its_windows,
     a_viewer_that_dies_ends_its_look,
     driver_errors_are_of_the_looks_in_which_they_came,
     a_session_does_not_wait_for_viewers,
@@ -48,6 +49,26 @@ fn overlapping_looks_have_their_own_time() {
     let mut next = program.look("look cupti");
     program.tell("step 5000");
     assert_eq!(kernels(&finish(&mut next)), Some((1, 5_000)));
+    program.end();
+}
+
+/// Other looks divide its time into windows, and some of their kernels are recorded when further
+/// windows have begun.
+fn a_look_has_the_busy_time_of_all_its_windows() {
+    let mut program = Standby::start();
+    let mut whole = program.look("look cupti");
+    for ns in [10_000, 20_000, 40_000] {
+        program.tell(&format!("step {ns}"));
+        finish(&mut program.look("look"));
+    }
+    let profile = finish(&mut whole);
+    assert_whole(&profile);
+    assert_eq!(kernels(&profile), Some((3, 70_000)));
+    let [busy] = &profile.gpu_busy[..] else {
+        panic!("one device: {:?}", profile.gpu_busy)
+    };
+    let gaps = busy.records.map(|records| records.gaps);
+    assert_eq!((busy.busy_ns, gaps), (70_000, Some(2)));
     program.end();
 }
 

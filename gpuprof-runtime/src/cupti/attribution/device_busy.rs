@@ -47,11 +47,19 @@ impl DeviceBusy {
         finished
     }
 
-    /// Adds a finished timeline of another window to a finished one.
-    pub(crate) fn merge(&mut self, other: &Self) {
-        self.is_finished = true;
+    /// Adds the timeline of another window: what has not been swept of both is then of one, and
+    /// otherwise both are finished. Returns what was.
+    #[must_use]
+    pub(crate) fn merge(&mut self, mut other: Self) -> Vec<RowTime> {
+        self.late_ns += std::mem::take(&mut other.late_ns);
+        if !self.is_finished && !other.is_finished && other.sweep.now() == 0 {
+            let pending = other.pending.into_iter();
+            return pending.flat_map(|activity| self.add(activity)).collect();
+        }
+        let mut finished = self.finish();
+        finished.extend(other.finish());
         self.times.merge(&other.times);
-        self.late_ns += other.late_ns;
+        finished
     }
 
     /// The times of all finished activities; `None` if too much came late.

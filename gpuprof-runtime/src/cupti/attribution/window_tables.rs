@@ -284,9 +284,6 @@ impl WindowSum for WindowTables {
     }
 
     fn merge(&mut self, other: &Self) {
-        for (device, timeline) in &other.timelines {
-            self.timelines.entry(*device).or_default().merge(timeline);
-        }
         for (key, totals) in &other.kernels {
             let key = self.kernel_key(*key);
             merge_kernel(&mut self.kernels, key, totals);
@@ -294,6 +291,11 @@ impl WindowSum for WindowTables {
         for (key, totals) in &other.copies {
             let key = self.copy_key(*key);
             self.copies.entry(key).or_default().merge(totals);
+        }
+        for (device, timeline) in &other.timelines {
+            let known = self.timelines.entry(*device).or_default();
+            let finished = known.merge(timeline.clone());
+            self.add_row_times(finished);
         }
         for (key, totals) in &other.api {
             self.api.entry(*key).or_default().merge(totals);
