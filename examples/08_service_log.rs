@@ -70,6 +70,7 @@ fn request(
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
+    simcuda::real_or_simulated();
     let subscriber = tracing_subscriber::fmt().with_writer(std::io::stderr);
     tracing::subscriber::set_global_default(subscriber.without_time().finish())?;
     log::set_logger(&Logger).map(|()| log::set_max_level(log::LevelFilter::Info))?;
@@ -79,7 +80,6 @@ fn main() -> Result<(), Box<dyn Error>> {
         to_log(line);
     });
 
-    simcuda::real_or_simulated();
     let context = CudaContext::new(0)?;
     let stream = context.default_stream();
     let module = context.load_module(Ptx::from_src(kernels::SAXPY_PTX))?;

@@ -1,7 +1,7 @@
 //! `gpuprof snapshot`: the profile of a running program so far, or of the next seconds of one in
 //! standby.
 
-use std::io;
+use std::io::{self, IsTerminal};
 use std::net::Shutdown;
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -85,10 +85,14 @@ pub(super) fn write_document(
         }
     };
     let failed = |error: LiveError| {
-        complain(format_args!(
-            "{}: {error}",
-            sanitize::short(target, MAX_TARGET)
-        ));
+        let shown = sanitize::short(target, MAX_TARGET);
+        match error {
+            LiveError::Ended => complain(format_args!(
+                "{shown}: the program, or this command, ended before there was an answer; nothing \
+                 is written"
+            )),
+            error => complain(format_args!("{shown}: {error}")),
+        }
         Exit::BadInput
     };
     let begun = request(&connection).and_then(|request| {
@@ -104,6 +108,7 @@ pub(super) fn write_document(
     {
         complain(format_args!("signals cannot be received: {error}"));
     }
+    tell_of_a_wait(&request);
     let Some(path) = output else {
         let mut text = Vec::new();
         return match connection.document(request, &mut text) {
@@ -117,6 +122,24 @@ pub(super) fn write_document(
             output::cannot_write(path, &error)
         }
         Err(OutputError::Content(error)) => failed(error),
+    }
+}
+
+/// Has a terminal say why there is no answer yet, soon after it is due.
+fn tell_of_a_wait(request: &Request) {
+    const GRACE: Duration = Duration::from_secs(2);
+    let due = match request {
+        Request::SnapshotAfter { ms } | Request::Trace { ms, .. } => Duration::from_millis(*ms),
+        _ => Duration::ZERO,
+    };
+    if io::stderr().is_terminal() {
+        thread::spawn(move || {
+            thread::sleep(due + GRACE);
+            complain(
+                "waiting for the program, which spends at most 1 % of a processor on answers: one \
+                 may come 30 s later",
+            );
+        });
     }
 }
 

@@ -59,7 +59,7 @@ impl fmt::Display for LiveError {
             Self::Gone => f.write_str("the program has ended"),
             Self::OtherUser => f.write_str("its socket belongs to another user"),
             Self::Io(error) => write!(f, "the program cannot be asked: {error}"),
-            Self::Ended => f.write_str("the program ended the connection"),
+            Self::Ended => f.write_str("the connection ended before the program had answered"),
             Self::TooSlow => f.write_str("the program does not answer; it may be stopped"),
             Self::Protocol(found) => write!(
                 f,

@@ -18,8 +18,8 @@ const MAX_LISTED: usize = 20;
 /// A program of another user refuses root too, so that root looks for its own alone.
 const ROOT: u32 = 0;
 
-const START_IT: &str = "start it with GPUPROF_LIVE=1 or \
-    GPUPROF=standby; the socket opens at its first profiled call";
+const START_IT: &str = "start it with GPUPROF_LIVE=1 or GPUPROF=standby; the socket opens at its \
+    first profiled call. A program without gpuprof has one under gpuprof run --standby";
 
 /// Connects to the program with this process id or, if it is no number, file name.
 ///
@@ -60,6 +60,9 @@ pub(super) fn connect_in(
     }
     match target.parse() {
         Ok(pid) => connect_to_pid(folder, user, pid).map_err(|error| match error {
+            LiveError::Gone if !Path::new(&format!("/proc/{pid}")).exists() => {
+                format!("{shown}: there is no such process")
+            }
             LiveError::Gone => format!("{shown}: this process offers no live view; {START_IT}"),
             error => format!("{shown}: {error}"),
         }),

@@ -84,7 +84,12 @@ fn a_program_is_found_by_id_and_by_name() {
         problem(folder.path(), "other"),
         "other: no program of this name offers a live view; there are: 41 train, 42 serve"
     );
-    assert!(problem(folder.path(), "43").starts_with("43: this process offers no live view"));
+    let this = std::process::id().to_string();
+    let offers_none = format!("{this}: this process offers no live view");
+    assert!(problem(folder.path(), &this).starts_with(&offers_none));
+    let none = u32::MAX.to_string();
+    let expected = format!("{none}: there is no such process");
+    assert_eq!(problem(folder.path(), &none), expected);
 }
 
 #[test]

@@ -323,10 +323,8 @@ impl WindowSum for WindowTables {
             self.site_samples.entry(*site).or_default().merge(samples);
         }
         for (device, samples) in &other.device_samples {
-            self.device_samples
-                .entry(*device)
-                .or_default()
-                .merge(samples);
+            let known = self.device_samples.entry(*device).or_default();
+            known.merge(samples);
         }
     }
 }

@@ -42,7 +42,7 @@ pub fn real_or_simulated_with(options: &Options) -> Device {
             let why = if forced {
                 "GPUPROF_SIM=1"
             } else {
-                "no CUDA device was found"
+                "no real CUDA device was found"
             };
             eprintln!(
                 "{why}: running on the simulated device; its times are modelled, not measured"

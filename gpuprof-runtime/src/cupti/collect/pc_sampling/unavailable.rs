@@ -14,9 +14,8 @@ const HARDWARE_BUSY: CuptiResult = 26;
 const NOT_SUPPORTED: CuptiResult = 27;
 
 /// The note of a run that asks for counters too, and was too short for both.
-pub(super) const ONLY_COUNTERS: &str = "stalls are not sampled (GPUPROF_STALLS): a device samples \
-    either counters or stalls, and the first 5 s are for counters; leave out GPUPROF_COUNTERS for \
-    stalls from the start on";
+pub(super) const ONLY_COUNTERS: &str = "stalls are not sampled: a device samples either counters \
+    or stalls, and the first 5 s are for counters; ask for stalls alone to have them earlier";
 
 /// The note about contexts beyond the limit.
 pub(super) fn too_many_contexts() -> String {
