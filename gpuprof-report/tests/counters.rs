@@ -71,6 +71,24 @@ fn the_lines_of_many_devices_are_counted() {
 }
 
 #[test]
+fn a_run_without_any_value_says_why() {
+    let mut profile = with_counters(digits());
+    let why = "hardware counters: no kernel ran in 10 samples or more, so that no value is shown";
+    assert!(!report(&profile, &options(120)).contains(why));
+    for kernel in &mut profile.kernels {
+        kernel.counters = None;
+    }
+    for function in &mut profile.functions {
+        if let Some(values) = &mut function.activity.counters {
+            values.means.clear();
+        }
+    }
+    assert!(report(&profile, &options(120)).contains(why));
+    profile.counters.clear();
+    assert!(!report(&profile, &options(120)).contains(why));
+}
+
+#[test]
 fn the_slowest_kernels_are_explained() {
     let mut profile = with_counters(digits());
     let why = |profile: &Profile| -> Vec<String> {

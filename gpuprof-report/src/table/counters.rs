@@ -8,7 +8,8 @@ use super::quantity::{ColumnSpec, MarkedQuantity, Quantity};
 use super::words::{BOLD, DIM, NAMES, PLAIN, Paragraph, WARN, labelled};
 use crate::peak_shares::{Bound, peak_shares};
 use crate::profile::{
-    CounterMean, CounterValues, DeviceCounters, Metric, MetricUnit, Profile, listed_metrics,
+    CounterMean, CounterValues, DeviceCounters, MIN_COUNTER_SAMPLES, Metric, MetricUnit, Profile,
+    listed_metrics,
 };
 use crate::sanitize;
 
@@ -182,14 +183,25 @@ pub(super) fn lines(profile: &Profile, full: bool) -> impl Iterator<Item = Parag
     let most = if full { shown.len() } else { LISTED_DEVICES };
     let others = shown.split_off(most.min(shown.len())).len();
     let lines = shown.into_iter().map(move |device| line(device, full));
-    lines.chain((others > 0).then(|| {
+    let has_samples = profile.counters.iter().any(|device| device.samples > 0);
+    let without_values = (has_samples && !has_values(profile)).then(|| {
+        let least = MIN_COUNTER_SAMPLES;
+        format!("no kernel ran in {least} samples or more, so that no value is shown")
+    });
+    let others = (others > 0).then(|| {
         let others = number::count(others as u64).text();
-        labelled(
-            BOLD,
-            "hardware counters:",
-            &format!("{others} more such GPUs in table:full"),
-        )
-    }))
+        format!("{others} more such GPUs in table:full")
+    });
+    let more = without_values.into_iter().chain(others);
+    lines.chain(more.map(|text| labelled(BOLD, "hardware counters:", &text)))
+}
+
+/// Whether any row has a value.
+fn has_values(profile: &Profile) -> bool {
+    let of_functions = profile.functions.iter().map(|of| &of.activity.counters);
+    let of_kernels = profile.kernels.iter().map(|of| &of.counters);
+    let mut all = of_functions.chain(of_kernels).flatten();
+    all.any(|values| !values.means.is_empty() || !values.listed.is_empty())
 }
 
 fn is_doubtful(device: &DeviceCounters) -> bool {
