@@ -2,13 +2,12 @@
 //! names of cudarc, and without the attribute.
 
 /// What cudarc calls it, and what CUDA does. Longer ones first.
-const NAMES: [(&str, &str); 16] = [
+const NAMES: [(&str, &str); 15] = [
     (
         "CudaStream::begin_capture, CudaGraph::launch",
         "cudaStreamBeginCapture, cudaGraphLaunch",
     ),
     ("CudaStream::begin_capture", "cudaStreamBeginCapture"),
-    ("CudaStream::synchronize", "cudaStreamSynchronize"),
     ("CudaStream::wait", "cudaStreamWaitEvent"),
     ("CudaStream::alloc instead of alloc_zeros", "no cudaMemset"),
     ("CudaStream::alloc", "cudaMalloc"),

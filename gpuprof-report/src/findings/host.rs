@@ -39,7 +39,7 @@ pub(super) fn synchronization(
                 wording::name(&name),
                 wording::ns(waits.ns / waits.calls.max(1)),
             );
-            let advice = "wait once after the loop instead of CudaStream::synchronize inside it";
+            let advice = "wait once after the loop, not in each of its passes";
             let text = (evidence, advice);
             rule.candidate(facts, About::Idle, time.function, waits.saved_ns, text)
         })
