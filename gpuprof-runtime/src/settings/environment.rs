@@ -20,6 +20,9 @@ const FOREIGN: [&str; 2] = ["GPUPROF_SIM", "GPUPROF_TEST_"];
 
 const PREFIX: &str = "GPUPROF_";
 
+/// The value of `GPUPROF_REPORT` for no output.
+const NONE: &str = "none";
+
 const CONTRADICTION: &str = "GPUPROF_DELAY and GPUPROF_FOR have no effect beside \
     GPUPROF_FROM_START=off, by which the program's calls of cudaProfilerStart and cudaProfilerStop \
     bound what is measured";
@@ -128,6 +131,12 @@ fn wrong(variable: &Variable, value: &str, why: &NotUnderstood) -> String {
     let (value, detail, instead) = match why {
         NotUnderstood::Value(detail) => (value, detail.as_str(), "using the default"),
         NotUnderstood::Items(items) => (items.as_str(), "", "using the others"),
+        NotUnderstood::NoneBesideOthers => {
+            let value = sanitize::quoted(value, MAX_SHOWN);
+            return format!(
+                "{name}={value}: {NONE} stands alone, and has no effect beside other outputs"
+            );
+        }
     };
     let value = sanitize::quoted(value, MAX_SHOWN);
     format!("{name}={value} is not understood: it takes {accepts}{detail}; {instead}")
@@ -139,6 +148,8 @@ enum NotUnderstood {
     Value(String),
     /// These items of a list, of which the others are taken.
     Items(String),
+    /// [`NONE`] in a list of outputs.
+    NoneBesideOthers,
 }
 
 impl Settings {
@@ -250,7 +261,7 @@ impl Settings {
 
     /// Takes the outputs that it understands.
     fn set_outputs(&mut self, value: &str) -> Result<(), NotUnderstood> {
-        if value == "none" {
+        if value == NONE {
             self.outputs.clear();
             return Ok(());
         }
@@ -260,13 +271,12 @@ impl Settings {
             return Err(NotUnderstood::Value(String::new()));
         }
         self.outputs = outputs;
-        let unknown: Vec<&str> = items()
-            .filter(|item| Output::parse(item).is_none())
-            .collect();
-        if unknown.is_empty() {
-            Ok(())
-        } else {
-            Err(NotUnderstood::Items(unknown.join(",")))
+        let unknown = items().filter(|item| Output::parse(item).is_none());
+        let (none, unknown): (Vec<&str>, Vec<&str>) = unknown.partition(|item| *item == NONE);
+        match (unknown.as_slice(), none.as_slice()) {
+            ([], []) => Ok(()),
+            ([], _) => Err(NotUnderstood::NoneBesideOthers),
+            _ => Err(NotUnderstood::Items(unknown.join(","))),
         }
     }
 }

@@ -159,6 +159,15 @@ fn one_unknown_output_leaves_the_others() {
 }
 
 #[test]
+fn none_beside_other_outputs_has_no_effect() {
+    let (settings, problems) = read(&[("GPUPROF_REPORT", "none, table")]);
+    assert_eq!(settings.outputs, [Output::Table]);
+    let expected = "GPUPROF_REPORT=\"none, table\": none stands alone, and has no effect beside \
+                    other outputs";
+    assert_eq!(problems, [expected]);
+}
+
+#[test]
 fn a_checkpoint_may_be_a_duration_and_a_path_counts_from_here() {
     let (settings, _) = read(&[
         ("GPUPROF_CHECKPOINT", "200ms"),

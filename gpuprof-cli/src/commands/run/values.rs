@@ -11,7 +11,7 @@ pub(super) fn report_items(text: &str) -> Result<String, String> {
         return Ok(text.to_owned());
     }
     Err(format!(
-        "accepted are {NONE}, table, table:full, json=PATH, csv=PATH, folded=PATH, \
+        "accepted are {NONE} alone, or table, table:full, json=PATH, csv=PATH, folded=PATH, \
          folded:cpu=PATH, pprof=PATH, html=PATH and trace=PATH, separated by commas"
     ))
 }

@@ -41,7 +41,7 @@ fn a_wrong_value_is_one_line_and_the_default() {
         (
             "GPUPROF_REPORT",
             "none,table".as_ref(),
-            "it takes none, or a comma list",
+            "none stands alone, and has no effect beside other outputs",
         ),
         (
             "GPUPROF_SORT",
