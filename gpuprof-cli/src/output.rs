@@ -19,6 +19,12 @@ use crate::input;
 /// Rows of a report's call tree without a limit that the user has stated.
 pub(crate) const ROWS: usize = 30;
 
+/// Reads a number of rows.
+pub(crate) fn row_count(text: &str) -> Result<usize, &'static str> {
+    let rows = text.parse();
+    rows.map_err(|_| "it takes a whole number of rows, such as 30")
+}
+
 /// How a command ends; of several parts, the greatest counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Exit {

@@ -20,6 +20,58 @@ fn help_and_version_are_a_success() {
 }
 
 #[test]
+fn a_negative_value_is_refused_as_a_value() {
+    let rows = "it takes a whole number of rows, such as 30";
+    let duration = "accepted is a duration such as 500ms or 2s";
+    for (arguments, option, why) in [
+        (
+            &["show", "--limit", "-1", "a.json"][..],
+            "--limit <ROWS>",
+            rows,
+        ),
+        (&["diff", "--limit", "-1", "a", "b"], "--limit <ROWS>", rows),
+        (
+            &["diff", "a", "b", "--margin", "-3"],
+            "--margin <PERCENT>",
+            "\"-3\" is not a percentage from 0, such as 5",
+        ),
+        (
+            &["run", "--sample", "-1", "a"],
+            "--sample <SPEC>",
+            "accepted are auto, auto:P%",
+        ),
+        (
+            &["run", "--delay", "-1s", "a"],
+            "--delay <DURATION>",
+            duration,
+        ),
+        (&["run", "--for", "-1s", "a"], "--for <DURATION>", duration),
+        (
+            &["snapshot", "a", "--for", "-1s"],
+            "--for <TIME>",
+            "a time such as 500ms, 5s or 2m, at most 10m",
+        ),
+        (
+            &["trace", "a", "-o", "a.json", "--for", "-1s"],
+            "--for <TIME>",
+            "a time such as 500ms, 5s or 2m, at most 10m",
+        ),
+    ] {
+        let ended = ended(gpuprof(arguments));
+        let value = arguments
+            .iter()
+            .find(|argument| argument.starts_with("-1") || **argument == "-3");
+        let said = format!(
+            "error: invalid value '{}' for '{option}': {why}",
+            value.expect("one")
+        );
+        assert_eq!(ended.code, Some(2), "{ended:?}");
+        assert!(ended.stderr.starts_with(&said), "{ended:?}");
+        assert!(!ended.stderr.contains("tip:"), "{ended:?}");
+    }
+}
+
+#[test]
 fn cargo_passes_its_own_name_for_the_command() {
     for arguments in [&["gpuprof", "--version"][..], &["--version"]] {
         let mut cargo = Command::new(env!("CARGO_BIN_EXE_cargo-gpuprof"));

@@ -1,6 +1,21 @@
 //! The values that the arguments take.
 
+use clap::ValueEnum;
 use gpuprof_report::setting_values::{Counters, MAX_LISTED, Output, Sampling};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum CuptiFlag {
+    /// Kernels, copies, memsets and the calls that cause them
+    On,
+    /// Also allocations, frees and look-ups of kernels
+    Full,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Switch {
+    On,
+    Off,
+}
 
 /// The output that is none.
 pub(super) const NONE: &str = "none";
