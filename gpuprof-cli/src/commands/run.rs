@@ -70,7 +70,7 @@ pub(crate) struct RunArguments {
     #[arg(long)]
     memory: bool,
 
-    /// Write the time line into this file; needs a program built with the feature trace
+    /// Write the time line into this file; a program that contains gpuprof needs its feature trace
     #[arg(long, value_name = "PATH", value_parser = values::trace_path)]
     trace: Option<String>,
 
