@@ -5,10 +5,12 @@
 use std::borrow::Cow;
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use regex_lite::Regex;
 
+use super::placeholders::unknown_placeholders;
 use super::{CuptiMode, Metrics, Mode, Output, Sampling, Settings};
 use gpuprof_report::profile::parse_meta;
 use gpuprof_report::sanitize;
@@ -74,6 +76,9 @@ pub(crate) fn from_env(
         }
         problems.extend(settings.stand_by(&stated));
     }
+    let paths = settings.outputs.iter().filter_map(Output::path);
+    let paths = paths.chain(settings.metrics.files.iter().map(PathBuf::as_path));
+    problems.extend(paths.flat_map(unknown_placeholders));
     if settings.mode == Mode::Nvtx && cfg!(not(feature = "nvtx")) {
         problems
             .push("GPUPROF=nvtx has no effect: gpuprof is built without its feature nvtx".into());
