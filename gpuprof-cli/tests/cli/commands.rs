@@ -1,5 +1,6 @@
 //! The command as a whole: help, completions, manual pages, `cargo gpuprof`, `doctor`.
 
+use std::fs;
 use std::process::Command;
 
 use super::{ended, gpuprof};
@@ -132,6 +133,18 @@ fn doctor_exits_as_the_driver_is() {
         _ => panic!("{ended:?}"),
     };
     assert_eq!((ended.code, &*ended.stderr), (Some(code), ""));
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/command.md");
+    let page = fs::read_to_string(page).expect("the page");
+    let sample = page.split("\n$ gpuprof doctor\n").nth(1).expect("a sample");
+    let names = |text: &str| -> Vec<String> {
+        let lines = text.lines().take_while(|line| !line.starts_with("```"));
+        let names = lines.filter_map(|line| line.get(..14)).map(str::trim);
+        names
+            .filter(|name| !name.is_empty())
+            .map(str::to_owned)
+            .collect()
+    };
+    assert_eq!(names(sample), names(&ended.stdout));
     for name in [
         "libcupti",
         "NVML",
