@@ -86,6 +86,10 @@ impl fmt::Display for InputError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: ", shown(&self.path))?;
         match &self.kind {
+            InputErrorKind::Io(error) if error.kind() == io::ErrorKind::IsADirectory => f.write_str(
+                "is a folder, and one profile is read here; gpuprof diff, merge and export take \
+                 folders of profiles",
+            ),
             InputErrorKind::Io(error) => write!(f, "cannot be read: {error}"),
             InputErrorKind::TooLong => write!(
                 f,

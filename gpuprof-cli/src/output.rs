@@ -13,11 +13,18 @@ use std::str::FromStr;
 use clap::ColorChoice;
 use gpuprof_report::table::TableOptions;
 use gpuprof_report::variables::{LIMIT, SORT};
+use rustix::fs::Access;
 
 use crate::input;
 
 /// Rows of a report's call tree without a limit that the user has stated.
 pub(crate) const ROWS: usize = 30;
+
+/// Reads a number of rows.
+pub(crate) fn row_count(text: &str) -> Result<usize, &'static str> {
+    let rows = text.parse();
+    rows.map_err(|_| "it takes a whole number of rows, such as 30")
+}
 
 /// How a command ends; of several parts, the greatest counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -97,12 +104,15 @@ pub(crate) fn replace<E>(
         .parent()
         .filter(|folder| *folder != Path::new(""))
         .unwrap_or(Path::new("."));
+    // The errors of the temporary file name that file.
+    rustix::fs::access(folder, Access::WRITE_OK | Access::EXEC_OK)
+        .map_err(|error| OutputError::Output(error.into()))?;
     // As the user's umask has it, and not for them alone.
     let mode = fs::Permissions::from_mode(0o666);
     let mut written = tempfile::Builder::new()
         .permissions(mode)
         .tempfile_in(folder)
-        .map_err(OutputError::Output)?;
+        .map_err(|error| OutputError::Output(error.kind().into()))?;
     write(&mut written).map_err(OutputError::Content)?;
     let written = written.persist(&target);
     written

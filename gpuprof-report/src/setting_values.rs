@@ -5,7 +5,7 @@ mod counters;
 use std::error::Error;
 use std::fmt;
 use std::num::NonZeroU32;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 #[cfg(feature = "serde")]
@@ -76,6 +76,21 @@ impl Output {
         let (_, path) = item.split_once('=').filter(|(_, path)| !path.is_empty())?;
         let path = std::path::absolute(path).unwrap_or_else(|_| PathBuf::from(path));
         Some(new(path))
+    }
+
+    /// Its file, with placeholders; `None` of tables.
+    #[must_use]
+    pub fn path(&self) -> Option<&Path> {
+        match self {
+            Self::Table | Self::FullTable => None,
+            Self::Json(path)
+            | Self::Csv(path)
+            | Self::Folded(path)
+            | Self::FoldedCpu(path)
+            | Self::Pprof(path)
+            | Self::Html(path)
+            | Self::Trace(path) => Some(path),
+        }
     }
 }
 

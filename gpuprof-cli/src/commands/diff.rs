@@ -40,7 +40,13 @@ pub(crate) struct DiffArguments {
     strict: bool,
 
     /// The largest change, in percent, that is still SAME
-    #[arg(long, value_name = "PERCENT", default_value = "3", value_parser = percent)]
+    #[arg(
+        long,
+        value_name = "PERCENT",
+        default_value = "3",
+        value_parser = percent,
+        allow_negative_numbers = true
+    )]
     margin: f64,
 
     /// How to write the comparison
@@ -48,7 +54,13 @@ pub(crate) struct DiffArguments {
     format: DiffFormat,
 
     /// Rows of the table that are SAME; the others are counted
-    #[arg(long, value_name = "ROWS", default_value = "30")]
+    #[arg(
+        long,
+        value_name = "ROWS",
+        default_value = "30",
+        value_parser = output::row_count,
+        allow_negative_numbers = true
+    )]
     limit: usize,
 
     /// Write into this file instead of standard output

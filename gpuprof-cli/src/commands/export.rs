@@ -12,10 +12,9 @@ use crate::output::{Exit, complain};
 
 /// Writes the profiles of many ranks as Parquet files, for SQL in DuckDB, Spark and the like
 ///
-/// Makes a folder for each table: processes, devices, functions, function_buckets, kernels,
-/// kernel_buckets and function_kernels. Each has a file for the job, in which rows are sorted by
-/// rank. Files that cannot be read are named and skipped; the exit code is then 2. docs/fleets.md
-/// has the columns, and queries for sums, percentiles and the imbalance of ranks.
+/// Makes a folder for each table, with a file for the job, in which rows are sorted by rank. Files
+/// that cannot be read are named and skipped; the exit code is then 2. docs/fleets.md has the
+/// tables with their columns, and queries for sums, percentiles and the imbalance of ranks.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ExportArguments {

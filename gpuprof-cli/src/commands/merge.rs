@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::convert::Infallible;
 use std::ops::ControlFlow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use gpuprof_report::json;
@@ -18,7 +18,8 @@ use crate::output::{self, Exit, complain};
 ///
 /// Counts and times are added, percentiles are those of all calls together, and a section of the
 /// report says how the ranks differ. Files that cannot be read are named and skipped; the exit code
-/// is then 2.
+/// is then 2. If only some profiles have CUPTI's records, the result is of those with records or of
+/// those without, whichever are more, and the others are named.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct MergeArguments {
@@ -52,10 +53,16 @@ pub(crate) fn run(arguments: &MergeArguments) -> Exit {
         ));
     }
     let merged = merge(&files);
-    let added = files.len() - merged.failed;
-    if added == 0 {
+    if merged.added.is_empty() {
         complain("no profile could be read; nothing is written");
         return Exit::BadInput;
+    }
+    if let Some(left_out) = merged.merger.left_out() {
+        let first = merged.added.get(left_out.first);
+        let first = first.map_or_else(String::new, |file| {
+            format!("; the first is {}", shown(file))
+        });
+        complain(format_args!("{left_out}{first}"));
     }
     let profile = merged.merger.finish();
     let text = json::to_string(&profile);
@@ -89,20 +96,24 @@ fn remove_repeated(files: &mut Vec<PathBuf>) -> Vec<PathBuf> {
 
 /// The sum of the files that could be read.
 #[derive(Default)]
-struct MergedFiles {
+struct MergedFiles<'a> {
     merger: Merger,
+    added: Vec<&'a Path>,
     failed: usize,
 }
 
 /// Adds the files in their order, so that the result is always the same.
-fn merge(files: &[PathBuf]) -> MergedFiles {
+fn merge(files: &[PathBuf]) -> MergedFiles<'_> {
     let mut merged = MergedFiles::default();
     let ControlFlow::Continue(()) = ordered_reads::for_each(
         files,
         |_, file| read_profile(file),
-        |_, profile| -> ControlFlow<Infallible> {
+        |at, profile| -> ControlFlow<Infallible> {
             match profile {
-                Ok(profile) => merged.merger.add(&profile),
+                Ok(profile) => {
+                    merged.merger.add(&profile);
+                    merged.added.extend(files.get(at).map(PathBuf::as_path));
+                }
                 Err(error) => {
                     merged.failed += 1;
                     complain(error);

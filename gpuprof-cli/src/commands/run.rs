@@ -10,14 +10,14 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Command, ExitStatus};
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use gpuprof_report::profile::Profile;
 use gpuprof_report::setting_values::Output;
 use gpuprof_report::variables::{CHECKPOINT, COUNTERS, DELAY, FOR, FROM_START, STACKS, STALLS};
 use gpuprof_report::{sanitize, table};
 use tempfile::TempDir;
 
-use self::values::NONE;
+use self::values::{CuptiFlag, NONE, Switch};
 use crate::child::Child;
 use crate::machine::injected_library;
 use crate::machine::libraries::{self, FoundDriver};
@@ -70,7 +70,7 @@ pub(crate) struct RunArguments {
     #[arg(long)]
     memory: bool,
 
-    /// Write the time line into this file; needs a program built with the feature trace
+    /// Write the time line into this file; a program that contains gpuprof needs its feature trace
     #[arg(long, value_name = "PATH", value_parser = values::trace_path)]
     trace: Option<String>,
 
@@ -81,7 +81,12 @@ pub(crate) struct RunArguments {
     report: Vec<String>,
 
     /// Which calls are timed on the GPU, as in GPUPROF_SAMPLE: auto:P%, or N for 1 call in N
-    #[arg(long, value_name = "SPEC", value_parser = values::sampling)]
+    #[arg(
+        long,
+        value_name = "SPEC",
+        value_parser = values::sampling,
+        allow_negative_numbers = true
+    )]
     sample: Option<String>,
 
     /// Off: measure from each cudaProfilerStart to the next cudaProfilerStop of the program
@@ -91,11 +96,21 @@ pub(crate) struct RunArguments {
 
     /// How long after CUDA is initialized measuring begins, or after the first profiled call, such
     /// as 500ms or 2s (GPUPROF_DELAY)
-    #[arg(long, value_name = "DURATION", value_parser = values::duration)]
+    #[arg(
+        long,
+        value_name = "DURATION",
+        value_parser = values::duration,
+        allow_hyphen_values = true
+    )]
     delay: Option<String>,
 
     /// How long the program is measured; it goes on afterwards (GPUPROF_FOR)
-    #[arg(long = "for", value_name = "DURATION", value_parser = values::duration)]
+    #[arg(
+        long = "for",
+        value_name = "DURATION",
+        value_parser = values::duration,
+        allow_hyphen_values = true
+    )]
     length: Option<String>,
 
     /// Measure nothing until a viewer looks: gpuprof snapshot, trace or top (GPUPROF=standby)
@@ -149,20 +164,6 @@ Examples:
   gpuprof run --stalls -- target/release/train
   gpuprof run --standby -- python3 serve.py
   gpuprof run --report json=run-{pid}.json --report csv=run.csv -- ./server";
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum CuptiFlag {
-    /// Kernels, copies, memsets and the calls that cause them
-    On,
-    /// Also allocations, frees and look-ups of kernels
-    Full,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Switch {
-    On,
-    Off,
-}
 
 /// Runs the command.
 pub(crate) fn run(arguments: &RunArguments) -> Exit {

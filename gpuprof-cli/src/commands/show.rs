@@ -34,7 +34,12 @@ pub(crate) struct ShowArguments {
     sort: Option<Sort>,
 
     /// Rows of the call tree, 0 for all; other tables show a third of it [default: 30]
-    #[arg(long, value_name = "ROWS")]
+    #[arg(
+        long,
+        value_name = "ROWS",
+        value_parser = output::row_count,
+        allow_negative_numbers = true
+    )]
     limit: Option<usize>,
 
     /// Only rows of functions whose name matches this regular expression; findings, kernels, copies

@@ -45,6 +45,7 @@ pub(crate) struct SnapshotArguments {
         long = "for",
         value_name = "TIME",
         value_parser = duration,
+        allow_hyphen_values = true,
         help_heading = "In a program in standby (GPUPROF=standby)"
     )]
     time: Option<Duration>,

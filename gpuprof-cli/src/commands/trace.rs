@@ -24,7 +24,13 @@ pub(crate) struct TraceArguments {
     target: String,
 
     /// How long to record, such as 500ms, 5s or 2m; at most 10m
-    #[arg(long = "for", value_name = "TIME", default_value = "5s", value_parser = duration)]
+    #[arg(
+        long = "for",
+        value_name = "TIME",
+        default_value = "5s",
+        value_parser = duration,
+        allow_hyphen_values = true
+    )]
     time: Duration,
 
     /// File to write: .json for Chrome's format, .pftrace for Perfetto's

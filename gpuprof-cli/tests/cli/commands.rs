@@ -1,5 +1,6 @@
 //! The command as a whole: help, completions, manual pages, `cargo gpuprof`, `doctor`.
 
+use std::fs;
 use std::process::Command;
 
 use super::{ended, gpuprof};
@@ -16,6 +17,58 @@ fn help_and_version_are_a_success() {
     for arguments in [&[][..], &["shwo"]] {
         let ended = ended(gpuprof(arguments));
         assert_eq!((ended.code, &*ended.stdout), (Some(2), ""), "{arguments:?}");
+    }
+}
+
+#[test]
+fn a_negative_value_is_refused_as_a_value() {
+    let rows = "it takes a whole number of rows, such as 30";
+    let duration = "accepted is a duration such as 500ms or 2s";
+    for (arguments, option, why) in [
+        (
+            &["show", "--limit", "-1", "a.json"][..],
+            "--limit <ROWS>",
+            rows,
+        ),
+        (&["diff", "--limit", "-1", "a", "b"], "--limit <ROWS>", rows),
+        (
+            &["diff", "a", "b", "--margin", "-3"],
+            "--margin <PERCENT>",
+            "\"-3\" is not a percentage from 0, such as 5",
+        ),
+        (
+            &["run", "--sample", "-1", "a"],
+            "--sample <SPEC>",
+            "accepted are auto, auto:P%",
+        ),
+        (
+            &["run", "--delay", "-1s", "a"],
+            "--delay <DURATION>",
+            duration,
+        ),
+        (&["run", "--for", "-1s", "a"], "--for <DURATION>", duration),
+        (
+            &["snapshot", "a", "--for", "-1s"],
+            "--for <TIME>",
+            "a time such as 500ms, 5s or 2m, at most 10m",
+        ),
+        (
+            &["trace", "a", "-o", "a.json", "--for", "-1s"],
+            "--for <TIME>",
+            "a time such as 500ms, 5s or 2m, at most 10m",
+        ),
+    ] {
+        let ended = ended(gpuprof(arguments));
+        let value = arguments
+            .iter()
+            .find(|argument| argument.starts_with("-1") || **argument == "-3");
+        let said = format!(
+            "error: invalid value '{}' for '{option}': {why}",
+            value.expect("one")
+        );
+        assert_eq!(ended.code, Some(2), "{ended:?}");
+        assert!(ended.stderr.starts_with(&said), "{ended:?}");
+        assert!(!ended.stderr.contains("tip:"), "{ended:?}");
     }
 }
 
@@ -80,6 +133,18 @@ fn doctor_exits_as_the_driver_is() {
         _ => panic!("{ended:?}"),
     };
     assert_eq!((ended.code, &*ended.stderr), (Some(code), ""));
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/command.md");
+    let page = fs::read_to_string(page).expect("the page");
+    let sample = page.split("\n$ gpuprof doctor\n").nth(1).expect("a sample");
+    let names = |text: &str| -> Vec<String> {
+        let lines = text.lines().take_while(|line| !line.starts_with("```"));
+        let names = lines.filter_map(|line| line.get(..14)).map(str::trim);
+        names
+            .filter(|name| !name.is_empty())
+            .map(str::to_owned)
+            .collect()
+    };
+    assert_eq!(names(sample), names(&ended.stdout));
     for name in [
         "libcupti",
         "NVML",

@@ -57,6 +57,19 @@ fn noisy(change: f64, runs: usize) -> tempfile::TempDir {
 }
 
 #[test]
+fn a_comparison_is_no_profile() {
+    let folder = noisy(0.0, 1);
+    let written = diff(folder.path(), &["--format", "json", "-o", "cmp.json"]);
+    assert_eq!((written.code, &*written.stderr), (Some(0), ""));
+    let mut show = gpuprof(&["show", "cmp.json"]);
+    show.current_dir(folder.path());
+    let refused = ended(show);
+    let said = "gpuprof: cmp.json: this is a comparison, which gpuprof diff wrote; gpuprof show, \
+                diff, merge and export read profiles, which GPUPROF_REPORT=json=PATH writes\n";
+    assert_eq!((refused.code, &*refused.stderr), (Some(2), said));
+}
+
+#[test]
 fn the_gate_fails_on_a_slowed_kernel_and_names_it() {
     let folder = noisy(0.05, 5);
     let found = diff(folder.path(), &[]);

@@ -58,16 +58,13 @@ fn a_file_that_is_no_profile_is_one_line() {
 
 #[test]
 fn a_folder_and_a_missing_file_are_named() {
-    for (path, reason) in [
-        ("/", "Is a directory (os error 21)"),
-        ("/no\nwhere", "No such file or directory (os error 2)"),
-    ] {
+    let folder = "is a folder, and one profile is read here; gpuprof diff, merge and export take \
+                  folders of profiles";
+    let missing = "cannot be read: No such file or directory (os error 2)";
+    for (path, reason) in [("/", folder), ("/no\nwhere", missing)] {
         let line = path.replace('\n', "\\n");
         let ended = ended(gpuprof(&["show", path]));
-        assert_eq!(
-            ended.stderr,
-            format!("gpuprof: {line}: cannot be read: {reason}\n")
-        );
+        assert_eq!(ended.stderr, format!("gpuprof: {line}: {reason}\n"));
         assert_eq!(ended.code, Some(2));
     }
 }

@@ -48,6 +48,23 @@ fn a_program_in_standby_is_told_what_to_record_and_for_how_long() {
 }
 
 #[test]
+fn a_file_that_cannot_be_written_is_named_as_it_was_given() {
+    for (path, why) in [
+        ("nowhere/a.json", "No such file or directory (os error 2)"),
+        ("/dev/null/a.json", "Permission denied (os error 13)"),
+    ] {
+        for arguments in [
+            &["snapshot", "7", "-o", path][..],
+            &["trace", "7", "--for", "1ms", "-o", path],
+        ] {
+            let (ended, _) = asked(false, arguments);
+            let said = format!("gpuprof: {path}: cannot be written: {why}\n");
+            assert_eq!((ended.code, ended.stderr), (Some(2), said));
+        }
+    }
+}
+
+#[test]
 fn other_programs_are_not_asked_to_look() {
     let cases: [(&[&str], &[&str]); 5] = [
         (&["snapshot", "7"], &["hello", "snapshot"]),

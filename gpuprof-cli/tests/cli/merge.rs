@@ -158,3 +158,39 @@ fn a_time_line_is_no_profile() {
     );
     assert!(!fs::exists(path("job.json")).expect("the folder"));
 }
+
+#[test]
+fn a_profile_without_the_records_of_the_others_is_left_out_and_named() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let with = |number: u32| {
+        let facts = format!(r#""rank": {number}, "world_size": 3, "cupti": {{}}, "program""#);
+        SMALL.replace(r#""program""#, &facts)
+    };
+    let without = with(2).replace(r#""cupti": {},"#, "");
+    let unread = "{".to_owned();
+    for (name, text) in [
+        ("0", unread),
+        ("1", with(0)),
+        ("2", with(1)),
+        ("3", without),
+    ] {
+        fs::write(path(&format!("{name}.json")), text).expect("a file");
+    }
+    let job = path("job.json");
+    let profiles = folder.path().to_str().expect("a path");
+    let found = ended(gpuprof(&["merge", profiles, "-o", &job]));
+    let note = "1 of 3 profiles lacks CUPTI's records, unlike the others, and is left out: rank 2; \
+                set GPUPROF_CUPTI to the same value in all";
+    let said = format!("gpuprof: {note}; the first is {}\n", path("3.json"));
+    assert_eq!(found.code, Some(2));
+    assert!(found.stderr.contains(&said), "{found:?}");
+    fs::remove_file(path("0.json")).expect("ours");
+    let found = ended(gpuprof(&["merge", profiles, "-o", &job]));
+    assert_eq!((found.code, found.stderr), (Some(0), said));
+    let merged = merged(job.as_ref());
+    assert_eq!(merged["ranks"]["profiles"], 2);
+    assert_eq!(merged["diagnostics"]["calls"], 8);
+    let notes = ["1 of 3 ranks have no profile here: 2", note];
+    assert_eq!(merged["diagnostics"]["notes"], serde_json::json!(notes));
+}

@@ -79,7 +79,7 @@ pub(super) fn values(runs: &[Profile], value: impl Fn(&Profile) -> Option<String
     }
 }
 
-/// The devices of a run.
+/// The devices of a run; `None` if it names none.
 pub(super) fn devices(run: &Profile) -> Option<String> {
     let mut names: Vec<&str> = Vec::new();
     for device in &run.devices {
@@ -87,7 +87,7 @@ pub(super) fn devices(run: &Profile) -> Option<String> {
             names.push(&device.name);
         }
     }
-    Some(names.join(" and "))
+    (!names.is_empty()).then(|| names.join(" and "))
 }
 
 /// The CUDA version of a run's driver.

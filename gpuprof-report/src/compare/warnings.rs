@@ -79,7 +79,7 @@ fn repeated_run(old: &[Profile], new: &[Profile]) -> Option<String> {
     })
 }
 
-/// What is different, what to do about it, and what it is in a run.
+/// What is different, what to do about it, and what it is in a run; `None` if the run does not say.
 type Difference = (&'static str, &'static str, fn(&Profile) -> Option<String>);
 
 fn differing(
@@ -87,7 +87,8 @@ fn differing(
     old: &[Profile],
     new: &[Profile],
 ) -> Option<String> {
-    let mut all = old.iter().chain(new).map(value);
+    // A run that does not say it differs from none.
+    let mut all = old.iter().chain(new).filter_map(value);
     let first = all.next()?;
     if all.all(|value| value == first) {
         return None;
@@ -133,7 +134,8 @@ fn rank(run: &Profile) -> Option<String> {
         .ranks
         .as_ref()
         .map(|ranks| format!("{} merged", ranks.profiles));
-    merged.or_else(|| Some(run.rank?.to_string()))
+    let own = run.rank.map(|rank| rank.to_string());
+    Some(merged.or(own).unwrap_or_else(|| "none".to_owned()))
 }
 
 fn simulated(run: &Profile) -> Option<String> {

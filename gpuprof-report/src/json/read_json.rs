@@ -63,6 +63,10 @@ impl fmt::Display for ReadError {
                 "this is not a JSON profile of gpuprof: {error}; \
                  GPUPROF_REPORT=json=PATH writes one"
             ),
+            Self::Schema(Some(schema)) if schema.starts_with(COMPARISON) => f.write_str(
+                "this is a comparison, which gpuprof diff wrote; gpuprof show, diff, merge and \
+                 export read profiles, which GPUPROF_REPORT=json=PATH writes",
+            ),
             Self::Schema(Some(schema)) => write!(
                 f,
                 "the document is {}, but only {SCHEMA} can be read; \
@@ -92,6 +96,9 @@ impl std::error::Error for ReadError {
     }
 }
 
+/// The schema of a comparison, of any version.
+const COMPARISON: &str = "gpuprof.comparison/";
+
 /// How much of a foreign schema's name an error repeats.
 const MAX_SCHEMA_CHARS: usize = 60;
 
@@ -115,6 +122,11 @@ mod tests {
             error(r#"{"schema": "gpuprof.profile/2", "pid": "seven"}"#),
             "the document is \"gpuprof.profile/2\", but only gpuprof.profile/1 can be read; \
              use the version of gpuprof that wrote it"
+        );
+        assert_eq!(
+            error(r#"{"schema": "gpuprof.comparison/1"}"#),
+            "this is a comparison, which gpuprof diff wrote; gpuprof show, diff, merge and export \
+             read profiles, which GPUPROF_REPORT=json=PATH writes"
         );
         assert_eq!(
             error("{}"),

@@ -2,11 +2,11 @@
 
 use std::collections::HashMap;
 
-use super::spread::ProcessSpread;
+use super::spread::{ProcessSpread, process};
 use super::totals::rounded_mean;
 use crate::collectives::Collective;
 use crate::figures::Sum;
-use crate::profile::{CollectiveProcess, CollectiveRanks, KernelStats, Profile, RankProcess};
+use crate::profile::{CollectiveProcess, CollectiveRanks, KernelStats, Profile};
 
 /// The kernels, copies and memsets of one process, or of one function of it.
 #[derive(Clone, Copy, Debug, Default)]
@@ -123,14 +123,6 @@ impl CollectiveWork {
         self.collective_ns.add(&other.collective_ns);
         self.one_sided_ns.add(&other.one_sided_ns);
         self.other_ns.add(&other.other_ns);
-    }
-}
-
-fn process(profile: &Profile) -> RankProcess {
-    RankProcess {
-        rank: profile.rank,
-        host: profile.host.clone(),
-        pid: profile.pid,
     }
 }
 

@@ -25,6 +25,8 @@
 //! program counters are added by kernel, source line and instruction; a line has the samples of
 //! those profiles that list it, and lines with double precision are those of any profile.
 //!
+//! Profiles with CUPTI's records and profiles without are not added to each other: see [`Merger`].
+//!
 //! Findings and suggested commands are about one process and are left out, except the finding about
 //! a late rank, which only a merged profile shows.
 //!
@@ -41,6 +43,7 @@ mod functions;
 mod labels;
 mod launch_stacks;
 mod memory;
+mod merger;
 mod missing_ranks;
 mod repeats;
 mod rows;
@@ -65,6 +68,7 @@ use collectives::{CollectiveTotals, CollectiveWork};
 use devices::{Devices, Ordinals};
 use diagnostics::{add_cupti, add_diagnostics, add_note};
 use functions::FunctionTotals;
+pub use merger::{LeftOut, Merger};
 pub use missing_ranks::JobRanks;
 use repeats::Repeats;
 use rows::{MAX_ROWS, RowsByName};
@@ -76,24 +80,9 @@ use windows::WallClockRange;
 /// Functions of one name and place in a profile that are told apart.
 const MAX_NAMESAKES: u32 = 64;
 
-/// Adds profiles, one at a time.
-///
-/// ```
-/// use gpuprof_report::merge::Merger;
-/// use gpuprof_report::profile::Profile;
-///
-/// let mut ranks = [Profile::default(), Profile::default()];
-/// ranks[0].diagnostics.calls = 3;
-/// ranks[1].diagnostics.calls = 4;
-///
-/// let mut merger = Merger::default();
-/// ranks.iter().for_each(|rank| merger.add(rank));
-/// let job = merger.finish();
-/// assert_eq!(job.diagnostics.calls, 7);
-/// assert_eq!(job.ranks.unwrap().profiles, 2);
-/// ```
+/// The sum of profiles of which all have records, or none.
 #[derive(Clone, Debug, Default)]
-pub struct Merger {
+struct MergedProfiles {
     /// Profiles that were added.
     added: u64,
     /// What is only counted, and what all profiles agree on.
@@ -115,9 +104,9 @@ pub struct Merger {
     key: String,
 }
 
-impl Merger {
+impl MergedProfiles {
     /// Adds a profile.
-    pub fn add(&mut self, profile: &Profile) {
+    fn add(&mut self, profile: &Profile) {
         self.added += 1;
         self.processes = self.processes.saturating_add(spread::processes(profile));
         if self.hosts.len() < MAX_ROWS {
@@ -146,8 +135,7 @@ impl Merger {
     }
 
     /// The sum of the profiles that were added.
-    #[must_use]
-    pub fn finish(mut self) -> Profile {
+    fn finish(mut self) -> Profile {
         self.add_estimate_notes();
         let mut merged = self.sums;
         merged.world_size = self.ranks.world_size();

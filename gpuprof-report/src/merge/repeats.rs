@@ -4,7 +4,8 @@ use std::collections::HashSet;
 
 use super::diagnostics::add_note;
 use super::rows::MAX_ROWS;
-use crate::profile::{Profile, RankProcess};
+use super::spread;
+use crate::profile::Profile;
 
 /// Repeated profiles that the note names.
 const LISTED: usize = 8;
@@ -51,15 +52,7 @@ impl Repeats {
             return false;
         }
         self.repeated += 1;
-        let process = RankProcess {
-            rank: profile.rank,
-            pid: profile.pid,
-            ..RankProcess::default()
-        };
-        let name = match merged {
-            Some(ranks) => format!("a merged profile of {}", ranks.profiles),
-            None => process.to_string(),
-        };
+        let name = spread::name(profile);
         if self.listed.len() < LISTED && !self.listed.contains(&name) {
             self.listed.push(name);
         }

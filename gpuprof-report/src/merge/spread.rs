@@ -1,7 +1,7 @@
 //! How one time differs between the merged processes.
 
 use super::totals::rounded_mean;
-use crate::profile::{Profile, RankSpread};
+use crate::profile::{Profile, RankProcess, RankSpread};
 
 /// One figure over the processes that have it.
 #[derive(Clone, Debug, Default)]
@@ -16,6 +16,23 @@ pub(super) struct ProcessSpread {
 pub(super) fn processes(profile: &Profile) -> u32 {
     let merged = profile.ranks.as_ref().map(|ranks| ranks.profiles);
     merged.unwrap_or(1).max(1)
+}
+
+/// A profile as notes name it: its process, or of how many profiles it is merged.
+pub(super) fn name(profile: &Profile) -> String {
+    match &profile.ranks {
+        Some(ranks) => format!("a merged profile of {}", ranks.profiles),
+        None => process(profile).to_string(),
+    }
+}
+
+/// The process that a profile is of.
+pub(super) fn process(profile: &Profile) -> RankProcess {
+    RankProcess {
+        rank: profile.rank,
+        host: profile.host.clone(),
+        pid: profile.pid,
+    }
 }
 
 impl ProcessSpread {

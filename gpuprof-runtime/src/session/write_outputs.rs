@@ -12,7 +12,7 @@ use super::current_trace;
 use super::{process_facts, table_options};
 use crate::collector::collector;
 use crate::os::{atomic_file, fd};
-use crate::settings::{Output, Settings};
+use crate::settings::{Output, PLACEHOLDERS, Settings};
 use gpuprof_report::profile::{Function, Profile};
 use gpuprof_report::{csv, folded, json, sanitize, table};
 
@@ -186,15 +186,22 @@ pub(super) fn json(profile: &Profile) -> Vec<u8> {
     json::to_string(profile).into_bytes()
 }
 
-/// The path with `{pid}`, `{rank}` (0 without one) and `{exe}` filled in.
+/// The path with its [`PLACEHOLDERS`] filled in; the rank is 0 without one.
 pub(super) fn fill_placeholders(path: &Path) -> PathBuf {
     // Placeholders are text: a path that is not UTF-8 is used as it is.
     let Some(path) = path.to_str() else {
         return path.to_owned();
     };
-    path.replace("{pid}", &std::process::id().to_string())
-        .replace("{rank}", &process_facts::rank().unwrap_or(0).to_string())
-        .replace("{exe}", &process_facts::program())
+    let values = [
+        std::process::id().to_string(),
+        process_facts::rank().unwrap_or(0).to_string(),
+        process_facts::program(),
+    ];
+    let filled = PLACEHOLDERS.iter().zip(values);
+    filled
+        .fold(path.to_owned(), |path, (name, value)| {
+            path.replace(name, &value)
+        })
         .into()
 }
 

@@ -5,10 +5,12 @@
 use std::borrow::Cow;
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use regex_lite::Regex;
 
+use super::placeholders::unknown_placeholders;
 use super::{CuptiMode, Metrics, Mode, Output, Sampling, Settings};
 use gpuprof_report::profile::parse_meta;
 use gpuprof_report::sanitize;
@@ -19,6 +21,9 @@ use gpuprof_report::variables::{Setting, VARIABLES, Variable};
 const FOREIGN: [&str; 2] = ["GPUPROF_SIM", "GPUPROF_TEST_"];
 
 const PREFIX: &str = "GPUPROF_";
+
+/// The value of `GPUPROF_REPORT` for no output.
+const NONE: &str = "none";
 
 const CONTRADICTION: &str = "GPUPROF_DELAY and GPUPROF_FOR have no effect beside \
     GPUPROF_FROM_START=off, by which the program's calls of cudaProfilerStart and cudaProfilerStop \
@@ -71,6 +76,9 @@ pub(crate) fn from_env(
         }
         problems.extend(settings.stand_by(&stated));
     }
+    let paths = settings.outputs.iter().filter_map(Output::path);
+    let paths = paths.chain(settings.metrics.files.iter().map(PathBuf::as_path));
+    problems.extend(paths.flat_map(unknown_placeholders));
     if settings.mode == Mode::Nvtx && cfg!(not(feature = "nvtx")) {
         problems
             .push("GPUPROF=nvtx has no effect: gpuprof is built without its feature nvtx".into());
@@ -128,6 +136,12 @@ fn wrong(variable: &Variable, value: &str, why: &NotUnderstood) -> String {
     let (value, detail, instead) = match why {
         NotUnderstood::Value(detail) => (value, detail.as_str(), "using the default"),
         NotUnderstood::Items(items) => (items.as_str(), "", "using the others"),
+        NotUnderstood::NoneBesideOthers => {
+            let value = sanitize::quoted(value, MAX_SHOWN);
+            return format!(
+                "{name}={value}: {NONE} stands alone, and has no effect beside other outputs"
+            );
+        }
     };
     let value = sanitize::quoted(value, MAX_SHOWN);
     format!("{name}={value} is not understood: it takes {accepts}{detail}; {instead}")
@@ -139,6 +153,8 @@ enum NotUnderstood {
     Value(String),
     /// These items of a list, of which the others are taken.
     Items(String),
+    /// [`NONE`] in a list of outputs.
+    NoneBesideOthers,
 }
 
 impl Settings {
@@ -250,7 +266,7 @@ impl Settings {
 
     /// Takes the outputs that it understands.
     fn set_outputs(&mut self, value: &str) -> Result<(), NotUnderstood> {
-        if value == "none" {
+        if value == NONE {
             self.outputs.clear();
             return Ok(());
         }
@@ -260,13 +276,12 @@ impl Settings {
             return Err(NotUnderstood::Value(String::new()));
         }
         self.outputs = outputs;
-        let unknown: Vec<&str> = items()
-            .filter(|item| Output::parse(item).is_none())
-            .collect();
-        if unknown.is_empty() {
-            Ok(())
-        } else {
-            Err(NotUnderstood::Items(unknown.join(",")))
+        let unknown = items().filter(|item| Output::parse(item).is_none());
+        let (none, unknown): (Vec<&str>, Vec<&str>) = unknown.partition(|item| *item == NONE);
+        match (unknown.as_slice(), none.as_slice()) {
+            ([], []) => Ok(()),
+            ([], _) => Err(NotUnderstood::NoneBesideOthers),
+            _ => Err(NotUnderstood::Items(unknown.join(","))),
         }
     }
 }

@@ -3,6 +3,7 @@
 
 mod environment;
 mod metrics;
+mod placeholders;
 #[cfg(test)]
 mod tests;
 
@@ -16,6 +17,7 @@ pub(crate) use self::environment::from_env;
 pub(crate) use self::metrics::Metrics;
 #[cfg(feature = "metrics")]
 pub(crate) use self::metrics::address as metrics_address;
+pub(crate) use self::placeholders::PLACEHOLDERS;
 pub(crate) use gpuprof_report::setting_values::{
     Counters, CuptiMode, Mode, Output, Sampling, Sort,
 };

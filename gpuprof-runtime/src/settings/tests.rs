@@ -159,6 +159,44 @@ fn one_unknown_output_leaves_the_others() {
 }
 
 #[test]
+fn none_beside_other_outputs_has_no_effect() {
+    let (settings, problems) = read(&[("GPUPROF_REPORT", "none, table")]);
+    assert_eq!(settings.outputs, [Output::Table]);
+    let expected = "GPUPROF_REPORT=\"none, table\": none stands alone, and has no effect beside \
+                    other outputs";
+    assert_eq!(problems, [expected]);
+}
+
+#[test]
+fn an_unknown_placeholder_is_named_and_the_path_used_as_written() {
+    let (settings, problems) = read(&[
+        (
+            "GPUPROF_REPORT",
+            "table,json=/tmp/{pdi}.json,csv=/{exe}{Rank}{pid}{}{.csv",
+        ),
+        (
+            "GPUPROF_METRICS",
+            "listen=9464+{rank},prometheus=/{foo}/{pid}.prom",
+        ),
+    ]);
+    let csv = Output::Csv("/{exe}{Rank}{pid}{}{.csv".into());
+    let outputs = [Output::Table, Output::Json("/tmp/{pdi}.json".into()), csv];
+    assert_eq!(settings.outputs, outputs);
+    let problems = problems
+        .iter()
+        .filter(|problem| !problem.contains("feature metrics"));
+    let expected = [
+        "unknown placeholder {pdi} in \"/tmp/{pdi}.json\", which is used as written; known are \
+         {pid}, {exe}, {rank}",
+        "unknown placeholder {Rank} in \"/{exe}{Rank}{pid}{}{.csv\", which is used as written; \
+         known are {rank}, {pid}, {exe}",
+        "unknown placeholder {foo} in \"/{foo}/{pid}.prom\", which is used as written; known are \
+         {pid}, {exe}, {rank}",
+    ];
+    assert_eq!(problems.collect::<Vec<_>>(), expected);
+}
+
+#[test]
 fn a_checkpoint_may_be_a_duration_and_a_path_counts_from_here() {
     let (settings, _) = read(&[
         ("GPUPROF_CHECKPOINT", "200ms"),

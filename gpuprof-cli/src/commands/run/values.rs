@@ -1,6 +1,21 @@
 //! The values that the arguments take.
 
+use clap::ValueEnum;
 use gpuprof_report::setting_values::{Counters, MAX_LISTED, Output, Sampling};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum CuptiFlag {
+    /// Kernels, copies, memsets and the calls that cause them
+    On,
+    /// Also allocations, frees and look-ups of kernels
+    Full,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Switch {
+    On,
+    Off,
+}
 
 /// The output that is none.
 pub(super) const NONE: &str = "none";
@@ -11,7 +26,7 @@ pub(super) fn report_items(text: &str) -> Result<String, String> {
         return Ok(text.to_owned());
     }
     Err(format!(
-        "accepted are {NONE}, table, table:full, json=PATH, csv=PATH, folded=PATH, \
+        "accepted are {NONE} alone, or table, table:full, json=PATH, csv=PATH, folded=PATH, \
          folded:cpu=PATH, pprof=PATH, html=PATH and trace=PATH, separated by commas"
     ))
 }

@@ -91,6 +91,45 @@ fn each_difference_between_runs_is_named_with_both_sides() {
 }
 
 #[test]
+fn a_run_that_names_no_device_is_not_of_another_one() {
+    let mut new = runs(3..6);
+    let mut old = runs(0..3);
+    for run in old.iter_mut().chain(&mut new) {
+        run.devices[0].simulated = true;
+    }
+    // No call was timed there.
+    new[1].devices.clear();
+    assert_eq!(warnings(&old, &new), [""; 0]);
+    new.iter_mut().for_each(|run| run.devices.clear());
+    assert_eq!(warnings(&old, &new), [""; 0]);
+    let mut other = runs(3..6);
+    other[0].devices.clear();
+    other[1].devices[0].driver = "12.8".into();
+    old.iter_mut()
+        .for_each(|run| run.devices[0].simulated = false);
+    assert_eq!(
+        warnings(&old, &other),
+        [
+            "the runs are of different CUDA drivers: old 13.0; new 12.8, 13.0; compare runs of the \
+          same one"
+        ]
+    );
+}
+
+#[test]
+fn a_rank_beside_a_run_without_one_is_named() {
+    let mut new = runs(3..6);
+    new[0].rank = Some(3);
+    assert_eq!(
+        warnings(&runs(0..3), &new),
+        [
+            "the runs are of different ranks: old none; new 3, none; merge the ranks of each run \
+          first: gpuprof merge"
+        ]
+    );
+}
+
+#[test]
 fn lowered_clocks_are_counted() {
     let mut new = runs(3..6);
     new[1].throttled = vec![Throttle {

@@ -6,4 +6,5 @@ mod launch_lines;
 mod memory;
 mod ranges;
 mod ranks;
+mod records;
 mod stalls;

@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use support::program::{Program, read_profile};
+use support::program::{Folder, Program, read_profile};
 use support::tests;
 
 use super::{names, run, work};
@@ -14,6 +14,7 @@ use super::{names, run, work};
 pub(super) const TESTS: &[(&str, fn())] = tests![
     a_wrong_value_is_one_line_and_the_default,
     several_wrong_values_are_a_line_each,
+    a_misspelt_placeholder_is_one_line_and_the_path_is_used_as_written,
     an_unwritable_path_puts_the_report_into_a_temporary_file
 ];
 
@@ -41,7 +42,7 @@ fn a_wrong_value_is_one_line_and_the_default() {
         (
             "GPUPROF_REPORT",
             "none,table".as_ref(),
-            "it takes none, or a comma list",
+            "none stands alone, and has no effect beside other outputs",
         ),
         (
             "GPUPROF_SORT",
@@ -131,6 +132,18 @@ fn several_wrong_values_are_a_line_each() {
         "{}",
         ended.stderr
     );
+}
+
+fn a_misspelt_placeholder_is_one_line_and_the_path_is_used_as_written() {
+    let folder = Folder::create();
+    let path = folder.path("{pdi}.json");
+    let ended = work("GPUPROF_REPORT", format!("json={}", path.display()));
+    assert_eq!(folder.files(), ["{pdi}.json"]);
+    let expected = format!(
+        "gpuprof: unknown placeholder {{pdi}} in {path:?}, which is used as written; known are \
+         {{pid}}, {{exe}}, {{rank}}\n"
+    );
+    assert_eq!(ended.stderr, expected);
 }
 
 fn an_unwritable_path_puts_the_report_into_a_temporary_file() {
