@@ -208,6 +208,7 @@ impl BusyTotals {
             is_estimated: self.uncertainty.is_estimated,
             busy_ci95_ns: self.uncertainty.half_width(),
             is_upper_bound: self.sums.is_upper_bound || overlap,
+            is_partial: self.sums.is_partial,
             records: self.sums.records,
         }
     }

@@ -22,6 +22,8 @@ figures! {
         /// Whether the device was busy for `busy_ns` at most, because sampled spans that may have
         /// overlapped, as on several streams, count by their sum.
         pub is_upper_bound: bool = any;
+        /// Whether calls without a GPU time are missing from `busy_ns`. JSON omits this if not.
+        pub is_partial: bool = any, unless default;
         /// The part that CUPTI's records show; `None` without CUPTI, or if activities whose records
         /// arrived too late ran for more than 1 % of the busy time. Less is left out of `busy_ns`
         /// and of these times.

@@ -41,6 +41,8 @@ pub(super) fn busy_by_device(
     let placed = inputs.gpu.placed.keys().copied();
     let summed = inputs.gpu.summed.keys().map(|(_, device)| *device);
     let devices: BTreeSet<u32> = placed.chain(summed).collect();
+    // On which device these would have run is not known.
+    let is_partial = nodes.iter().any(|node| node.lacks_outermost);
     let busy = devices.into_iter().map(|device| {
         let placed = inputs.gpu.placed.get(&device);
         let spans = summed_spans(inputs, nodes, device);
@@ -58,6 +60,7 @@ pub(super) fn busy_by_device(
             let half = clusters.half_width(group, per_represented);
             busy.busy_ci95_ns = half.map(|half| (half + spans.without_sums_ns).round() as u64);
         }
+        busy.is_partial = is_partial;
         busy.is_upper_bound =
             spans.may_overlap || placed.is_some_and(|placed| placed.is_upper_bound());
         busy
