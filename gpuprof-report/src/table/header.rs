@@ -338,3 +338,25 @@ pub(super) fn device_names(profile: &Profile) -> Vec<String> {
     };
     names.into_iter().map(text).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_counts_time_twice_and_lacks_calls_is_no_bound() {
+        let marks = |is_upper_bound, is_partial, is_estimated| {
+            marks(&[GpuBusy {
+                is_upper_bound,
+                is_partial,
+                is_estimated,
+                ..GpuBusy::default()
+            }])
+        };
+        assert_eq!(marks(false, false, false), "");
+        assert_eq!(marks(true, false, true), "≤ ~");
+        assert_eq!(marks(false, true, false), "≥ ");
+        assert_eq!(marks(false, true, true), "≥ ~");
+        assert_eq!(marks(true, true, false), "~");
+    }
+}

@@ -51,7 +51,8 @@ pub(super) fn busy_by_device(
         busy.device = device;
         busy.busy_ns = (ns.round() as u64).min(inputs.wall_ns);
         busy.is_estimated = spans.is_estimated;
-        if spans.is_estimated {
+        // No interval holds what calls took of which nothing is known.
+        if spans.is_estimated && !is_partial {
             let per_represented = spans.unseen_ns / spans.represented_ns;
             let clusters = &inputs.gpu.clusters;
             let group = spans

@@ -178,7 +178,7 @@ fn mark_incomplete(nodes: &mut [CallTreeNode<'_>], nested: &[NestedPath]) {
         } else {
             nearest_with_time(nodes, node.path.parent) == ROOT
         };
-        is_outermost && lacks_stream(node)
+        is_outermost && (lacks_timing(node) || lacks_stream(node))
     };
     let lacks_outermost: Vec<bool> = nodes.iter().map(lacks_outermost).collect();
     let marks = partial.into_iter().zip(without_stream).zip(estimated);
