@@ -29,9 +29,9 @@
 //! the column `function`; columns that only functions have are empty. A call has no `cpu_self_ns`,
 //! because calls of the driver inside those of the runtime are rows too.
 //!
-//! The marks are `estimated` (scaled up from a sample), `partial` (calls that were to be timed are
-//! missing), `self time is an upper bound`, `self time is divided` (spans shared the stream) and
-//! `counters are divided` (other functions or copies ran in the same samples).
+//! The marks are `estimated` (scaled up from a sample), `partial` (calls are missing), `self time
+//! is an upper bound`, `self time is divided` (spans shared the stream) and `counters are divided`
+//! (other functions or copies ran in the same samples).
 //!
 //! Text from names is escaped as in every output. A spreadsheet would compute a cell that begins
 //! with `=`, `+`, `-` or `@`: such a text has an apostrophe before it.
@@ -229,6 +229,7 @@ fn marks(function: &Function, gpu: Option<&GpuSpanStats>) -> Vec<&'static str> {
     let untimed = &function.untimed;
     let missed = [
         function.captured_calls,
+        untimed.no_stream,
         untimed.pool_exhausted,
         untimed.queue_full,
         untimed.cuda_error,

@@ -2,6 +2,7 @@
 
 mod profiles;
 
+use gpuprof_report::profile::LaunchStacks;
 use profiles::{digits, full, options, report, with_launch_lines};
 
 fn part(text: &str) -> String {
@@ -91,4 +92,18 @@ fn a_framework_is_nothing_to_annotate() {
 fn a_profile_without_stacks_does_not_mention_them() {
     let text = report(&digits(), &full(None));
     assert!(!text.contains("Launched from"), "{text}");
+}
+
+#[test]
+fn without_a_launch_no_number_of_samples_is_given() {
+    let mut profile = digits();
+    profile.stacks = Some(LaunchStacks::default());
+    assert_eq!(
+        report(&profile, &full(None)),
+        report(&digits(), &full(None))
+    );
+    // A launch of which no stack was read is one.
+    profile.stacks.as_mut().unwrap().calls = 7;
+    let text = report(&profile, &full(None));
+    assert!(text.contains("0 of 7 kernels were sampled."), "{text}");
 }

@@ -2,7 +2,7 @@
 
 mod profiles;
 
-use gpuprof_report::profile::{Device, Profile};
+use gpuprof_report::profile::{Device, Memory, Profile};
 use profiles::{digits, options, report, with_memory};
 
 /// With the memory of the device.
@@ -82,4 +82,21 @@ fn of_many_devices_the_largest_peaks_are_listed() {
 fn a_profile_without_memory_does_not_mention_it() {
     let text = report(&digits(), &options(None));
     assert!(!text.contains("Memory"), "{text}");
+}
+
+#[test]
+fn without_an_allocation_there_is_neither_a_table_nor_a_line_about_it() {
+    let mut profile = digits();
+    profile.memory = Some(Memory::default());
+    let text = report(&profile, &options(None));
+    assert!(!text.contains("Memory"), "{text}");
+    assert_eq!(text, report(&digits(), &options(None)));
+    // What is missing is said in any case.
+    profile.memory.as_mut().unwrap().missed_frees = 3;
+    let text = report(&profile, &options(None));
+    assert!(
+        text.contains("memory: 3 frees that were not recorded\n"),
+        "{text}"
+    );
+    assert!(!text.contains("Memory:"), "{text}");
 }

@@ -206,8 +206,9 @@ impl BusyTotals {
                 busy_ns
             },
             is_estimated: self.uncertainty.is_estimated,
-            busy_ci95_ns: self.uncertainty.half_width(),
+            busy_ci95_ns: (self.uncertainty.half_width()).filter(|_| !self.sums.is_partial),
             is_upper_bound: self.sums.is_upper_bound || overlap,
+            is_partial: self.sums.is_partial,
             records: self.sums.records,
         }
     }

@@ -17,11 +17,13 @@ figures! {
         /// Whether `busy_ns` is scaled up from a sample. JSON omits this if not.
         pub is_estimated: bool = special, unless default;
         /// Half the width of the 95 % confidence interval of `busy_ns`, ns; `None` if it is exact,
-        /// or the sample is too small to tell.
+        /// the sample is too small to tell, or `is_partial`.
         pub busy_ci95_ns: Option<u64> = special;
         /// Whether the device was busy for `busy_ns` at most, because sampled spans that may have
         /// overlapped, as on several streams, count by their sum.
         pub is_upper_bound: bool = any;
+        /// Whether calls without a GPU time are missing from `busy_ns`. JSON omits this if not.
+        pub is_partial: bool = any, unless default;
         /// The part that CUPTI's records show; `None` without CUPTI, or if activities whose records
         /// arrived too late ran for more than 1 % of the busy time. Less is left out of `busy_ns`
         /// and of these times.

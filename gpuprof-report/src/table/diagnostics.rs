@@ -27,6 +27,7 @@ pub(super) fn write(profile: &Profile, marks: Marks, options: &TableOptions, out
     let mut lines = vec![coverage::summary(profile, options.full)];
     lines.extend(marks.explained(profile, options.full));
     lines.extend(without_stream(profile));
+    lines.extend(partly_without_stream(profile));
     lines.extend(captured(profile));
     lines.extend(open_calls(profile));
     lines.extend(unnested(profile));
@@ -81,6 +82,22 @@ fn without_stream(profile: &Profile) -> Option<Paragraph> {
         "#[gpu_profile(stream = …)]; if it launches nothing: #[gpu_profile(cpu)].",
     );
     Some(words)
+}
+
+/// What to do about functions of which some calls had a stream.
+fn partly_without_stream(profile: &Profile) -> Option<Paragraph> {
+    let mut words = Paragraph::default();
+    words.add(BOLD, "no stream in some calls:");
+    let names = names(profile, |function| function.untimed.no_stream > 0);
+    (!names.is_empty()).then(|| {
+        words.add_list(names, NAMES).then(".");
+        words.add(
+            DIM,
+            "To time these too: #[gpu_profile(stream = …)], gpuprof::with_stream(&stream, || …) \
+             around them, or gpuprof::set_default_stream(&stream).",
+        );
+        words
+    })
 }
 
 /// Calls that other threads made outside every span, if any span of the main thread could have been

@@ -3,7 +3,7 @@
 use super::memory_lines;
 use super::number;
 use super::options::TableOptions;
-use super::qualifiers::ESTIMATED;
+use super::qualifiers::{ESTIMATED, OVERLAPPING, PARTIAL};
 use super::row;
 use super::words::{BOLD, DIM, LOUD, PLAIN, Paragraph, WARN};
 use crate::collectives::Collective;
@@ -132,10 +132,19 @@ pub(super) fn gpu_time(profile: &Profile) -> Option<String> {
 
 /// What is to be said before a figure of these devices.
 fn marks(busy: &[GpuBusy]) -> String {
-    let bound = busy.iter().any(|busy| busy.is_upper_bound);
-    let estimated = busy.iter().any(|busy| busy.is_estimated);
-    let mark = |is_so: bool, mark: &'static str| if is_so { mark } else { "" };
-    mark(bound, "≤ ").to_owned() + mark(estimated, ESTIMATED)
+    let is_any = |property: fn(&GpuBusy) -> bool| busy.iter().any(property);
+    let (above, below) = (
+        is_any(|busy| busy.is_upper_bound),
+        is_any(|busy| busy.is_partial),
+    );
+    let bound = match (above, below) {
+        (true, false) => format!("{OVERLAPPING} "),
+        (false, true) => format!("{PARTIAL} "),
+        _ => String::new(),
+    };
+    // What counts some time twice and lacks calls is no bound.
+    let is_about = is_any(|busy| busy.is_estimated) || (above && below);
+    bound + if is_about { ESTIMATED } else { "" }
 }
 
 /// Shares of kernels and each kind of copy in the time of all of them, and the largest kernel.
@@ -328,4 +337,26 @@ pub(super) fn device_names(profile: &Profile) -> Vec<String> {
         _ => format!("{count} × {}", sanitize::name(name)),
     };
     names.into_iter().map(text).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_counts_time_twice_and_lacks_calls_is_no_bound() {
+        let marks = |is_upper_bound, is_partial, is_estimated| {
+            marks(&[GpuBusy {
+                is_upper_bound,
+                is_partial,
+                is_estimated,
+                ..GpuBusy::default()
+            }])
+        };
+        assert_eq!(marks(false, false, false), "");
+        assert_eq!(marks(true, false, true), "≤ ~");
+        assert_eq!(marks(false, true, false), "≥ ");
+        assert_eq!(marks(false, true, true), "≥ ~");
+        assert_eq!(marks(true, true, false), "~");
+    }
 }

@@ -147,6 +147,10 @@ pub(super) fn write(
     let mut rows: Vec<Vec<LaunchLineRow>> = groups
         .map(|(name, calls, lines)| LaunchLineRow::of_kernel(name, calls, lines, most))
         .collect();
+    let remarks = remarks(stacks);
+    if rows.is_empty() && remarks.is_empty() {
+        return;
+    }
     if !rows.is_empty() {
         // Unattributed work is shown in any case.
         let is_kept = usize::from(!stacks.unattributed.is_empty());
@@ -162,7 +166,7 @@ pub(super) fn write(
         };
         hidden.columns += grid.draw(options, out).dropped;
     }
-    for line in remarks(stacks) {
+    for line in remarks {
         line.write(out, options.color, options.width, 2);
     }
     out.push('\n');
@@ -186,8 +190,13 @@ pub(super) fn launch_line_sections(profile: &Profile) -> (Vec<String>, Vec<Heade
     (names, columns)
 }
 
-/// How many launches were sampled, and what to annotate.
+/// How many launches were sampled, if there were any, and what to annotate.
 pub(super) fn remarks(stacks: &LaunchStacks) -> Vec<Paragraph> {
+    let sampled = (stacks.calls > 0).then(|| sampled_launches(stacks));
+    sampled.into_iter().chain(to_annotate(stacks)).collect()
+}
+
+fn sampled_launches(stacks: &LaunchStacks) -> Paragraph {
     let mut words = Paragraph::default();
     let [sampled, all] = [stacks.sampled_calls, stacks.calls].map(|of| number::count(of).text());
     words.add(
@@ -197,7 +206,7 @@ pub(super) fn remarks(stacks: &LaunchStacks) -> Vec<Paragraph> {
              {sampled} of {all} kernels were sampled."
         ),
     );
-    std::iter::once(words).chain(to_annotate(stacks)).collect()
+    words
 }
 
 fn to_annotate(stacks: &LaunchStacks) -> Option<Paragraph> {

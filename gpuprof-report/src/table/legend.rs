@@ -10,7 +10,7 @@ use super::qualifiers::{
     self, DIVIDED, Doubt, ESTIMATED, NEAR_FLOOR, OVERLAPPING, PARTIAL, RowMark,
 };
 use super::words::{DIM, NAMES, PLAIN, Paragraph, WARN, labelled};
-use crate::profile::Profile;
+use crate::profile::{GpuBusy, Profile};
 use crate::sanitize;
 use crate::sorting::sort_by_key;
 
@@ -83,12 +83,14 @@ impl Marks {
         profile: &Profile,
         full: bool,
     ) -> impl Iterator<Item = Paragraph> {
+        let is_partial = |busy: &GpuBusy| busy.is_partial;
+        let has_partial = self.doubt.partial || profile.gpu_busy.iter().any(is_partial);
         let lines = [
             self.launched_nothing.then(|| launched_nothing(profile)),
             self.may_be_host.then(|| may_be_host(profile)),
             self.near_floor.then(|| near_floor(profile)),
             self.doubt.estimated.then(|| estimates(profile, full)),
-            (self.doubt.partial).then(|| partial(profile)).flatten(),
+            has_partial.then(|| partial(profile)).flatten(),
             self.doubt.overlapping.then(overlapping),
             self.doubt.divided.then(|| divided(profile)),
             self.inside.then(inside),

@@ -138,6 +138,10 @@ pub(super) fn write(
         return;
     };
     let rows = MemoryRow::of_profile(profile);
+    let losses = losses(memory);
+    if rows.is_empty() && losses.is_none() {
+        return;
+    }
     if !rows.is_empty() {
         let limit = options.activity_limit();
         hidden.rows += rows.len().saturating_sub(limit);
@@ -148,9 +152,9 @@ pub(super) fn write(
             labels: rows.iter().map(|row| row.label.clone()).collect(),
         };
         hidden.columns += grid.draw(options, out).dropped;
+        explained().write(out, options.color, options.width, 2);
     }
-    explained().write(out, options.color, options.width, 2);
-    if let Some(losses) = losses(memory) {
+    if let Some(losses) = losses {
         losses.write(out, options.color, options.width, 2);
     }
     out.push('\n');

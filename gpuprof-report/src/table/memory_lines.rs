@@ -11,10 +11,14 @@ use crate::sorting::sort_by_key;
 /// The lines below the table.
 #[cfg(feature = "html")]
 pub(super) fn remarks(profile: &Profile) -> Vec<Paragraph> {
-    let memory = profile.memory.iter();
-    memory
-        .flat_map(|memory| std::iter::once(explained()).chain(losses(memory)))
-        .collect()
+    let Some(memory) = &profile.memory else {
+        return Vec::new();
+    };
+    let functions = profile.functions.iter();
+    let of_functions = functions.flat_map(|function| &function.memory);
+    let has_rows = of_functions.chain(&memory.outside).next().is_some();
+    let explained = has_rows.then(explained);
+    explained.into_iter().chain(losses(memory)).collect()
 }
 
 /// What the figures are of, and what they cannot have.

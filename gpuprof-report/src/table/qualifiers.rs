@@ -19,7 +19,7 @@ pub(super) const DIVIDED: &str = "÷";
 pub(super) struct Doubt {
     /// Scaled up from a sample.
     pub(super) estimated: bool,
-    /// Calls that were to be timed were not.
+    /// Calls are missing.
     pub(super) partial: bool,
     /// Spans overlapped on a stream for a time that is not known.
     pub(super) overlapping: bool,
@@ -87,11 +87,11 @@ impl Doubt {
     }
 }
 
-/// Calls timed, of calls that were to be timed.
+/// Calls timed, of calls that a sum is to be of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Part {
     pub(super) timed: u64,
-    /// Calls on a stream, less those that sampling left out on purpose: these are in the estimate.
+    /// All calls, less those that sampling left out and the estimate includes.
     pub(super) wanted: u64,
 }
 
@@ -104,8 +104,8 @@ pub(super) fn timed_part(function: &Function) -> Option<Part> {
         0 => 0,
         _ => untimed.sampled_out,
     };
-    let meant = untimed.no_stream.saturating_add(made_up_for);
-    let missed = (function.captured_calls).saturating_add(untimed.sum().saturating_sub(meant));
+    let missed = untimed.sum().saturating_sub(made_up_for);
+    let missed = missed.saturating_add(function.captured_calls);
     (missed > 0).then_some(Part {
         timed,
         wanted: timed.saturating_add(missed),
@@ -191,9 +191,8 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_to_be_timed_makes_no_lower_bound() {
+    fn what_the_estimate_includes_makes_no_lower_bound() {
         let untimed = UntimedReasons {
-            no_stream: 3,
             sampled_out: 90,
             ..UntimedReasons::default()
         };
@@ -204,7 +203,8 @@ mod tests {
 
     #[test]
     fn every_other_reason_makes_a_lower_bound() {
-        let reasons: [fn(&mut UntimedReasons) -> &mut u64; 7] = [
+        let reasons: [fn(&mut UntimedReasons) -> &mut u64; 8] = [
+            |untimed| &mut untimed.no_stream,
             |untimed| &mut untimed.pool_exhausted,
             |untimed| &mut untimed.queue_full,
             |untimed| &mut untimed.cuda_error,
@@ -219,7 +219,6 @@ mod tests {
         });
         for reason in reasons {
             let mut untimed = UntimedReasons {
-                no_stream: 3,
                 sampled_out: 90,
                 ..UntimedReasons::default()
             };

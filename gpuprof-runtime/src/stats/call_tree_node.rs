@@ -15,6 +15,8 @@ pub(super) struct CallTreeNode<'a> {
     pub(super) estimate: PathEstimate<'a>,
     /// No call is timed, and they are taken to be nested in no timed span: it is in no sum.
     pub(super) is_unsummed: bool,
+    /// Calls of it are nested in no timed span, and some of these have no time.
+    pub(super) lacks_outermost: bool,
     /// GPU time of descendant spans, except those already included in the own time of a timed span
     /// in between.
     pub(super) nested_ns: f64,

@@ -14,6 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::call_tree_node::CallTreeNode;
 use super::cluster_sums::ClusterGroup;
 use super::gpu_totals::{GpuPathTotals, SummedTime};
+use super::path_estimate::LEAST_DRAWN;
 use super::profile_inputs::ProfileInputs;
 use gpuprof_report::profile::GpuBusy;
 
@@ -21,9 +22,12 @@ use gpuprof_report::profile::GpuBusy;
 #[derive(Default)]
 struct SummedSpans {
     ns: f64,
-    /// The part of it of calls that sampling left out, and what timed ones represent of it.
+    /// The part of it of calls that sampling left out, and what timed ones represent of it; of
+    /// paths of which calls were left out.
     unseen_ns: f64,
     represented_ns: f64,
+    /// Drawn calls of these paths without the first of each, which has no mean to differ from.
+    differences: u64,
     /// What the sample has no sums of: spans nested in one that has not ended, and paths of which
     /// no call is timed.
     without_sums_ns: f64,
@@ -41,6 +45,8 @@ pub(super) fn busy_by_device(
     let placed = inputs.gpu.placed.keys().copied();
     let summed = inputs.gpu.summed.keys().map(|(_, device)| *device);
     let devices: BTreeSet<u32> = placed.chain(summed).collect();
+    // On which device these would have run is not known.
+    let is_partial = nodes.iter().any(|node| node.lacks_outermost);
     let busy = devices.into_iter().map(|device| {
         let placed = inputs.gpu.placed.get(&device);
         let spans = summed_spans(inputs, nodes, device);
@@ -49,15 +55,18 @@ pub(super) fn busy_by_device(
         busy.device = device;
         busy.busy_ns = (ns.round() as u64).min(inputs.wall_ns);
         busy.is_estimated = spans.is_estimated;
-        if spans.is_estimated {
+        // No interval holds what calls took of which nothing is known.
+        if spans.is_estimated && !is_partial {
             let per_represented = spans.unseen_ns / spans.represented_ns;
             let clusters = &inputs.gpu.clusters;
-            let group = spans
-                .only_path
-                .map_or(ClusterGroup::Device(device), ClusterGroup::Path);
-            let half = clusters.half_width(group, per_represented);
+            let group = match spans.only_path {
+                Some(path) => Some(ClusterGroup::Path(path)),
+                None => (spans.differences >= LEAST_DRAWN).then_some(ClusterGroup::Device(device)),
+            };
+            let half = group.and_then(|group| clusters.half_width(group, per_represented));
             busy.busy_ci95_ns = half.map(|half| (half + spans.without_sums_ns).round() as u64);
         }
+        busy.is_partial = is_partial;
         busy.is_upper_bound =
             spans.may_overlap || placed.is_some_and(|placed| placed.is_upper_bound());
         busy
@@ -99,11 +108,13 @@ fn summed_spans(
         let unseen_ns = share * estimate.unseen_ns;
         spans.ns += timed + unseen_ns;
         spans.unseen_ns += unseen_ns;
-        if represented > 0.0 {
+        // An exact path tells nothing of the calls that were left out on others.
+        if represented > 0.0 && unseen_ns > 0.0 {
             let is_whole = represented == represented_ns;
             spans.only_path = (is_whole && spans.represented_ns == 0.0).then_some(path);
+            spans.represented_ns += represented;
+            spans.differences += estimate.counts.drawn.saturating_sub(1);
         }
-        spans.represented_ns += represented;
         spans.without_sums_ns += (time.nested_ns as f64).max(0.0);
         spans.is_estimated |= estimate.is_estimated() && unseen_ns > 0.0;
         spans.may_overlap |= time.overlapping_ns > 0;

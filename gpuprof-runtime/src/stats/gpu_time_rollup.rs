@@ -3,12 +3,12 @@
 
 use std::rc::Rc;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::call_tree_node::CallTreeNode;
 use super::cluster_sums::ClusterGroup;
 use super::gpu_totals::GpuPathTotals;
-use super::nested_paths::{NestedPath, fit_into_parents, nested_paths};
+use super::nested_paths::{NestedPath, fit_into_parents, nearest_with_time, nested_paths};
 use super::path_estimate::{ByDevice, PathEstimate};
 use super::path_ids::ROOT;
 use super::profile_inputs::ProfileInputs;
@@ -50,6 +50,7 @@ pub(super) fn build_nodes<'a>(inputs: &'a ProfileInputs<'_>) -> Vec<CallTreeNode
             totals,
             estimate,
             is_unsummed: false,
+            lacks_outermost: false,
             nested_ns: 0.0,
             nested_divided: false,
             nested_undivided: false,
@@ -155,23 +156,55 @@ fn mark_shared(nodes: &mut [CallTreeNode<'_>]) {
     }
 }
 
-/// Marks the nodes whose `nested_ns` lacks time, or estimates it.
+/// Marks the nodes whose `nested_ns` lacks time, or estimates it, and the outermost ones that lack
+/// time.
 fn mark_incomplete(nodes: &mut [CallTreeNode<'_>], nested: &[NestedPath]) {
-    let partial = nodes_above(nodes, nested, |node| {
-        let estimate = &node.estimate;
-        let estimated = if estimate.is_estimated() {
-            node.totals.left_out_calls()
-        } else {
-            0
-        };
-        // A captured call runs nothing.
-        let counts = &node.totals.counts;
-        counts.with_stream() > estimate.counts.timed + estimated + counts.captured
-    });
+    let with_stream = nodes.iter().filter(|node| has_stream(node));
+    let with_stream: FxHashSet<u32> = with_stream.map(|node| node.path.site).collect();
+    // If no call of a function has a stream, it may launch nothing.
+    let lacks_stream = |node: &CallTreeNode<'_>| {
+        let totals = &node.totals;
+        totals.cpu.calls > totals.counts.with_stream() && with_stream.contains(&node.path.site)
+    };
+    let partial = nodes_above(nodes, nested, lacks_timing);
+    let without_stream = nodes_above(nodes, nested, lacks_stream);
     let estimated = nodes_above(nodes, nested, |node| node.estimate.is_estimated());
-    for ((node, partial), estimated) in nodes.iter_mut().zip(partial).zip(estimated) {
-        (node.nested_partial, node.nested_estimated) = (partial, estimated);
+    let timed: FxHashSet<u32> = nested.iter().map(|path| path.path).collect();
+    let outermost = nested.iter().filter(|path| path.enclosing_timed == ROOT);
+    let outermost: FxHashSet<u32> = outermost.map(|path| path.path).collect();
+    let lacks_outermost = |node: &CallTreeNode<'_>| {
+        let is_outermost = if timed.contains(&node.id) {
+            outermost.contains(&node.id)
+        } else {
+            nearest_with_time(nodes, node.path.parent) == ROOT
+        };
+        is_outermost && (lacks_timing(node) || lacks_stream(node))
+    };
+    let lacks_outermost: Vec<bool> = nodes.iter().map(lacks_outermost).collect();
+    let marks = partial.into_iter().zip(without_stream).zip(estimated);
+    for ((node, marks), lacks_outermost) in nodes.iter_mut().zip(marks).zip(lacks_outermost) {
+        let ((partial, without_stream), estimated) = marks;
+        // What a call without a stream launches is in no span around it.
+        node.nested_partial = partial || (without_stream && !with_stream.contains(&node.path.site));
+        (node.nested_estimated, node.lacks_outermost) = (estimated, lacks_outermost);
     }
+}
+
+fn has_stream(node: &CallTreeNode<'_>) -> bool {
+    node.totals.counts.with_stream() > 0
+}
+
+/// Whether calls that have a stream have no time.
+fn lacks_timing(node: &CallTreeNode<'_>) -> bool {
+    let estimate = &node.estimate;
+    let estimated = if estimate.is_estimated() {
+        node.totals.left_out_calls()
+    } else {
+        0
+    };
+    // A captured call runs nothing.
+    let counts = &node.totals.counts;
+    counts.with_stream() > estimate.counts.timed + estimated + counts.captured
 }
 
 /// By node: whether it is above a node with this property whose time is added to its `nested_ns`.

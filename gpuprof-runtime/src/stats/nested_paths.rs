@@ -92,7 +92,8 @@ pub(super) fn nested_paths(
     nested
 }
 
-fn nearest_with_time(nodes: &[CallTreeNode<'_>], mut path: u32) -> u32 {
+/// The nearest path with a time, from this one up; [`ROOT`]: there is none.
+pub(super) fn nearest_with_time(nodes: &[CallTreeNode<'_>], mut path: u32) -> u32 {
     while path != ROOT
         && let Some(node) = nodes.get(path as usize)
     {

@@ -17,7 +17,7 @@ use gpuprof_report::histogram::Histogram;
 use gpuprof_report::sparse_histogram::SparseHistogram;
 
 /// A path of which fewer calls are drawn takes the mean of its function for those left out.
-const LEAST_DRAWN: u64 = 4;
+pub(super) const LEAST_DRAWN: u64 = 4;
 
 /// Totals by device.
 pub(super) type ByDevice = Vec<(u32, GpuPathTotals)>;

@@ -4,6 +4,7 @@ mod examples;
 mod findings;
 mod host_findings;
 mod hostile_text;
+mod missing_streams;
 mod outputs;
 mod report_files;
 mod row_marks;
@@ -19,6 +20,7 @@ fn main() -> ExitCode {
         outputs::MODULE,
         report_files::MODULE,
         row_marks::MODULE,
+        missing_streams::MODULE,
         findings::MODULE,
         host_findings::MODULE,
         hostile_text::MODULE,

@@ -5,6 +5,7 @@ mod calls_left_out;
 mod confidence_intervals;
 mod default_rows;
 mod fixed_rate;
+mod header_of_samples;
 mod program_loads;
 mod rates_over_time;
 mod untimed_neighbours;
@@ -18,6 +19,7 @@ fn main() -> ExitCode {
         untimed_neighbours::MODULE,
         rates_over_time::MODULE,
         fixed_rate::MODULE,
+        header_of_samples::MODULE,
         confidence_intervals::MODULE,
         default_rows::MODULE,
         program_loads::MODULE,

@@ -25,7 +25,7 @@ use crate::cupti::collect::record::{ApiFunction, CopyKind};
 use crate::stats::path_ids::CallPath;
 use crate::stats::profile_inputs::{CuptiActivity, RecordedActivity};
 use gpuprof_report::occupancy;
-use gpuprof_report::profile::{self, ApiStats, CopyStats, Profile};
+use gpuprof_report::profile::{self, ApiStats, CopyStats, KernelStats, Profile};
 use gpuprof_report::sorting::sort_by;
 
 /// What functions and call paths ran.
@@ -176,11 +176,11 @@ pub(crate) fn write_to_profile(
         cupti.unattributed = tables.unattributed;
         cupti.unattributed_ns = tables.unattributed_ns;
         cupti.unattributed_graph_nodes = tables.unattributed_graph_nodes;
-        if cfg!(not(feature = "cupti")) {
-            profile.diagnostics.notes.push(
-                "kernel names are shown mangled: gpuprof is built without its feature cupti".into(),
-            );
-        }
+    }
+    if cfg!(not(feature = "cupti")) && profile.kernels.iter().any(is_mangled) {
+        profile.diagnostics.notes.push(
+            "kernel names are shown mangled: gpuprof is built without its feature cupti".into(),
+        );
     }
     occupancy::fill_occupancy(profile);
     wrong_streams::add_diagnostic(profile);
@@ -205,6 +205,13 @@ pub(crate) fn write_to_profile(
              merged into {OTHER_KERNELS}"
         ));
     }
+}
+
+/// Whether the kernel is shown by a symbol of C++ or Rust.
+fn is_mangled(kernel: &KernelStats) -> bool {
+    ["_Z", "_R"]
+        .iter()
+        .any(|start| kernel.name.starts_with(start))
 }
 
 /// Merges the rows of the same key.
@@ -314,6 +321,14 @@ mod tests {
             assert_eq!((names, notes.len()), (vec!["_Z4axpyi"], 1));
             assert!(notes[0].contains("without its feature cupti"));
         }
+    }
+
+    #[test]
+    fn without_a_mangled_name_there_is_no_note() {
+        let (mut tables, mut symbols) = (WindowTables::default(), SymbolNumbers::default());
+        assert!(profile(&tables, &symbols).diagnostics.notes.is_empty());
+        add(&mut tables, &mut symbols, ROOT, "saxpy");
+        assert!(profile(&tables, &symbols).diagnostics.notes.is_empty());
     }
 
     /// Of the template `gemm<int>` for 64, and for 128.
