@@ -71,10 +71,13 @@ impl Merger {
     /// Adds a profile.
     pub fn add(&mut self, profile: &Profile) {
         let mut functions = profile.functions.iter();
+        // No rank of the job is missing because it is left out.
         if profile.cupti.is_some() {
             self.with_records.add(profile, self.added);
+            self.without_records.merged.ranks.add_profile(profile);
         } else if functions.any(|function| function.has_run()) {
             self.without_records.add(profile, self.added);
+            self.with_records.merged.ranks.add_profile(profile);
         } else {
             self.with_records.merged.add(profile);
             self.without_records.merged.add(profile);

@@ -178,7 +178,7 @@ fn mark_incomplete(nodes: &mut [CallTreeNode<'_>], nested: &[NestedPath]) {
         } else {
             nearest_with_time(nodes, node.path.parent) == ROOT
         };
-        is_outermost && (lacks_timing(node) || lacks_stream(node))
+        is_outermost && (stays_untimed(node) || lacks_stream(node))
     };
     let lacks_outermost: Vec<bool> = nodes.iter().map(lacks_outermost).collect();
     let marks = partial.into_iter().zip(without_stream).zip(estimated);
@@ -205,6 +205,21 @@ fn lacks_timing(node: &CallTreeNode<'_>) -> bool {
     // A captured call runs nothing.
     let counts = &node.totals.counts;
     counts.with_stream() > estimate.counts.timed + estimated + counts.captured
+}
+
+/// Whether calls that have a stream will never have a time, and none is estimated for them: not
+/// those whose time is not read yet.
+fn stays_untimed(node: &CallTreeNode<'_>) -> bool {
+    let (estimate, counts) = (&node.estimate, &node.totals.counts);
+    // What is captured runs nothing, and how much of the rest was captured too is estimated.
+    let is_captured = counts.captured > 0 && estimate.counts.timed == 0;
+    let estimated = if estimate.is_estimated() {
+        node.totals.left_out_calls()
+    } else {
+        0
+    };
+    let untimed = counts.untimed.iter().sum::<u64>();
+    !is_captured && untimed > estimated + estimate.counts.captured_unasked
 }
 
 /// By node: whether it is above a node with this property whose time is added to its `nested_ns`.

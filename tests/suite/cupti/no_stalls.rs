@@ -52,11 +52,12 @@ fn after_a_full_buffer_samples_are_taken_less_often() {
     }
     let profile = t.finish(session);
     assert_eq!(stalls(&profile).period_cycles, 1 << 18);
-    assert_eq!(
-        note(&profile),
+    let notes = [
         "a device had no room for more samples of stalls 2x, and lost those since they were last \
-         read; it is sampled less often since then, each 262144 cycles"
-    );
+         read",
+        "stalls are sampled each 262144 cycles, because a device had no room for more samples",
+    ];
+    assert_eq!(profile.diagnostics.notes, notes);
 }
 
 fn no_permission_is_one_line_with_the_fix() {

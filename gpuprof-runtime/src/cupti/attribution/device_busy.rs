@@ -47,18 +47,19 @@ impl DeviceBusy {
         finished
     }
 
-    /// Adds the timeline of another window: what has not been swept of both is then of one, and
-    /// otherwise both are finished. Returns what was.
+    /// Adds the timeline of a later window: what has not been swept of both is then of one, if
+    /// nothing of the later one has been, and of that alone otherwise. Returns what was finished.
     #[must_use]
-    pub(crate) fn merge(&mut self, mut other: Self) -> Vec<RowTime> {
-        self.late_ns += std::mem::take(&mut other.late_ns);
-        if !self.is_finished && !other.is_finished && other.sweep.now() == 0 {
-            let pending = other.pending.into_iter();
+    pub(crate) fn merge(&mut self, mut later: Self) -> Vec<RowTime> {
+        if !self.is_finished && !later.is_finished && later.sweep.now() == 0 {
+            self.late_ns += later.late_ns;
+            let pending = later.pending.into_iter();
             return pending.flat_map(|activity| self.add(activity)).collect();
         }
-        let mut finished = self.finish();
-        finished.extend(other.finish());
-        self.times.merge(&other.times);
+        let finished = self.finish();
+        later.times.merge(&self.times);
+        later.late_ns += self.late_ns;
+        *self = later;
         finished
     }
 

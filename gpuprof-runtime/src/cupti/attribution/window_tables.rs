@@ -116,6 +116,10 @@ impl WindowTables {
         Arc::make_mut(self.kernels.entry(key).or_default())
     }
 
+    fn copy(&mut self, key: CopyKey) -> &mut CopyTotals {
+        self.copies.entry(key).or_default()
+    }
+
     /// `key`, or that of the other kernels if there is no room for a new row.
     fn kernel_key(&self, key: KernelKey) -> KernelKey {
         if self.kernels.len() < MAX_KERNEL_ROWS || self.kernels.contains_key(&key) {
@@ -142,7 +146,7 @@ impl WindowTables {
             device: span.device,
         });
         let ns = self.add_activity(cause, RowKey::Copy(key), &span);
-        let totals = self.copies.entry(key).or_default();
+        let totals = self.copy(key);
         totals.times.add(ns);
         totals.bytes = totals.bytes.saturating_add(copy.bytes);
         if copy.is_pageable {
@@ -170,8 +174,8 @@ impl WindowTables {
     fn add_row_times(&mut self, finished: Vec<RowTime>) {
         for RowTime { row, ns } in finished {
             match row {
-                RowKey::Kernel(key) => self.kernel(key).concurrent_ns += ns,
-                RowKey::Copy(key) => self.copies.entry(key).or_default().exposed_ns += ns,
+                RowKey::Kernel(key) => self.kernel(self.kernel_key(key)).concurrent_ns += ns,
+                RowKey::Copy(key) => self.copy(self.copy_key(key)).exposed_ns += ns,
             }
         }
     }
@@ -279,7 +283,7 @@ impl WindowSum for WindowTables {
     /// Finishes the timelines of all devices.
     fn end(&mut self) {
         let timelines = self.timelines.values_mut();
-        let finished: Vec<RowTime> = timelines.flat_map(DeviceBusy::finish).collect();
+        let finished = timelines.flat_map(DeviceBusy::finish).collect();
         self.add_row_times(finished);
     }
 
@@ -289,8 +293,7 @@ impl WindowSum for WindowTables {
             merge_kernel(&mut self.kernels, key, totals);
         }
         for (key, totals) in &other.copies {
-            let key = self.copy_key(*key);
-            self.copies.entry(key).or_default().merge(totals);
+            self.copy(self.copy_key(*key)).merge(totals);
         }
         for (device, timeline) in &other.timelines {
             let known = self.timelines.entry(*device).or_default();
@@ -370,12 +373,8 @@ mod tests {
             assert_eq!((other.path, other.symbol), (ActivityPath::Called(7), None));
         }
         assert_eq!(tables.kernels.len(), MAX_KERNEL_ROWS + 1);
-        let calls: u64 = tables
-            .kernels
-            .values()
-            .map(|row| row.times.durations.calls)
-            .sum();
-        assert_eq!(calls, MAX_KERNEL_ROWS as u64 + 3);
+        let calls = tables.kernels.values().map(|row| row.times.durations.calls);
+        assert_eq!(calls.sum::<u64>(), MAX_KERNEL_ROWS as u64 + 3);
     }
 
     #[test]

@@ -63,11 +63,11 @@ pub(super) fn connect(
 /// Disables every callback that may be enabled, last those of the calls that the gate counts: a
 /// thread that begins one after that is not kept from it.
 fn disable_callbacks(library: &CuptiLibrary) {
-    let api_calls = [(false, DOMAIN_DRIVER), (true, DOMAIN_RUNTIME)];
-    let api_calls = api_calls.into_iter().flat_map(|(is_runtime, domain)| {
-        let groups = [CallGroup::Memory, CallGroup::Lookups, CallGroup::Always].into_iter();
-        let ids = groups.flat_map(move |group| callback_ids::ids_of_group(is_runtime, group));
-        ids.map(move |cbid| (domain, cbid))
+    let groups = [CallGroup::Memory, CallGroup::Lookups, CallGroup::Always].into_iter();
+    let api_calls = groups.flat_map(|group| {
+        let ids = move |is_runtime| callback_ids::ids_of_group(is_runtime, group);
+        let of_driver = ids(false).map(|cbid| (DOMAIN_DRIVER, cbid));
+        of_driver.chain(ids(true).map(|cbid| (DOMAIN_RUNTIME, cbid)))
     });
     let profiler_calls = PROFILER_CALLS
         .into_iter()

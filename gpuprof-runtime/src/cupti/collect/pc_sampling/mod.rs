@@ -180,28 +180,25 @@ impl PcSampling {
     fn start_again(&self) {
         let full_period = |(_, sampler): &(usize, ContextSampler)| sampler.full_period();
         let is_full = || {
-            let samplers = self.samplers.lock();
-            samplers.contexts.iter().any(|of| full_period(of).is_some())
+            let samplers = self.samplers.try_lock_for(LOCK_TIMEOUT);
+            samplers.is_some_and(|of| of.contexts.iter().any(|of| full_period(of).is_some()))
         };
         let start = || {
             let mut samplers = self.samplers.try_lock_for(START_TIMEOUT)?;
-            let cupti = lifecycle::callable_library().filter(|_| !samplers.is_ending)?;
+            let may_start = !samplers.is_ending && !has_driver_ended();
+            let cupti = lifecycle::callable_library().filter(|_| may_start)?;
             samplers.leave_destroyed();
-            let mut full = Vec::new();
-            self.take(&mut samplers, |contexts, samples| {
-                for (context, sampler) in contexts.extract_if(.., |of| full_period(of).is_some()) {
-                    full.push((context, sampler.full_period()));
-                    sampler.stop(samples);
-                }
-            });
-            for (context, period) in full {
+            let mut contexts = samplers.contexts.iter();
+            let at = contexts.position(|of| full_period(of).is_some())?;
+            let (context, sampler) = samplers.contexts.swap_remove(at);
+            let period = sampler.full_period();
+            self.take(&mut samplers, |_, samples| sampler.stop(samples));
+            if !used_contexts::is_destroyed(context) {
                 self.start(cupti, &mut samplers, context, period);
             }
             Some(())
         };
-        if is_full() {
-            let _ = without_launches(Duration::ZERO, start);
-        }
+        while is_full() && without_launches(Duration::ZERO, start).flatten().is_some() {}
     }
 
     /// Inside a call of the program's, which uses a context for the first time: what it launches is
@@ -252,7 +249,9 @@ impl PcSampling {
 
     /// Time is that of the sampling that counts.
     fn set_clock(&self, samplers: &ContextSamplers) {
-        let runs = !samplers.contexts.is_empty() && self.is_counting.load(Relaxed);
+        let mut contexts = samplers.contexts.iter();
+        let has_room = contexts.any(|(_, sampler)| sampler.full_period().is_none());
+        let runs = has_room && self.is_counting.load(Relaxed);
         self.clock.lock().set_running(runs);
     }
 

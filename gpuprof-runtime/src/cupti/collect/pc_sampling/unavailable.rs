@@ -26,15 +26,15 @@ pub(super) fn too_many_contexts() -> String {
 pub(super) fn losses(samples: &PcSamples) -> Vec<String> {
     let (full, left_out, cycles) = (samples.full, samples.left_out, samples.period_cycles);
     let full = (full > 0).then(|| {
-        let lost = format!(
+        format!(
             "a device had no room for more samples of stalls {full}x, and lost those since they \
              were last read"
-        );
-        if cycles > ContextSampler::FIRST_PERIOD_CYCLES {
-            format!("{lost}; it is sampled less often since then, each {cycles} cycles")
-        } else {
-            lost
-        }
+        )
+    });
+    let rarely = (cycles > ContextSampler::FIRST_PERIOD_CYCLES).then(|| {
+        format!(
+            "stalls are sampled each {cycles} cycles, because a device had no room for more samples"
+        )
     });
     let left_out = (left_out > 0).then(|| {
         format!(
@@ -42,7 +42,7 @@ pub(super) fn losses(samples: &PcSamples) -> Vec<String> {
              instructions"
         )
     });
-    full.into_iter().chain(left_out).collect()
+    full.into_iter().chain(rarely).chain(left_out).collect()
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
