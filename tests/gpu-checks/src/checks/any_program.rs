@@ -1,7 +1,7 @@
 //! Promise: `gpuprof run` reports a program that does not use gpuprof with exact counts, and the
 //! program works as alone, its own profiler included.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
@@ -51,7 +51,7 @@ const CALLS: [(&str, u64); 8] = [
 ];
 
 fn c_program(run_mode: &RunMode) -> Result<Vec<Row>, String> {
-    let Some((installed, program)) = in_pack(PROGRAM, run_mode)? else {
+    let Some((installed, program)) = Installed::with_file(PROGRAM, run_mode)? else {
         return Ok(vec![not_in_a_pack("a C program")]);
     };
     let alone = installed.run(&program, &[], LIMIT, run_mode)?;
@@ -82,7 +82,7 @@ fn torch_profiler(run_mode: &RunMode) -> Result<Vec<Row>, String> {
         let why = "NOT MEASURED: python3 has no PyTorch here";
         return Ok(vec![Row::unavailable(what, why)]);
     }
-    let Some((installed, windows)) = in_pack(WINDOWS, run_mode)? else {
+    let Some((installed, windows)) = Installed::with_file(WINDOWS, run_mode)? else {
         return Ok(vec![not_in_a_pack(what)]);
     };
     let python = Path::new("python3");
@@ -109,13 +109,6 @@ fn torch_profiler(run_mode: &RunMode) -> Result<Vec<Row>, String> {
             notes.iter().any(|note| note.contains("asked for CUPTI")),
         ),
     ])
-}
-
-/// The command and a file of the pack; `None` if they are not beside this program.
-fn in_pack(file: &str, run_mode: &RunMode) -> Result<Option<(Installed, PathBuf)>, String> {
-    let file = installed::pack()?.join(file);
-    let installed = Installed::from_pack(run_mode)?.filter(|_| file.is_file());
-    Ok(installed.map(|installed| (installed, file)))
 }
 
 fn not_in_a_pack(what: &str) -> Row {

@@ -36,7 +36,7 @@ pub(super) fn pack() -> Result<PathBuf, String> {
 
 impl Installed {
     /// `None` if this program is not in a GPU pack.
-    pub(super) fn from_pack(run_mode: &RunMode) -> Result<Option<Self>, String> {
+    fn from_pack(run_mode: &RunMode) -> Result<Option<Self>, String> {
         let pack = pack()?;
         if ![COMMAND, LIBRARY]
             .iter()
@@ -70,6 +70,27 @@ impl Installed {
         &self.folder
     }
 
+    /// The command and a file of the pack; `None` if they are not beside this program.
+    pub(super) fn with_file(
+        file: &str,
+        run_mode: &RunMode,
+    ) -> Result<Option<(Self, PathBuf)>, String> {
+        let file = pack()?.join(file);
+        let installed = Self::from_pack(run_mode)?.filter(|_| file.is_file());
+        Ok(installed.map(|installed| (installed, file)))
+    }
+
+    /// What runs a program alone.
+    pub(super) fn command(&self, program: &Path, run_mode: &RunMode) -> Command {
+        let mut command = Command::new(program);
+        process::clear_settings(&mut command);
+        command.env_remove("CUDA_INJECTION64_PATH");
+        if run_mode.simulated {
+            command.env("LD_LIBRARY_PATH", &self.folder);
+        }
+        command
+    }
+
     /// Runs a program alone.
     pub(super) fn run(
         &self,
@@ -78,12 +99,8 @@ impl Installed {
         limit: Duration,
         run_mode: &RunMode,
     ) -> Result<Finished, String> {
-        let mut command = Command::new(program);
-        process::clear_settings(&mut command);
-        command.args(arguments).env_remove("CUDA_INJECTION64_PATH");
-        if run_mode.simulated {
-            command.env("LD_LIBRARY_PATH", &self.folder);
-        }
+        let mut command = self.command(program, run_mode);
+        command.args(arguments);
         process::run(command, limit).map_err(failed_in("running a program"))
     }
 

@@ -4,7 +4,8 @@
 use std::ffi::OsStr;
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::process::{Child, Command, Stdio};
+use std::path::Path;
+use std::process::{Child, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -14,7 +15,6 @@ use gpuprof::Profile;
 use super::installed::{self, Installed};
 use crate::check::{Check, Row, RunMode};
 use crate::device::failed_in;
-use crate::process;
 use crate::statistics::{Spread, figure};
 
 pub(crate) const CHECKS: &[Check] = &[Check {
@@ -52,16 +52,12 @@ struct Service {
 }
 
 impl Service {
-    fn start(installed: &Installed, run_mode: &RunMode) -> Result<Self, String> {
-        let mut command = Command::new(installed::pack()?.join(SERVICE));
-        process::clear_settings(&mut command);
+    fn start(installed: &Installed, program: &Path, run_mode: &RunMode) -> Result<Self, String> {
+        let mut command = installed.command(program, run_mode);
         // As it is by default.
         command
             .env_remove("GPUPROF_SAMPLE")
             .env("GPUPROF", "standby");
-        if run_mode.simulated {
-            command.env("LD_LIBRARY_PATH", installed.folder());
-        }
         command.arg(REQUESTS).stdin(Stdio::null());
         command.stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = command.spawn().map_err(failed_in(SERVICE))?;
@@ -116,13 +112,12 @@ impl Drop for Service {
 }
 
 fn service(run_mode: &RunMode) -> Result<Vec<Row>, String> {
-    let program = installed::pack()?.join(SERVICE);
-    let Some(installed) = Installed::from_pack(run_mode)?.filter(|_| program.is_file()) else {
+    let Some((installed, program)) = Installed::with_file(SERVICE, run_mode)? else {
         return Ok(vec![Row::unavailable(SERVICE, installed::NOT_IN_A_PACK)]);
     };
     let (look_time, pause) = if run_mode.short { (3, 3) } else { (10, 5) };
     let pause = Duration::from_secs(pause);
-    let mut service = Service::start(&installed, run_mode)?;
+    let mut service = Service::start(&installed, &program, run_mode)?;
     // The first second loads the driver.
     thread::sleep(2 * SECOND);
     let before = Spread::of(&service.next(pause));

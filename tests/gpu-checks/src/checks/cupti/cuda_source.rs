@@ -23,8 +23,8 @@ pub(super) fn prepare(
     if run_mode.simulated {
         return unavailable("simulated device: it runs no CUDA C");
     }
-    let source = installed::pack()?.join(name).with_extension("cu");
-    let Some(installed) = Installed::from_pack(run_mode)?.filter(|_| source.is_file()) else {
+    let file = format!("{name}.cu");
+    let Some((installed, source)) = Installed::with_file(&file, run_mode)? else {
         return unavailable(installed::NOT_IN_A_PACK);
     };
     let Some(nvcc) = nsight_tools::find("nvcc") else {
