@@ -196,30 +196,28 @@ fn has_stream(node: &CallTreeNode<'_>) -> bool {
 
 /// Whether calls that have a stream have no time.
 fn lacks_timing(node: &CallTreeNode<'_>) -> bool {
-    let estimate = &node.estimate;
-    let estimated = if estimate.is_estimated() {
+    // A captured call runs nothing.
+    let counts = &node.totals.counts;
+    counts.with_stream() > node.estimate.counts.timed + estimated_calls(node) + counts.captured
+}
+
+/// Calls without a time of which the estimate has one.
+fn estimated_calls(node: &CallTreeNode<'_>) -> u64 {
+    if node.estimate.is_estimated() {
         node.totals.left_out_calls()
     } else {
         0
-    };
-    // A captured call runs nothing.
-    let counts = &node.totals.counts;
-    counts.with_stream() > estimate.counts.timed + estimated + counts.captured
+    }
 }
 
 /// Whether calls that have a stream will never have a time, and none is estimated for them: not
 /// those whose time is not read yet.
 fn stays_untimed(node: &CallTreeNode<'_>) -> bool {
-    let (estimate, counts) = (&node.estimate, &node.totals.counts);
+    let (estimate, counts) = (&node.estimate.counts, &node.totals.counts);
     // What is captured runs nothing, and how much of the rest was captured too is estimated.
-    let is_captured = counts.captured > 0 && estimate.counts.timed == 0;
-    let estimated = if estimate.is_estimated() {
-        node.totals.left_out_calls()
-    } else {
-        0
-    };
+    let is_captured = counts.captured > 0 && estimate.timed == 0;
     let untimed = counts.untimed.iter().sum::<u64>();
-    !is_captured && untimed > estimated + estimate.counts.captured_unasked
+    !is_captured && untimed > estimated_calls(node) + estimate.captured_unasked
 }
 
 /// By node: whether it is above a node with this property whose time is added to its `nested_ns`.
