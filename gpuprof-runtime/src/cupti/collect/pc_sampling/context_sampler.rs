@@ -17,7 +17,7 @@ use parking_lot::Mutex;
 /// samples per µs with it. With 13 and 14 those of regular loops were of the same places: a loop of
 /// multiplications in double precision waited for its unit in 26 % of them, and with 9 to 12 in
 /// 40 %, as in Nsight Compute. With 11 its buffer was full after 7 s without a read.
-const FIRST_PERIOD: u64 = 12;
+pub(super) const FIRST_PERIOD: u64 = 12;
 /// What is added to it each time that a device's buffer was full, and the most: an H100 then takes
 /// 0.1 samples per µs.
 const LONGER: u64 = 3;
@@ -109,16 +109,6 @@ impl Room {
 /// The names of the reasons that are asked for, by their indices.
 type ReasonNames = BTreeMap<u32, &'static str>;
 
-/// The logarithm of a period with which a device's buffer was full.
-#[derive(Clone, Copy)]
-pub(super) struct FullPeriod(u64);
-
-impl FullPeriod {
-    fn longer(self) -> u64 {
-        (self.0 + LONGER).min(LAST_PERIOD)
-    }
-}
-
 pub(super) struct ContextSampler {
     library: &'static PcSamplingLibrary,
     context: *mut c_void,
@@ -148,12 +138,12 @@ impl ContextSampler {
     ///
     /// By a call of its own, without which the next launch would take that long.
     ///
-    /// `after` is the period of an earlier sampling in the context, whose buffer was full.
+    /// `period` is the logarithm of the cycles between two samples.
     pub(super) fn start(
         library: &'static PcSamplingLibrary,
         context: usize,
         known: &KnownReasons,
-        after: Option<FullPeriod>,
+        period: u64,
     ) -> Result<Self, CallError> {
         let context = context as *mut c_void;
         library.enable(&mut Enable {
@@ -165,7 +155,7 @@ impl ContextSampler {
             library,
             context,
             is_enabled: true,
-            period: after.map_or(FIRST_PERIOD, FullPeriod::longer),
+            period,
             is_full: false,
             reasons: ReasonNames::new(),
             room: Room::new(0),
@@ -265,9 +255,13 @@ impl ContextSampler {
         }
     }
 
-    /// The period, if the device's buffer was full.
-    pub(super) fn full_period(&self) -> Option<FullPeriod> {
-        self.is_full.then_some(FullPeriod(self.period))
+    pub(super) fn is_full(&self) -> bool {
+        self.is_full
+    }
+
+    /// The period of the next sampling in the context, after the buffer was full.
+    pub(super) fn longer_period(&self) -> u64 {
+        (self.period + LONGER).min(LAST_PERIOD)
     }
 
     /// Moves what CUPTI has written by itself into `samples`, inside the call in which it may have.

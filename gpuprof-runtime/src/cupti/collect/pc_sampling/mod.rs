@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 
 use self::clock::SamplingClock;
-use self::context_sampler::{ContextSampler, FullPeriod, KnownReasons};
+use self::context_sampler::{ContextSampler, FIRST_PERIOD, KnownReasons};
 use self::library::PcSamplingLibrary;
 pub(crate) use self::sampled_stalls::SampledStalls;
 use self::samples::PcSamples;
@@ -144,9 +144,8 @@ impl PcSampling {
         let began = Instant::now();
         {
             let mut samplers = self.samplers.lock();
-            let is_callable = lifecycle::callable_library().is_some();
             let is_wanted = self.is_requested() && !samplers.is_ending;
-            if !is_wanted || !is_callable || has_driver_ended() {
+            if !is_wanted || lifecycle::callable_library().is_none() || has_driver_ended() {
                 samplers.has_thread = false;
                 return false;
             }
@@ -161,44 +160,48 @@ impl PcSampling {
         true
     }
 
-    /// Starts sampling in the contexts that wait for it, unless something else is in the way, which
-    /// is then tried again.
+    /// Starts sampling in the contexts that wait for it.
     fn start_waiting(&self) {
+        self.start_each(used_contexts::has_waiting, |cupti, samplers| {
+            self.start(cupti, samplers, used_contexts::take()?, FIRST_PERIOD);
+            Some(())
+        });
+    }
+
+    /// Ends sampling whose buffer was full, and starts it again with longer intervals.
+    fn start_again(&self) {
+        let is_full = |(_, sampler): &(usize, ContextSampler)| sampler.is_full();
+        let is_any_full = || {
+            let samplers = self.samplers.try_lock_for(LOCK_TIMEOUT);
+            samplers.is_some_and(|samplers| samplers.contexts.iter().any(is_full))
+        };
+        self.start_each(is_any_full, |cupti, samplers| {
+            samplers.leave_destroyed();
+            let full = samplers.contexts.iter().position(is_full);
+            let at = full.filter(|_| !has_driver_ended())?;
+            let (context, sampler) = samplers.contexts.swap_remove(at);
+            let period = sampler.longer_period();
+            self.take(samplers, |_, samples| sampler.stop(samples));
+            if !used_contexts::is_destroyed(context) {
+                self.start(cupti, samplers, context, period);
+            }
+            Some(())
+        });
+    }
+
+    /// Calls `start` between launches as often as something is to be started, unless something else
+    /// is in the way, which is then tried again.
+    fn start_each(
+        &self,
+        is_needed: impl Fn() -> bool,
+        start: impl Fn(&CuptiLibrary, &mut ContextSamplers) -> Option<()>,
+    ) {
         let start = || {
             let mut samplers = self.samplers.try_lock_for(START_TIMEOUT)?;
             let cupti = lifecycle::callable_library().filter(|_| !samplers.is_ending)?;
-            self.start(cupti, &mut samplers, used_contexts::take()?, None);
-            Some(())
+            start(cupti, &mut samplers)
         };
-        while used_contexts::has_waiting()
-            && without_launches(Duration::ZERO, start).flatten().is_some()
-        {}
-    }
-
-    /// Ends sampling whose buffer was full, and starts it again with longer intervals, unless
-    /// something else is in the way, which is then tried again.
-    fn start_again(&self) {
-        let full_period = |(_, sampler): &(usize, ContextSampler)| sampler.full_period();
-        let is_full = || {
-            let samplers = self.samplers.try_lock_for(LOCK_TIMEOUT);
-            samplers.is_some_and(|of| of.contexts.iter().any(|of| full_period(of).is_some()))
-        };
-        let start = || {
-            let mut samplers = self.samplers.try_lock_for(START_TIMEOUT)?;
-            let may_start = !samplers.is_ending && !has_driver_ended();
-            let cupti = lifecycle::callable_library().filter(|_| may_start)?;
-            samplers.leave_destroyed();
-            let mut contexts = samplers.contexts.iter();
-            let at = contexts.position(|of| full_period(of).is_some())?;
-            let (context, sampler) = samplers.contexts.swap_remove(at);
-            let period = sampler.full_period();
-            self.take(&mut samplers, |_, samples| sampler.stop(samples));
-            if !used_contexts::is_destroyed(context) {
-                self.start(cupti, &mut samplers, context, period);
-            }
-            Some(())
-        };
-        while is_full() && without_launches(Duration::ZERO, start).flatten().is_some() {}
+        while is_needed() && without_launches(Duration::ZERO, start).flatten().is_some() {}
     }
 
     /// Inside a call of the program's, which uses a context for the first time: what it launches is
@@ -214,7 +217,7 @@ impl PcSampling {
         cupti: &CuptiLibrary,
         samplers: &mut ContextSamplers,
         context: usize,
-        after: Option<FullPeriod>,
+        period: u64,
     ) {
         samplers.leave_destroyed();
         if samplers.contexts.iter().any(|(known, _)| *known == context) {
@@ -226,7 +229,7 @@ impl PcSampling {
             self.refuse(PcSamplingUnavailable::NoFunctions);
             return;
         };
-        match ContextSampler::start(library, context, &self.reasons, after) {
+        match ContextSampler::start(library, context, &self.reasons, period) {
             Ok(sampler) => {
                 samplers.contexts.push((context, sampler));
                 let ns = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
@@ -249,8 +252,7 @@ impl PcSampling {
 
     /// Time is that of the sampling that counts.
     fn set_clock(&self, samplers: &ContextSamplers) {
-        let mut contexts = samplers.contexts.iter();
-        let has_room = contexts.any(|(_, sampler)| sampler.full_period().is_none());
+        let has_room = samplers.contexts.iter().any(|(_, of)| !of.is_full());
         let runs = has_room && self.is_counting.load(Relaxed);
         self.clock.lock().set_running(runs);
     }
