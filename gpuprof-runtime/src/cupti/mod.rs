@@ -22,12 +22,12 @@ pub(crate) use {
     attribution::symbol_table::SymbolNumbers,
     attribution::to_profile::{recorded_activity, write_to_profile},
     attribution::window_tables::WindowTables,
-    collect::call_gate::count_calls,
     collect::callbacks::Hooks,
     collect::collection::{
         CollectionCounts, counts, drain, drain_last, notes, record_optional, records_memory,
         watch_modules,
     },
+    collect::connection::Connecting,
     collect::launch_stacks::set_on as record_stacks,
     collect::lifecycle::{clock_moments, is_running, subscription, unavailable, while_unchanged},
     collect::pc_sampling::SampledStalls,
@@ -48,13 +48,13 @@ pub(crate) fn call_name(is_runtime: bool, cbid: u32) -> String {
     attribution::api_rows::name(collect::record::ApiFunction { is_runtime, cbid })
 }
 
-/// Starts CUPTI, unless it runs, with `may_share` beside other profilers if they can. Records go to
-/// `attribution`. If CUPTI is unavailable, [`notes`] says why, and it is tried again only if
-/// `retries` is true. Returns whether this call has started it for the first time.
+/// Starts CUPTI, unless it runs. Records go to `attribution`. If CUPTI is unavailable, [`notes`]
+/// says why, and it is tried again only if `retries` is true. Returns whether this call has started
+/// it for the first time.
 pub(crate) fn start(
     attribution: &'static SharedAttribution,
     hooks: &'static Hooks,
-    may_share: bool,
+    how: Connecting,
     retries: bool,
 ) -> bool {
     let samplings = (
@@ -62,7 +62,7 @@ pub(crate) fn start(
         Arc::clone(&attribution.pc_sampling),
     );
     let sink = Box::new(attribution);
-    collect::collection::start(sink, samplings, hooks, may_share, retries)
+    collect::collection::start(sink, samplings, hooks, how, retries)
 }
 
 /// Ends the sampling of counters. It can be started again.

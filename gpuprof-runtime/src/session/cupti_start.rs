@@ -33,13 +33,13 @@ fn samples_kernels(settings: &Settings) -> bool {
 }
 
 fn start_cupti(settings: &Settings, retries: bool) {
-    // What is shared cannot be handed over to a profiler that does not share.
-    let may_share = !settings.hands_cupti_over;
-    if collector().process.standby.get().is_some() {
-        // CUPTI is left again.
-        cupti::count_calls();
-    }
-    if cupti::start(&collector().cupti, &HOOKS, may_share, retries) {
+    let how = cupti::Connecting {
+        // What is shared cannot be handed over to a profiler that does not share.
+        may_share: !settings.hands_cupti_over,
+        // In standby stalls may be asked for while CUPTI runs, and it is left between calls.
+        between_launches: settings.stalls || collector().process.standby.get().is_some(),
+    };
+    if cupti::start(&collector().cupti, &HOOKS, how, retries) {
         exit::register_handler();
     }
     if samples_kernels(settings) {

@@ -128,6 +128,7 @@ fn sampling_begins_and_ends_beside_launches_of_other_threads() {
         thread::sleep(Duration::from_millis(300));
         let profile = finish(&mut viewer);
         let stalls = profile.stalls.as_ref().expect("they were sampled");
+        assert_eq!(stalls.other_samples, 0, "records began between launches");
         let (kernels, _) = standby::kernels(&profile).expect("they were recorded");
         // A thread may be inside a launch when the look begins or ends.
         let most = 45 * (kernels + 2);

@@ -11,7 +11,7 @@ use super::bindings::{CONTEXT_DESTROYED, DOMAIN_RESOURCE, MODULE_LOADED, MODULE_
 use super::buffers;
 use super::callback_clock::CallbackClock;
 use super::callbacks::Hooks;
-use super::connection::{connect, disable_activities, leave_between_calls};
+use super::connection::{Connecting, connect, disable_activities, leave_between_calls};
 use super::kernel_symbol::STACK_BYTES;
 use super::library::{CallError, CuptiLibrary};
 use super::lifecycle::{self, Subscription};
@@ -61,14 +61,13 @@ impl CollectionCounts {
     }
 }
 
-/// Starts CUPTI, also after [`suspend`]; with `may_share` beside other profilers if they can. If
-/// that fails, [`notes`] says why, and it is tried again only if `retries` is true. Returns whether
-/// this call has started it for the first time.
+/// Starts CUPTI, also after [`suspend`]. If that fails, [`notes`] says why, and it is tried again
+/// only if `retries` is true. Returns whether this call has started it for the first time.
 pub(crate) fn start(
     sink: Box<dyn RecordSink>,
     samplings: (Arc<PmSampling>, Arc<PcSampling>),
     hooks: &'static Hooks,
-    may_share: bool,
+    how: Connecting,
     retries: bool,
 ) -> bool {
     let resume = |known: &Subscription| {
@@ -78,10 +77,10 @@ pub(crate) fn start(
         } else {
             *opt_in = OptInRecords::default();
         }
-        connect(known.library, hooks, may_share)?;
+        connect(known.library, hooks, how)?;
         Ok(())
     };
-    let subscribe = || subscribe(sink, samplings, hooks, may_share);
+    let subscribe = || subscribe(sink, samplings, hooks, how);
     lifecycle::start(subscribe, resume, retries)
 }
 
@@ -226,11 +225,11 @@ fn subscribe(
     sink: Box<dyn RecordSink>,
     samplings: (Arc<PmSampling>, Arc<PcSampling>),
     hooks: &'static Hooks,
-    may_share: bool,
+    how: Connecting,
 ) -> Result<Subscription, CuptiUnavailable> {
     let library = Box::new(CuptiLibrary::open()?);
     let pool = buffers::pool();
-    let reports_graph_nodes = connect(&library, hooks, may_share)?;
+    let reports_graph_nodes = connect(&library, hooks, how)?;
     let library: &'static CuptiLibrary = Box::leak(library);
     let clock: &'static CallbackClock = Box::leak(Box::new(CallbackClock::new()));
     let _ = clock.set_anchor(library);

@@ -24,13 +24,24 @@ const KINDS: [u32; 4] = [
 
 /// For how long gpuprof tries to leave CUPTI.
 const LEAVE_TIME: Duration = Duration::from_secs(2);
+/// For how long it waits for a moment without launches to enable activities.
+const ENABLE_TIME: Duration = Duration::from_secs(2);
+
+/// How CUPTI is started.
+#[derive(Clone, Copy)]
+pub(crate) struct Connecting {
+    /// Beside other profilers, if they can.
+    pub(crate) may_share: bool,
+    /// Between the program's launches, which are counted from then on.
+    pub(crate) between_launches: bool,
+}
 
 /// Subscribes, and enables what is always recorded. Returns whether callbacks report the nodes of
 /// graphs.
 pub(super) fn connect(
     library: &CuptiLibrary,
     hooks: &'static Hooks,
-    may_share: bool,
+    how: Connecting,
 ) -> Result<bool, CuptiUnavailable> {
     if !library.own.is_subscribed() {
         // Before anything else: this call fails if another tool uses CUPTI, and any other call
@@ -38,7 +49,7 @@ pub(super) fn connect(
         library.subscribe_by_name(
             callbacks::on_callback,
             std::ptr::from_ref(hooks).cast_mut().cast::<c_void>(),
-            may_share,
+            how.may_share,
         )?;
     }
     let mut enabled = 0;
@@ -49,7 +60,15 @@ pub(super) fn connect(
     }
     // Without it the report may be made after the driver's end, and lack the devices.
     let _ = library.set_callback(true, DOMAIN_RESOURCE, CONTEXT_CREATED);
-    if let Err(error) = result.and_then(|()| enable_activities(library, &mut enabled)) {
+    let mut enable = || enable_activities(library, &mut enabled);
+    let enabled_all = result.and_then(|()| {
+        if how.between_launches {
+            between_launches(enable)
+        } else {
+            enable()
+        }
+    });
+    if let Err(error) = enabled_all {
         for kind in KINDS.get(..enabled).unwrap_or_default() {
             let _ = library.disable(*kind);
         }
@@ -86,6 +105,15 @@ fn disable_callbacks(library: &CuptiLibrary) {
         // A version may lack some.
         let _ = library.set_callback(false, domain, cbid);
     }
+}
+
+/// Enables activities at a moment without launches, if there is one soon. PC sampling does not know
+/// the kernels of modules that are loaded if a launch runs meanwhile (H100, driver 580.159.04,
+/// libcupti 13.0).
+fn between_launches<R>(mut enable: impl FnMut() -> R) -> R {
+    call_gate::count_calls();
+    let enabled = call_gate::between_calls(ENABLE_TIME, Calls::WithoutWaits, &mut enable);
+    enabled.unwrap_or_else(enable)
 }
 
 /// Enables every kind of activity, and counts the enabled ones as it goes.

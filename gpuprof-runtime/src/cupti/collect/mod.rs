@@ -12,7 +12,7 @@ mod callback_events;
 pub(crate) mod callback_ids;
 pub(crate) mod callbacks;
 pub(crate) mod collection;
-mod connection;
+pub(crate) mod connection;
 mod cuda_call_rings;
 pub(crate) mod graph_nodes;
 #[cfg(feature = "inject")]

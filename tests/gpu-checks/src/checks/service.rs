@@ -32,12 +32,12 @@ const REQUESTS: &str = "1000000000";
 const LIMIT: Duration = Duration::from_secs(60);
 const SECOND: Duration = Duration::from_secs(1);
 
-/// What is looked at, by the command's options.
+/// What is looked at, by the command's options. CUPTI forgets kernels after looks without stalls.
 const LOOKS: [&[&str]; 4] = [
     &[],
+    &["--cupti", "--stalls"],
     &["--cupti"],
     &["--cupti", "--counters"],
-    &["--cupti", "--stalls"],
 ];
 
 /// Copies and kernels of a request.
@@ -192,8 +192,8 @@ fn look(
     serde_json::from_str(&text).map_err(failed_in("the profile"))
 }
 
-/// Whether a profile has the kernel and the copies of each request. One that is answered while the
-/// look begins or ends may have some of them outside.
+/// Whether a profile has the kernel and the copies of each request, and knows the kernels of its
+/// samples. One that is answered while the look begins or ends may have some of them outside.
 fn whole(look: &str, profile: &Profile, is_cupti: bool) -> Row {
     let requests: u64 = profile.functions.iter().map(|of| of.calls).sum();
     let kernels: u64 = profile.kernels.iter().map(|of| of.times.calls).sum();
@@ -205,7 +205,11 @@ fn whole(look: &str, profile: &Profile, is_cupti: bool) -> Row {
     let is_whole = requests > 0
         && kernels.abs_diff(recorded) <= 1
         && copies.abs_diff(COPIES * recorded) <= COPIES
-        && lost == 0;
+        && lost == 0
+        && profile
+            .stalls
+            .as_ref()
+            .is_none_or(|of| of.other_samples <= of.samples);
     let notes = profile.diagnostics.notes.join("; ");
     Row::judged(
         look,

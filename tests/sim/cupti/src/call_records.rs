@@ -12,7 +12,7 @@ use crate::clients::{Client, MAX_CLIENTS};
 use crate::kinds::{self, Enabled};
 use crate::record::{ApiCall, Cause, Record};
 use crate::state::{self, Overrides, State, thread};
-use crate::{buffers, calls_in_waits, driver, launch_locks};
+use crate::{buffers, calls_in_waits, driver, kernel_records, launch_locks};
 
 /// Functions in place of which programs that use the runtime call another.
 const LAUNCH: u32 = cbid::driver("cuLaunchKernel");
@@ -45,6 +45,7 @@ pub(crate) extern "C" fn on_driver_call(call: &Call<'_>) {
     let _ = std::panic::catch_unwind(|| {
         if call.has_ended {
             launch_locks::end();
+            kernel_records::end();
             calls_in_waits::end();
         }
         state::lock().begin_changes(call);
@@ -60,6 +61,7 @@ pub(crate) extern "C" fn on_driver_call(call: &Call<'_>) {
         if !call.has_ended {
             push((visible, shared));
             launch_locks::begin(call);
+            kernel_records::begin(call);
             let mut made = notifications.iter().flatten();
             if made.any(|made| made.api.is_some()) {
                 calls_in_waits::begin(call);
@@ -147,8 +149,9 @@ impl State {
     fn make_records(&mut self, call: &Call<'_>, visible: &VisibleCall) -> Vec<Vec<Record>> {
         self.sampling.add_activities(call.activities());
         let (modules, now) = (&mut self.modules, call.end);
+        let are_known = !self.known_kernels.are_lost();
         self.pc_sampling
-            .add_activities(call.activities(), modules, now);
+            .add_activities(call.activities(), modules, now, are_known);
         (0..MAX_CLIENTS)
             .map(|slot| self.records_of_client(slot, call, visible))
             .collect()

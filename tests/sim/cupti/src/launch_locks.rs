@@ -32,9 +32,13 @@ fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
     of.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+pub(crate) fn is_launch(call: &Call<'_>) -> bool {
+    LAUNCHES.contains(&call.cbid)
+}
+
 /// The driver begins what a call does.
 pub(crate) fn begin(call: &Call<'_>) {
-    if LAUNCHES.contains(&call.cbid) && !state::lock().pc_sampling.is_empty() {
+    if is_launch(call) && !state::lock().pc_sampling.is_empty() {
         *lock(&DRIVER) += 1;
         IS_LAUNCHING.set(true);
     }

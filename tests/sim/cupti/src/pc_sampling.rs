@@ -19,6 +19,8 @@ struct Launch {
     kernel: &'static str,
     image: Arc<Image>,
     stalls: Vec<Stall>,
+    /// Otherwise only the number of its samples is told.
+    is_known: bool,
 }
 
 /// The logarithm of the interval for which tests set samples; a longer one has fewer.
@@ -45,12 +47,19 @@ struct Session {
     buffer: Option<DataBuffer>,
     pcs: BTreeMap<Pc, PcSamples>,
     total: u64,
+    /// Those of them in kernels that are not known.
+    unknown: u64,
 }
 
 impl Session {
     fn add(&mut self, launch: &Launch) {
         for stall in &launch.stalls {
-            self.total += u64::from(self.samples(stall));
+            let samples = u64::from(self.samples(stall));
+            self.total += samples;
+            if !launch.is_known {
+                self.unknown += samples;
+                continue;
+            }
             let asked = stall.indices().filter(|index| self.reasons.contains(index));
             for index in asked.collect::<Vec<_>>() {
                 self.add_samples(launch, stall, index);
@@ -121,6 +130,7 @@ impl PcSampling {
         activities: &[Activity],
         modules: &mut Modules,
         now: u64,
+        are_known: bool,
     ) {
         for activity in activities {
             let ActivityKind::Kernel { name, module, .. } = activity.kind else {
@@ -136,6 +146,7 @@ impl PcSampling {
                 kernel: name.text(),
                 image: modules.image(module),
                 stalls: stalls.to_vec(),
+                is_known: are_known,
             });
         }
         let sessions = &self.sessions;
@@ -169,6 +180,7 @@ impl PcSampling {
             buffer: None,
             pcs: BTreeMap::new(),
             total: 0,
+            unknown: 0,
         };
         self.sessions.insert(context.number, session);
         Ok(())
@@ -234,7 +246,7 @@ impl PcSampling {
         session.is_full |= becomes_full;
         if session.is_full {
             session.pcs.clear();
-            session.total = 0;
+            (session.total, session.unknown) = (0, 0);
             return Ok(Collected {
                 range: session.range,
                 is_full: true,
@@ -252,9 +264,10 @@ impl PcSampling {
             collected.pcs.push(samples);
         }
         collected.remaining = session.pcs.len();
+        collected.other = std::mem::take(&mut session.unknown);
         collected.dropped = std::mem::take(&mut self.dropped);
-        collected.other = std::mem::take(&mut self.other);
-        collected.total += collected.dropped + collected.other;
+        collected.total += collected.dropped + self.other;
+        collected.other += std::mem::take(&mut self.other);
         Ok(collected)
     }
 

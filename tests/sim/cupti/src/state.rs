@@ -8,6 +8,7 @@ use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 
 use crate::clients::{Client, MAX_CLIENTS};
 use crate::control::{InvalidStamps, Order};
+use crate::known_kernels::KnownKernels;
 use crate::modules::Modules;
 use crate::pc_sampling::PcSampling;
 use crate::pm_sampling::Sampling;
@@ -37,6 +38,7 @@ pub(crate) struct State {
     pub(crate) hosts: Hosts,
     pub(crate) sampling: Sampling,
     pub(crate) pc_sampling: PcSampling,
+    pub(crate) known_kernels: KnownKernels,
     pub(crate) modules: Modules,
 }
 
@@ -110,6 +112,7 @@ impl State {
             hosts: Hosts::new(),
             sampling: Sampling::new(),
             pc_sampling: PcSampling::new(),
+            known_kernels: KnownKernels::new(),
             modules: Modules::new(),
         }
     }

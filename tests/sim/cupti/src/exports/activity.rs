@@ -7,7 +7,7 @@ use crate::abi::{
 use crate::clients::Client;
 use crate::result_codes::{Answer, Code};
 use crate::state::State;
-use crate::{buffers, call_records, driver, kinds, state};
+use crate::{buffers, call_records, driver, kernel_records, kinds, state};
 
 /// `CUPTI_ACTIVITY_FLAG_FLUSH_FORCED`.
 const FORCED: u32 = 1;
@@ -79,7 +79,7 @@ cupti_functions! {
     /// NOT_INITIALIZED without a simulated driver.
     fn cuptiActivityEnable(kind: u32) {
         driver::now()?;
-        state::lock().process()?.enabled.enable(kind)?;
+        kernel_records::while_enabling(kind, || state::lock().process()?.enabled.enable(kind))?;
         driver::set_observer(Some(call_records::on_driver_call))
     }
 
@@ -87,7 +87,8 @@ cupti_functions! {
     fn cuptiActivityEnable_v2(subscriber: usize, kind: u32, configuration: BufferPtr) {
         driver::now()?;
         check_configuration(configuration)?;
-        state::lock().subscriber(subscriber)?.enabled.enable(kind)?;
+        let enable = || state::lock().subscriber(subscriber)?.enabled.enable(kind);
+        kernel_records::while_enabling(kind, enable)?;
         driver::set_observer(Some(call_records::on_driver_call))
     }
 
