@@ -15,7 +15,6 @@ mod bench_attribute;
 mod container;
 mod errors;
 mod expand;
-mod expression_text;
 mod future_fn;
 mod group_precedence;
 mod literals_and_return_types;

@@ -3,7 +3,6 @@
 use crate::amounts;
 use crate::argument_table::usage;
 use crate::errors::Errors;
-use crate::expression_text::text;
 use crate::group_precedence::bare;
 use proc_macro2::{Ident, TokenStream, TokenTree};
 use quote::ToTokens;
@@ -17,7 +16,7 @@ const MAX_VALUES: usize = 16;
 /// One value of `args(…)`.
 #[derive(Clone)]
 pub(crate) struct RecordedValue {
-    /// As written: `rows = m.rows()`; otherwise the source text of the expression.
+    /// As written: `rows = m.rows()`; otherwise the expression as the compiler prints it.
     pub(crate) name: String,
     pub(crate) value: Expr,
     /// What the name is made of.
@@ -73,7 +72,7 @@ fn value(input: ParseStream) -> Result<RecordedValue> {
         return Err(Error::new_spanned(&assignment.left, what));
     }
     Ok(RecordedValue {
-        name: text(bare(&value)),
+        name: bare(&value).to_token_stream().to_string(),
         named_by: value.to_token_stream(),
         value,
     })
