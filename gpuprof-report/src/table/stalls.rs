@@ -175,7 +175,7 @@ pub(super) fn sampling(profile: &Profile, full: bool) -> Option<Paragraph> {
             words
                 .then(";")
                 .add_one(PLAIN, number::count(stalls.other_samples).text())
-                .add(PLAIN, "in kernels of the driver");
+                .add(PLAIN, "in kernels that CUPTI does not name");
         }
         words
     })

@@ -55,9 +55,9 @@ fn unknown_kernels(profile: &Profile) -> Option<String> {
     let (known, other) = (stalls.samples, stalls.other_samples);
     (other > known).then(|| {
         format!(
-            "{other} of {} samples are of kernels that CUPTI does not know: it forgets them when a \
-             look ends that had no --stalls. Begin with a look with --stalls, or start the program \
-             with GPUPROF_STALLS=on",
+            "{other} of {} samples are of kernels that CUPTI does not name: of the driver, or \
+             loaded before the look. Begin with a look with --stalls, or start the program with \
+             GPUPROF_STALLS=on",
             known + other
         )
     })

@@ -23,7 +23,8 @@ pub(crate) fn prepare_in_cu_init() {
     let (settings, _) = settings::from_env(std::env::vars_os());
     if settings.mode == Mode::On && settings.asks_for_cupti() && samples_kernels(&settings) {
         exit::register_fork_handler();
-        start_cupti(&settings, false);
+        // Nothing is launched before `cuInit` returns.
+        start_cupti(&settings, false, false);
     }
 }
 
@@ -32,12 +33,11 @@ fn samples_kernels(settings: &Settings) -> bool {
     settings.counters.is_on() || settings.stalls
 }
 
-fn start_cupti(settings: &Settings, retries: bool) {
+fn start_cupti(settings: &Settings, between_launches: bool, retries: bool) {
     let how = cupti::Connecting {
         // What is shared cannot be handed over to a profiler that does not share.
         may_share: !settings.hands_cupti_over,
-        // In standby stalls may be asked for while CUPTI runs, and it is left between calls.
-        between_launches: settings.stalls || collector().process.standby.get().is_some(),
+        between_launches,
     };
     if cupti::start(&collector().cupti, &HOOKS, how, retries) {
         exit::register_handler();
@@ -49,13 +49,15 @@ fn start_cupti(settings: &Settings, retries: bool) {
 
 /// Starts what the settings ask for.
 pub(super) fn start(settings: &Settings) {
-    start_cupti(settings, false);
+    // In standby stalls may be asked for while CUPTI runs, and it is left between calls.
+    let in_standby = collector().process.standby.get().is_some();
+    start_cupti(settings, settings.stalls || in_standby, false);
     start_optional(settings);
 }
 
 /// The same for a viewer, who may try again, unless a session has begun meanwhile.
 pub(super) fn start_for_look(settings: &Settings) {
-    start_cupti(settings, true);
+    start_cupti(settings, true, true);
     open_windows::change_cupti(|| start_optional(settings));
 }
 
@@ -82,6 +84,8 @@ fn start_optional(settings: &Settings) {
 }
 
 const HOOKS: cupti::Hooks = cupti::Hooks {
+    // Until records begin, which may take a while.
+    subscribed: exit::register_handler,
     context_created,
     profiler_called: |starts| collector().measure(starts, |settings| !settings.from_start),
     context_used: || {

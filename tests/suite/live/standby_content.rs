@@ -21,6 +21,8 @@ const TESTS: &[(&str, fn())] = tests![
     stalls_are_those_of_the_look,
     stalls_are_sampled_once_counters_are_not,
     sampling_begins_and_ends_beside_launches_of_other_threads,
+    kernels_that_were_not_sampled_are_forgotten,
+    a_look_that_fails_leaves_no_call_behind,
     counters_are_sampled_again_in_a_second_look,
     a_screen_shows_its_own_look,
     a_time_line_is_one_of_a_look,
@@ -91,7 +93,7 @@ fn stalls_are_those_of_the_look() {
     program.tell("others 46");
     program.tell("step 1000");
     let profile = finish(&mut viewer);
-    let unknown = "46 of 91 samples are of kernels that CUPTI does not know";
+    let unknown = "46 of 91 samples are of kernels that CUPTI does not name";
     assert!(has_note(&profile, unknown));
     // Two at once have their own.
     let mut first = program.look("look cupti,stalls");
@@ -141,6 +143,49 @@ fn sampling_begins_and_ends_beside_launches_of_other_threads() {
     // One goes on while the program ends.
     let _viewer = program.look("look cupti,stalls");
     program.tell("step 1000");
+    program.end();
+}
+
+/// libcupti forgets them when it records no kernels any more.
+fn kernels_that_were_not_sampled_are_forgotten() {
+    for begins_with_stalls in [true, false] {
+        let mut program = Standby::start();
+        let mut look = |content: &str| {
+            let mut viewer = program.look(&format!("look cupti{content}"));
+            program.tell("step 1000");
+            let profile = finish(&mut viewer);
+            program.tell("step 1000");
+            profile
+        };
+        if begins_with_stalls {
+            look(",stalls");
+        }
+        look("");
+        let profile = look(",stalls");
+        let stalls = profile.stalls.as_ref().expect("they were sampled");
+        let (known, unknown) = if begins_with_stalls { (45, 0) } else { (0, 45) };
+        assert_eq!((stalls.samples, stalls.other_samples), (known, unknown));
+        let note = "45 of 45 samples are of kernels that CUPTI does not name";
+        assert_eq!(has_note(&profile, note), !begins_with_stalls);
+        program.end();
+    }
+}
+
+/// Sampling would wait for the end of one for good.
+fn a_look_that_fails_leaves_no_call_behind() {
+    let mut program = Standby::start();
+    program.tell("launch on");
+    for _ in 0..5 {
+        program.tell("refuse records 1");
+        let refused = program.viewer().ask("look cupti").expect("an answer");
+        let reason = refused.error.expect("records are refused");
+        assert!(reason.contains("cuptiActivityEnable"), "{reason}");
+    }
+    program.tell("launch no more");
+    let mut viewer = program.look("look cupti,stalls");
+    program.tell("step 1000");
+    let profile = finish(&mut viewer);
+    assert_eq!(profile.stalls.map(|stalls| stalls.samples), Some(45));
     program.end();
 }
 

@@ -39,7 +39,9 @@ fn arguments(trace: &Trace, of: &str) -> Vec<Vec<String>> {
     each.map(Iterator::collect).collect()
 }
 
-#[gpu_profile(args(batch, x.len( ) , x . len()+1, rows = x.len() / 2, rest = &x[1..], text, type = "a",))]
+#[gpu_profile(
+    args(batch, x.len( ) , x . len()+1, rows = x.len() / 2, rest = &x[1..], text, type = "a",)
+)]
 fn plain(w: &World, batch: u32, x: &[u32], text: &str) {
     w.cpu(10);
     let _ = (batch, x, text);

@@ -47,7 +47,7 @@ const STATICS: [(&str, &[&str]); 7] = [
             "cupti/collect/cuda_call_rings.rs NEW_RINGS",
             "cupti/collect/handover.rs OFFER",
             "cupti/collect/launch_stacks.rs IS_ON",
-            "cupti/collect/lifecycle.rs RESUMED_AT RUNNING SHUTTING_DOWN STARTS SUBSCRIPTION \
+            "cupti/collect/lifecycle.rs ONCE RESUMED_AT RUNNING SHUTTING_DOWN STARTS SUBSCRIPTION \
              UNAVAILABLE",
             "cupti/collect/bounded_queue.rs CALLBACK_EVENTS",
             "cupti/collect/call_gate.rs GATE INSIDE IS_CLOSED IS_COUNTING",

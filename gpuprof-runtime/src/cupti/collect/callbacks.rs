@@ -15,6 +15,8 @@ use crate::os::own_work::OwnWork;
 /// What CUPTI's callbacks and reader call.
 #[derive(Debug)]
 pub(crate) struct Hooks {
+    /// After each subscription.
+    pub(crate) subscribed: fn(),
     /// Inside the call of the program's that creates a context.
     pub(crate) context_created: fn(),
     /// Inside a call of the program's that uses a context for the first time.

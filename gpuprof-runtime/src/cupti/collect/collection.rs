@@ -240,7 +240,7 @@ fn subscribe(
         Ok(thread) => thread,
         Err(error) => {
             disable_activities(library);
-            library.leave();
+            super::connection::leave(library);
             return Err(CuptiUnavailable::NoThread { error });
         }
     };

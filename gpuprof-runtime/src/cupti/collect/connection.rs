@@ -32,7 +32,7 @@ const ENABLE_TIME: Duration = Duration::from_secs(2);
 pub(crate) struct Connecting {
     /// Beside other profilers, if they can.
     pub(crate) may_share: bool,
-    /// Between the program's launches, which are counted from then on.
+    /// Between the program's launches: its calls are counted from then on.
     pub(crate) between_launches: bool,
 }
 
@@ -51,6 +51,7 @@ pub(super) fn connect(
             std::ptr::from_ref(hooks).cast_mut().cast::<c_void>(),
             how.may_share,
         )?;
+        (hooks.subscribed)();
     }
     let mut enabled = 0;
     let result = enable_callbacks(library);
@@ -61,18 +62,18 @@ pub(super) fn connect(
     // Without it the report may be made after the driver's end, and lack the devices.
     let _ = library.set_callback(true, DOMAIN_RESOURCE, CONTEXT_CREATED);
     let mut enable = || enable_activities(library, &mut enabled);
-    let enabled_all = result.and_then(|()| {
-        if how.between_launches {
-            between_launches(enable)
-        } else {
-            enable()
+    let enabled_all = match result {
+        Ok(()) if how.between_launches => {
+            between_launches(enable).ok_or(CuptiUnavailable::ProcessEnds)?
         }
-    });
+        Ok(()) => enable(),
+        Err(error) => Err(error),
+    };
     if let Err(error) = enabled_all {
         for kind in KINDS.get(..enabled).unwrap_or_default() {
             let _ = library.disable(*kind);
         }
-        library.leave();
+        leave(library);
         return Err(library.unavailable(error));
     }
     library.look_for_hidden_nodes();
@@ -107,13 +108,20 @@ fn disable_callbacks(library: &CuptiLibrary) {
     }
 }
 
-/// Enables activities at a moment without launches, if there is one soon. PC sampling does not know
-/// the kernels of modules that are loaded if a launch runs meanwhile (H100, driver 580.159.04,
-/// libcupti 13.0).
-fn between_launches<R>(mut enable: impl FnMut() -> R) -> R {
+/// Enables activities at a moment without launches, if there is one soon; not once the process
+/// ends.
+fn between_launches<R>(mut enable: impl FnMut() -> R) -> Option<R> {
     call_gate::count_calls();
+    let mut enable = || (!lifecycle::is_shutting_down()).then(&mut enable);
     let enabled = call_gate::between_calls(ENABLE_TIME, Calls::WithoutWaits, &mut enable);
     enabled.unwrap_or_else(enable)
+}
+
+/// Unsubscribes after a start that has failed.
+pub(super) fn leave(library: &CuptiLibrary) {
+    library.leave();
+    // The ends of calls are not seen any more.
+    call_gate::forget_calls();
 }
 
 /// Enables every kind of activity, and counts the enabled ones as it goes.

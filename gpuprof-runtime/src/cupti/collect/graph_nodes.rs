@@ -47,7 +47,10 @@ pub(super) unsafe fn on_node_callback(cbid: u32, data: *const c_void) {
         return;
     };
     let Some(node) = number(graph.node) else {
-        CALLBACK_EVENTS.count_dropped();
+        // Before records begin there is none to lose.
+        if lifecycle::is_running() {
+            CALLBACK_EVENTS.count_dropped();
+        }
         return;
     };
     // 0 is no node's number.

@@ -3,8 +3,8 @@
 //! Everything here may be called from any thread, from inside the program's own CUDA calls, and in
 //! a forked child.
 
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::{Once, OnceLock};
 use std::thread::Thread;
 use std::time::Duration;
 
@@ -63,10 +63,12 @@ pub(crate) fn start(
             let now = known.clock.set_anchor(known.library);
             RESUMED_AT.store(now.unwrap_or(0), Relaxed);
         }),
-        None => subscribe().map(|subscription| {
+        None => {
             stop_in_forked_children();
-            let _ = SUBSCRIPTION.set(subscription);
-        }),
+            subscribe().map(|subscription| {
+                let _ = SUBSCRIPTION.set(subscription);
+            })
+        }
     };
     *unavailable = started.err();
     if unavailable.is_some() {
@@ -181,8 +183,11 @@ pub(crate) fn wake_reader() {
 /// A forked child has no reader, and must not call a library whose locks other threads of the
 /// parent may have held.
 fn stop_in_forked_children() {
-    // SAFETY: the handler stores one atomic, and lives as long as the program.
-    unsafe { libc::pthread_atfork(None, None, Some(stop)) };
+    static ONCE: Once = Once::new();
+    // SAFETY: the handler stores atomics, and lives as long as the program.
+    ONCE.call_once(|| unsafe {
+        libc::pthread_atfork(None, None, Some(stop));
+    });
 }
 
 unsafe extern "C" fn stop() {

@@ -37,6 +37,8 @@ pub(crate) enum CuptiUnavailable {
         /// Who has subscribed, by its own name; empty if that is unknown.
         holder: String,
     },
+    /// Before CUPTI was started.
+    ProcessEnds,
     /// The CUPTI reader thread could not be started.
     NoThread {
         error: io::Error,
@@ -60,6 +62,7 @@ impl fmt::Display for CuptiUnavailable {
                     .trim_start_matches([':', ' ']);
                 write!(f, "cannot open GPUPROF_CUPTI_LIBRARY={path} ({reason})")
             }
+            Self::ProcessEnds => f.write_str("the program ends"),
             Self::MissingFunction { library, symbol } => write!(
                 f,
                 "{library} has no {symbol}; use libcupti of CUDA 12.0 or newer"

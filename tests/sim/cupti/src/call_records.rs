@@ -149,9 +149,9 @@ impl State {
     fn make_records(&mut self, call: &Call<'_>, visible: &VisibleCall) -> Vec<Vec<Record>> {
         self.sampling.add_activities(call.activities());
         let (modules, now) = (&mut self.modules, call.end);
-        let are_known = !self.known_kernels.are_lost();
+        let known = &mut self.known_kernels;
         self.pc_sampling
-            .add_activities(call.activities(), modules, now, are_known);
+            .add_activities(call.activities(), modules, known, now);
         (0..MAX_CLIENTS)
             .map(|slot| self.records_of_client(slot, call, visible))
             .collect()

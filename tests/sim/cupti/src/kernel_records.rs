@@ -7,6 +7,7 @@ use std::time::Duration;
 use simbase::activity::Call;
 
 use crate::kinds::CONCURRENT_KERNEL;
+use crate::result_codes::Answer;
 use crate::{launch_locks, state};
 
 /// How long it takes.
@@ -20,13 +21,7 @@ thread_local! {
 pub(crate) fn begin(call: &Call<'_>) {
     if launch_locks::is_launch(call) {
         IS_LAUNCHING.set(true);
-        let mut state = state::lock();
-        let are_recorded = state
-            .clients
-            .iter()
-            .any(|of| of.enabled.kernels().is_some());
-        let are_sampled = !state.pc_sampling.is_empty();
-        state.known_kernels.begin(are_recorded, are_sampled);
+        state::lock().known_kernels.begin();
     }
 }
 
@@ -38,14 +33,14 @@ pub(crate) fn end() {
 }
 
 /// Enables records of a kind by `enable`.
-pub(crate) fn while_enabling<R>(kind: u32, enable: impl FnOnce() -> R) -> R {
+pub(crate) fn while_enabling(kind: u32, enable: impl FnOnce() -> Answer) -> Answer {
     let launches = || state::lock().known_kernels.launches();
     let before = launches();
-    let answer = enable();
+    enable()?;
     if kind == CONCURRENT_KERNEL {
         thread::sleep(TIME);
         let beside_launches = before.0 > 0 || launches() != before;
         state::lock().known_kernels.record(beside_launches);
     }
-    answer
+    Ok(())
 }

@@ -1,15 +1,17 @@
-//! Whether PC sampling knows the kernels of the program. It loses them if records of kernels are
-//! enabled while a launch runs, or were disabled before one, unless it has sampled before. So it is
-//! in libcupti 13.0 (H100, driver 580.159.04).
+//! Which kernels PC sampling knows. It loses all that it has not sampled before if records of
+//! kernels are enabled while a launch runs, or were disabled. So it is in libcupti 13.0 (H100,
+//! driver 580.159.04), if a launch follows. Here it loses those of later modules too.
+
+use std::collections::BTreeSet;
 
 pub(crate) struct KnownKernels {
     /// The launches that run.
     running: u64,
     /// All that have begun.
     begun: u64,
-    were_recorded: bool,
-    were_sampled: bool,
+    are_recorded: bool,
     are_lost: bool,
+    sampled: BTreeSet<&'static str>,
 }
 
 impl KnownKernels {
@@ -17,14 +19,18 @@ impl KnownKernels {
         KnownKernels {
             running: 0,
             begun: 0,
-            were_recorded: false,
-            were_sampled: false,
+            are_recorded: false,
             are_lost: false,
+            sampled: BTreeSet::new(),
         }
     }
 
-    pub(crate) fn are_lost(&self) -> bool {
-        self.are_lost
+    /// Whether a kernel is known that is launched, and sampled or not.
+    pub(crate) fn knows(&mut self, kernel: &'static str, is_sampled: bool) -> bool {
+        if is_sampled && !self.are_lost {
+            self.sampled.insert(kernel);
+        }
+        !self.are_lost || self.sampled.contains(kernel)
     }
 
     /// The launches that run, and all that have begun.
@@ -32,12 +38,10 @@ impl KnownKernels {
         (self.running, self.begun)
     }
 
-    /// A launch begins while kernels are recorded and sampled, or not.
-    pub(crate) fn begin(&mut self, are_recorded: bool, are_sampled: bool) {
+    /// A launch has begun.
+    pub(crate) fn begin(&mut self) {
         self.running += 1;
         self.begun += 1;
-        self.were_sampled |= are_sampled && !self.are_lost;
-        self.are_lost |= self.were_recorded && !are_recorded && !self.were_sampled;
     }
 
     /// A launch has ended.
@@ -47,7 +51,12 @@ impl KnownKernels {
 
     /// Records of kernels are enabled.
     pub(crate) fn record(&mut self, beside_launches: bool) {
-        self.were_recorded = true;
-        self.are_lost |= beside_launches && !self.were_sampled;
+        self.are_recorded = true;
+        self.are_lost |= beside_launches;
+    }
+
+    /// No client records kernels.
+    pub(crate) fn record_no_more(&mut self) {
+        self.are_lost |= std::mem::take(&mut self.are_recorded);
     }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use simbase::activity::{Activity, ActivityKind, FoundContext};
 
+use crate::known_kernels::KnownKernels;
 use crate::modules::{Image, Modules};
 use crate::pc_samples::{Collected, PcSamples};
 use crate::pc_sampling_parameters::{Attribute, DataBuffer};
@@ -129,13 +130,15 @@ impl PcSampling {
         &mut self,
         activities: &[Activity],
         modules: &mut Modules,
+        known: &mut KnownKernels,
         now: u64,
-        are_known: bool,
     ) {
         for activity in activities {
             let ActivityKind::Kernel { name, module, .. } = activity.kind else {
                 continue;
             };
+            let is_sampled = self.sessions.contains_key(&activity.context);
+            let is_known = known.knows(name.text(), is_sampled);
             let stalls = self.models.of(name.text());
             if stalls.is_empty() {
                 continue;
@@ -146,7 +149,7 @@ impl PcSampling {
                 kernel: name.text(),
                 image: modules.image(module),
                 stalls: stalls.to_vec(),
-                is_known: are_known,
+                is_known,
             });
         }
         let sessions = &self.sessions;

@@ -210,6 +210,11 @@ impl Program {
             "delay start" => t.cupti.delay("cuptiSubscribe_v2", number),
             "delay end" => t.cupti.delay("cuptiUnsubscribe", number),
             "refuse" => t.cupti.fail("cuptiSubscribe_v2", 1, number, 39),
+            "refuse records" => {
+                for symbol in ["cuptiActivityEnable", "cuptiActivityEnable_v2"] {
+                    t.cupti.fail(symbol, 1, number, 2);
+                }
+            }
             "calls" => return calls(t.cupti, &["cuptiSubscribe_v2", "cuptiUnsubscribe"]),
             "all" => return format!("{:?}", t.cupti.calls_by_symbol()),
             "driver" => return format!("{:?}", t.sim.calls_by_symbol()),

@@ -196,6 +196,13 @@ fn disable(kind: u32, client: impl FnOnce(&mut State) -> Answer<&mut Client>) ->
     let is_idle = {
         let mut state = state::lock();
         client(&mut state)?.enabled.disable(kind)?;
+        if state
+            .clients
+            .iter()
+            .all(|of| of.enabled.kernels().is_none())
+        {
+            state.known_kernels.record_no_more();
+        }
         state.is_idle()
     };
     if is_idle {
