@@ -9,10 +9,10 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
 use gpuprof_report::live::{
-    DocumentWriter, Head, MAX_REQUEST_BYTES, read_frame, socket_name, write_frame,
+    Changes, DocumentWriter, Head, MAX_REQUEST_BYTES, read_frame, socket_name, write_frame,
 };
 
-/// Answers each `hello` and `snapshot` in the folder `gpuprof` of a runtime folder.
+/// Answers each `hello`, `snapshot` and `changes` in the folder `gpuprof` of a runtime folder.
 #[cfg(any(feature = "mcp", feature = "top"))]
 pub(crate) fn serve(runtime_folder: &Path, pid: u32, profile: &'static str) {
     let _ = serve_as(runtime_folder, Head::new("train", pid), profile);
@@ -52,6 +52,10 @@ fn answer(
             let mut document = DocumentWriter::new(&mut stream);
             document.write_all(profile.as_bytes())?;
             document.end()?;
+        } else if request == b"changes" {
+            let mut changes = Changes::default();
+            changes.next_ms = 1_000;
+            write_frame(&mut stream, changes.to_json().as_bytes())?;
         }
     }
     Ok(())

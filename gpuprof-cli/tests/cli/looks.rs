@@ -47,6 +47,19 @@ fn a_program_in_standby_is_told_what_to_record_and_for_how_long() {
     }
 }
 
+#[cfg(feature = "top")]
+#[test]
+fn a_screen_looks_for_as_long_as_it_is_shown() {
+    let arguments = ["top", "7", "--once", "--cupti", "--stalls"];
+    let (ended, requests) = asked(true, &arguments);
+    assert_eq!((ended.code, &*ended.stderr), (Some(0), ""));
+    let changes = ["changes"; 2];
+    assert_eq!(
+        requests,
+        [&["hello", "look cupti,stalls"][..], &changes].concat()
+    );
+}
+
 #[test]
 fn a_file_that_cannot_be_written_is_named_as_it_was_given() {
     for (path, why) in [
