@@ -116,22 +116,31 @@ impl ClusterSums {
             }
         });
         let (ns, others) = (call.ns as f64, f64::from(draw.weight) - 1.0);
+        let varies = call.counts && known.mean.calls > 0.0;
         // On a further device, a call adds time to itself.
         let (relative_ns, beyond_ns) = if call.counts {
             (ns - known.fixed_ns, known.mean.beyond(ns, others))
         } else {
             (ns, known.mean.add_time_on_another_device(ns, others))
         };
+        let counts = call.counts;
         self.add_to(
             ClusterGroup::Path(call.path),
             draw,
             relative_ns,
-            call.counts,
+            counts,
+            counts,
         );
-        self.add_to(ClusterGroup::Site(call.site), draw, beyond_ns, call.counts);
+        self.add_to(
+            ClusterGroup::Site(call.site),
+            draw,
+            beyond_ns,
+            counts,
+            varies,
+        );
         let devices = self.devices.get(&call.site);
         match devices.filter(|devices| devices.len() > 1).cloned() {
-            None => self.add_outermost(call, draw, beyond_ns),
+            None => self.add_outermost(call, draw, beyond_ns, varies),
             Some(devices) => self.add_on_devices(call, draw, &devices),
         }
     }
@@ -144,6 +153,7 @@ impl ClusterSums {
             let is_here = device == call.device;
             let ns = if is_here { call.ns as f64 } else { 0.0 };
             let mean = self.typical_on.entry((call.path, device)).or_default();
+            let varies = call.counts && mean.calls > 0.0;
             let beyond_ns = if call.counts {
                 mean.beyond(ns, others)
             } else {
@@ -155,24 +165,40 @@ impl ClusterSums {
                 draw,
                 beyond_ns,
                 call.counts,
+                varies,
             );
             if is_here {
-                self.add_outermost(call, draw, beyond_ns);
+                self.add_outermost(call, draw, beyond_ns, varies);
             } else if call.outermost_ns.is_some() {
-                self.add_to(ClusterGroup::Device(device), draw, beyond_ns, call.counts);
+                let group = ClusterGroup::Device(device);
+                self.add_to(group, draw, beyond_ns, call.counts, varies);
             }
         }
     }
 
-    fn add_outermost(&mut self, call: &CallOfCluster, draw: SamplingDraw, beyond_ns: f64) {
+    fn add_outermost(
+        &mut self,
+        call: &CallOfCluster,
+        draw: SamplingDraw,
+        beyond_ns: f64,
+        varies: bool,
+    ) {
         if let Some(ns) = call.outermost_ns {
             let others_ns = call.ns.saturating_sub(ns) as f64;
-            let ns = beyond_ns - others_ns;
-            self.add_to(ClusterGroup::Device(call.device), draw, ns, call.counts);
+            let (group, ns) = (ClusterGroup::Device(call.device), beyond_ns - others_ns);
+            self.add_to(group, draw, ns, call.counts, varies);
         }
     }
 
-    fn add_to(&mut self, group: ClusterGroup, draw: SamplingDraw, ns: f64, counts: bool) {
+    /// `varies`: the time is relative to that of other calls, and so says how much times vary.
+    fn add_to(
+        &mut self,
+        group: ClusterGroup,
+        draw: SamplingDraw,
+        ns: f64,
+        counts: bool,
+        varies: bool,
+    ) {
         let (weight, first) = (f64::from(draw.weight), f64::from(draw.cluster_rate.max(1)));
         // Shares of the variance: between clusters, and of the later draws within them.
         let (between, within) = (1.0 - 1.0 / first, 1.0 / first - 1.0 / weight);
@@ -194,8 +220,8 @@ impl ClusterSums {
         spread.moments.add(1.0, between, *cluster);
         spread.moments.add(1.0, within, more);
         spread.represented_ns += (weight - 1.0) * ns;
+        spread.drawn += u64::from(varies);
         if counts {
-            spread.drawn += 1;
             spread.represented += weight - 1.0;
         }
         if newer.len() >= RECENT_CLUSTERS {

@@ -3,7 +3,7 @@
 /// The sums of a group. Times are relative to the typical one of their path.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct GroupSums {
-    /// Drawn calls.
+    /// Drawn calls, without those that are alone on their path so far.
     pub(super) drawn: u64,
     /// How many calls these represent beside themselves, and the sum of their times.
     pub(super) represented: f64,

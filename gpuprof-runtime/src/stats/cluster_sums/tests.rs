@@ -133,6 +133,19 @@ fn few_calls_give_no_interval() {
 }
 
 #[test]
+fn calls_that_are_alone_on_their_paths_give_no_interval() {
+    let of = |calls: u64| {
+        let mut sums = ClusterSums::default();
+        for at in 0..calls {
+            sums.add(&call(at as u32 % 4, 0, 70), draw(at, 2), || (70, 0));
+        }
+        [SITE, ClusterGroup::Device(0)].map(|group| sums.half_width(group, 1.0))
+    };
+    assert_eq!(of(7), [None; 2]);
+    assert_eq!(of(8), [Some(0.0); 2]);
+}
+
+#[test]
 fn long_runs_keep_the_precision_of_a_small_spread() {
     let calls: Vec<_> = (0..100_000)
         .map(|at| (at, 0, 1_000_000_000 + at % 2))
