@@ -121,7 +121,8 @@ fn other_waits_are_found_whatever_the_occupancy() {
 
 #[test]
 fn short_waits_are_no_finding() {
-    for ((rule, reason), least) in REASONS.into_iter().zip([500, 300, 300, 300]) {
+    let least: [u64; REASONS.len()] = [500, 300, 300, 300, 300, 300];
+    for ((rule, reason), least) in REASONS.into_iter().zip(least) {
         let of = |samples| {
             let of = [(reason, samples), ("selected", 1_000 - samples)];
             speaks(rule, &waiting(&of))
