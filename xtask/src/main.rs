@@ -62,7 +62,8 @@ cargo xtask COMMAND
   metrics               have promtool read a program's metrics file and the alerts
   pprof                 have go tool pprof read the profiles written for it, and compare sums
   ptx [--check]         rebuild kernels/ptx from kernels/cuda, or only compare them
-  chips                 check which hardware counters each chip has room for (x86_64)
+  chips                 check which hardware counters each chip has room for, and which of its
+                        instructions are of double precision (x86_64)
   fleets                export 1,000 generated ranks and query them in DuckDB, and compare
   fleets spark          query them in Spark, on several workers of this machine, and compare
   ranks                 run a job of four ranks under mpirun, and merge its reports

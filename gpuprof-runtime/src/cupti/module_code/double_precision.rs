@@ -1,12 +1,14 @@
 //! Which instructions are of double precision, from Volta on: 16 bytes each.
 //!
-//! NVIDIA does not document the encoding. The table holds what `nvdisasm` of CUDA 13 says of code
+//! NVIDIA does not document the encoding. `cargo xtask chips` compares the table with `nvdisasm`
 //! for compute capability 7.5, 8.0, 8.6, 8.9, 9.0, 10.0 and 12.0.
 
 /// The opcode is in the lowest 12 bits, the upper three of which say where the operands are.
 const OPCODE: u64 = 0x1ff;
 
-/// Formats of floating point numbers, in two bits of the upper half.
+/// Formats of floating point numbers, in three bits of the upper half.
+const F16: u64 = 1;
+const F32: u64 = 2;
 const F64: u64 = 3;
 /// Where those of what an instruction writes and reads are.
 const WRITTEN: u32 = 75 - 64;
@@ -17,7 +19,7 @@ const FUNCTION: u32 = 74 - 64;
 /// The name of the instruction if it computes in double precision, or converts from or to it.
 pub(super) fn name(instruction: [u64; 2]) -> Option<&'static str> {
     let [low, high] = instruction;
-    let format = |at: u32| high >> at & 3;
+    let format = |at: u32| high >> at & 7;
     match low & OPCODE {
         0x028 => Some("DMUL"),
         0x029 => Some("DADD"),
@@ -25,10 +27,12 @@ pub(super) fn name(instruction: [u64; 2]) -> Option<&'static str> {
         0x02b => Some("DFMA"),
         0x108 if high >> FUNCTION & 14 == 6 => Some("MUFU.64H"),
         0x110 => Some(match (format(WRITTEN), format(READ)) {
-            (F64, 2) => "F2F.F64.F32",
-            (2, F64) => "F2F.F32.F64",
-            (F64, _) => "F2F.F64.F16",
-            _ => "F2F.F16.F64",
+            (F64, F32) => "F2F.F64.F32",
+            (F32, F64) => "F2F.F32.F64",
+            (F64, F16) => "F2F.F64.F16",
+            (F16, F64) => "F2F.F16.F64",
+            (F64, _) => "F2F.F64.BF16",
+            _ => "F2F.BF16.F64",
         }),
         0x111 if format(READ) == F64 => Some("F2I.F64"),
         0x112 if format(WRITTEN) == F64 => Some("I2F.F64"),
@@ -75,6 +79,16 @@ mod tests {
                 0x0000_0012_0012_9310,
                 0x004e_2400_0010_1800,
                 Some("F2F.F64.F16"),
+            ),
+            (
+                0x0000_0004_0004_7310,
+                0x004e_2400_0040_1800,
+                Some("F2F.F64.BF16"),
+            ),
+            (
+                0x0000_0004_0005_7310,
+                0x004e_2400_0030_2000,
+                Some("F2F.BF16.F64"),
             ),
             (
                 0x0000_0012_0012_7312,

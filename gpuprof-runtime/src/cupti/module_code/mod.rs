@@ -4,6 +4,8 @@
 mod cubin;
 mod double_lines;
 mod double_precision;
+#[cfg(all(test, chips))]
+mod nvdisasm;
 mod stall_rows;
 
 use std::sync::{Arc, OnceLock};
