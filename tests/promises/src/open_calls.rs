@@ -110,13 +110,14 @@ pub fn of_the_open_call(profile: &Profile, most_ns: u64, within: Tolerance) -> V
                 ms(nested_ns)
             ),
             format!(
-                "{REQUESTS} calls, all timed, {} or more; {} {within}",
+                "{REQUESTS} calls, all timed, {} or more; {} {within}, at most the call's time",
                 ms(requests_ns),
                 ms(kernels_ns)
             ),
             [calls, timed] == [REQUESTS; 2]
                 && within.accepts_of_host(cpu_ns, requests_ns)
-                && within.accepts(nested_ns, kernels_ns),
+                && within.accepts(nested_ns, kernels_ns)
+                && nested_ns <= open_ns,
         ),
         Observation::new(
             "the same: its time so far",
