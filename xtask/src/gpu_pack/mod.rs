@@ -35,7 +35,8 @@ const PYTHON: [(&str, &str); 4] = [
     ("bench_peers.py", include_str!("bench_peers.py")),
     ("ncu_stalls.py", include_str!("ncu_stalls.py")),
 ];
-/// Programs that the checks `stalls` and `findings` compile, as the build may have no CUDA toolkit.
+/// Programs that the checks `pipes`, `stalls` and `findings` compile, as the build may have no CUDA
+/// toolkit.
 const CUDA_C: [(&str, &str); 2] = [
     (
         "limits.cu",

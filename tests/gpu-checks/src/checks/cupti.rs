@@ -18,6 +18,7 @@ mod nsight_compute;
 mod nsight_tools;
 mod occupancy;
 mod overhead;
+mod pipes;
 mod stacks;
 mod stalls;
 mod steps;
@@ -55,6 +56,12 @@ pub(crate) const CHECKS: &[Check] = &[
         promise: "Hardware counters agree with Nsight Compute's.",
         limit: Duration::from_secs(300),
         run: counters::run,
+    },
+    Check {
+        name: "pipes",
+        promise: "The shares of each unit's peak agree with Nsight Compute's.",
+        limit: Duration::from_secs(600),
+        run: pipes::run,
     },
     Check {
         name: "stalls",

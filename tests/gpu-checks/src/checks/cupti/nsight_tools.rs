@@ -11,6 +11,12 @@ use crate::process;
 /// Where the CUDA toolkit installs its tools.
 const USUAL: &str = "/usr/local/cuda/bin";
 
+/// A kernel's name as `ncu_stalls.py` has it: without template arguments and parameters.
+pub(super) fn short_name(demangled: &str) -> &str {
+    let name = demangled.split(['(', '<']).next().unwrap_or_default();
+    name.rsplit(' ').next().unwrap_or_default()
+}
+
 /// Launches and the mean of a metric, by kernel symbol.
 pub(super) type Seen = BTreeMap<String, (u64, f64)>;
 
@@ -28,8 +34,15 @@ pub(super) fn find(tool: &str) -> Option<PathBuf> {
 /// The metric of kernels' durations, ns.
 pub(super) const DURATION: &str = "gpu__time_duration.sum";
 
-/// `command` under Nsight Compute, which measures each kernel separately.
-pub(super) fn under_ncu(ncu: &Path, command: &Command, metric: &str) -> Command {
+/// Each launch's value of each metric, by kernel symbol and metric.
+pub(super) type Metrics = BTreeMap<String, BTreeMap<String, Vec<f64>>>;
+
+/// What Nsight Compute prints of a metric that the device or its version does not have.
+const NO_VALUE: &str = "n/a";
+
+/// `command` under Nsight Compute, which measures each kernel separately. Several metrics are
+/// separated by commas.
+pub(super) fn under_ncu(ncu: &Path, command: &Command, metrics: &str) -> Command {
     let mut tool = Command::new(ncu);
     process::clear_settings(&mut tool);
     tool.args([
@@ -39,7 +52,7 @@ pub(super) fn under_ncu(ncu: &Path, command: &Command, metric: &str) -> Command 
         "--print-kernel-base",
         "mangled",
     ])
-    .args(["--metrics", metric])
+    .args(["--metrics", metrics])
     .args(["--clock-control", "none", "--cache-control", "none"]);
     with(tool, command)
 }
@@ -98,9 +111,17 @@ pub(super) fn launches(csv: &str) -> Result<Seen, String> {
     Ok(means.collect())
 }
 
-/// The metric's values in Nsight Compute's CSV, one for each launch, by kernel symbol. Every field
-/// is quoted.
+/// The one metric's values in Nsight Compute's CSV, one for each launch, by kernel symbol.
 pub(super) fn values(csv: &str) -> Result<BTreeMap<String, Vec<f64>>, String> {
+    let kernels = metrics(csv)?.into_iter();
+    Ok(kernels
+        .map(|(kernel, of)| (kernel, of.into_values().flatten().collect()))
+        .collect())
+}
+
+/// All values in Nsight Compute's CSV, in which every field is quoted. A metric that the device
+/// does not have is omitted.
+pub(super) fn metrics(csv: &str) -> Result<Metrics, String> {
     let mut lines = csv
         .lines()
         .filter_map(|line| line.trim().strip_prefix('"')?.strip_suffix('"'))
@@ -110,18 +131,23 @@ pub(super) fn values(csv: &str) -> Result<BTreeMap<String, Vec<f64>>, String> {
         let index = head.iter().position(|field| *field == name);
         index.ok_or_else(|| format!("ncu's table has no column {name}: {head:?}"))
     };
-    let (kernel, value) = (column("Kernel Name")?, column("Metric Value")?);
-    let mut values = BTreeMap::<_, Vec<_>>::new();
+    let (kernel, metric) = (column("Kernel Name")?, column("Metric Name")?);
+    let value = column("Metric Value")?;
+    let mut metrics = Metrics::new();
     for line in lines {
         let field = |index: usize| line.get(index).copied().unwrap_or_default();
+        let of_kernel = metrics.entry(field(kernel).to_owned()).or_default();
+        if field(value).contains(NO_VALUE) {
+            continue;
+        }
         let number: f64 = field(value)
             .replace(',', "")
             .parse()
             .map_err(|_| format!("no number: {}", field(value)))?;
-        let of = values.entry(field(kernel).to_owned()).or_default();
+        let of = of_kernel.entry(field(metric).to_owned()).or_default();
         of.push(number);
     }
-    Ok(values)
+    Ok(metrics)
 }
 
 #[cfg(test)]
@@ -130,11 +156,23 @@ mod tests {
 
     #[test]
     fn launches_are_counted_by_kernel() {
-        let csv = "==PROF== x\n\"ID\",\"Kernel Name\",\"Metric Value\"\n\
-                   \"0\",\"spin\",\"1,000\"\n\"1\",\"spin\",\"3000.5\"\n\"2\",\"saxpy\",\"7\"\n";
+        let csv = "==PROF== x\n\"ID\",\"Kernel Name\",\"Metric Name\",\"Metric Value\"\n\
+                   \"0\",\"spin\",\"t\",\"1,000\"\n\"1\",\"spin\",\"t\",\"3000.5\"\n\
+                   \"2\",\"saxpy\",\"t\",\"7\"\n";
         let seen = launches(csv).expect("a table");
         assert_eq!(seen.get("spin"), Some(&(2, 2000.25)));
         assert_eq!(seen.get("saxpy"), Some(&(1, 7.0)));
         assert!(launches("").is_err());
+    }
+
+    #[test]
+    fn metrics_are_told_apart_and_one_without_a_value_is_omitted() {
+        let csv = "\"ID\",\"Kernel Name\",\"Metric Name\",\"Metric Value\"\n\
+                   \"0\",\"spin\",\"alu\",\"1.5\"\n\"0\",\"spin\",\"xu\",\"(!) n/a\"\n\
+                   \"1\",\"spin\",\"alu\",\"2\"\n\"1\",\"spin\",\"xu\",\"n/a\"\n";
+        let read = metrics(csv).expect("a table");
+        let of_spin = BTreeMap::from([("alu".to_owned(), vec![1.5, 2.0])]);
+        assert_eq!(read, BTreeMap::from([("spin".to_owned(), of_spin)]));
+        assert!(metrics(&csv.replace("1.5", "many")).is_err());
     }
 }

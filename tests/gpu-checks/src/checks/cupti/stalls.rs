@@ -75,11 +75,8 @@ impl From<&KernelStalls> for Kernel {
                 samples: of.samples,
             }
         });
-        // As the reader has names: without template arguments and parameters.
-        let name = stalls.name.split(['(', '<']).next().unwrap_or_default();
-        let name = name.rsplit(' ').next().unwrap_or_default();
         Self {
-            kernel: name.to_owned(),
+            kernel: nsight_tools::short_name(&stalls.name).to_owned(),
             samples: stalls.samples,
             reasons: reasons.map(|of| (of.reason.clone(), of.samples)).collect(),
             lines: lines.collect(),
