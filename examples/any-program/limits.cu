@@ -190,6 +190,26 @@ __global__ void reduce(const float *values, float *out, size_t n) {
         atomicAdd(out, sum);
 }
 
+// The same of radius 5, with a block's part of the input in shared memory.
+__global__ void conv_tiled(const float *in, const float *weights, float *out, int n) {
+    const int radius = 5, size = 2 * radius + 1, width = 32 + 2 * radius, height = 8 + 2 * radius;
+    __shared__ float tile[height][width], mask[size * size];
+    int thread = threadIdx.y * 32 + threadIdx.x;
+    int left = (int)blockIdx.x * 32 - radius, top = (int)blockIdx.y * 8 - radius;
+    for (int i = thread; i < size * size; i += 256)
+        mask[i] = weights[i];
+    for (int i = thread; i < width * height; i += 256) {
+        int u = min(max(left + i % width, 0), n - 1), v = min(max(top + i / width, 0), n - 1);
+        tile[i / width][i % width] = in[(size_t)v * n + u];
+    }
+    __syncthreads();
+    float sum = 0;
+    for (int j = 0; j < size; j++)
+        for (int i = 0; i < size; i++)
+            sum += tile[threadIdx.y + j][threadIdx.x + i] * mask[j * size + i];
+    out[(size_t)(blockIdx.y * 8 + threadIdx.y) * n + blockIdx.x * 32 + threadIdx.x] = sum;
+}
+
 static void check(cudaError_t status) {
     if (status != cudaSuccess) {
         printf("%s\n", cudaGetErrorString(status));
@@ -238,5 +258,6 @@ int main(int count, char **arguments) {
     run(times, [&] { conv_double<<<dim3(128, 512), rows>>>(a, weights, b, 4096, 5); });
     run(times, [&] { conv_single<<<dim3(128, 512), rows>>>(a, weights, b, 4096, 5); });
     run(times, [&] { reduce<<<blocks, 256>>>(a, small, n); });
+    run(times, [&] { conv_tiled<<<dim3(128, 512), rows>>>(a, weights, b, 4096); });
     puts("done");
 }

@@ -26,7 +26,7 @@ const LAUNCHES: &str = "30";
 /// Those of a run of half a minute, in which the device is idle between two kernels alone.
 const MANY_LAUNCHES: &str = "1500";
 
-/// Of the 17 kernels, at least so many have the same reason, its share, and the same line.
+/// Of the kernels, at least so many have the same reason, its share, and the same line.
 const SAME_REASON: usize = 15;
 const NEAR_SHARE: usize = 14;
 const SAME_LINE: usize = 14;
