@@ -4,7 +4,7 @@ mod profiles;
 
 use gpuprof_report::html;
 use gpuprof_report::json;
-use gpuprof_report::profile::{KernelStalls, Profile};
+use gpuprof_report::profile::{CounterMean, KernelStalls, Metric, Profile};
 use profiles::{digits, full, options, report, stall_line, with_counters, with_stalls};
 
 /// The lines of the report that begin with one of these, without their wrapping.
@@ -171,18 +171,36 @@ fn the_line_on_the_sampling_says_what_is_missing() {
 #[test]
 fn a_kernel_that_no_unit_limits_names_its_main_wait() {
     let mut profile = with_counters(with_stalls(digits()));
+    let near = lines(&profile, &["why "]);
+    assert!(!near[0].contains("occupancy"), "{near:?}");
+    profile.kernels[0].occupancy = Some(0.5);
     let counters = profile.kernels[0].counters.as_mut().unwrap();
     for mean in &mut counters.means {
         mean.mean /= 10.0;
     }
-    let why = lines(&profile, &["why "]);
-    assert_eq!(
-        why,
-        [
-            "why adam_step: waits (latency), mostly for global or local memory 62.0 %; nearest are \
-          memory 8.3 %, issue 1.3 %, tensor 0.0 % of the peak"
-        ]
+    let why = |profile: &Profile| lines(profile, &["why "]);
+    let waiting = |occupancy: &str| {
+        format!(
+            "why adam_step: waits (latency){occupancy}, mostly for global or local memory 62.0 %; \
+             nearest are memory 8.3 %, issue 1.3 %, tensor 0.0 % of the peak"
+        )
+    };
+    assert_eq!(why(&profile), [waiting(", theoretical occupancy 50.0 %")]);
+    let text = report(&profile, &options(80));
+    let begin = text.find("why adam_step").expect("the kernel");
+    let paragraph: Vec<&str> = text[begin..].lines().take(2).collect();
+    assert!(
+        paragraph.iter().all(|line| line.len() <= 80),
+        "{paragraph:?}"
     );
+    let warps = CounterMean::new(Metric::WarpsActive, 0.314, 0.01);
+    let counters = profile.kernels[0].counters.as_mut().unwrap();
+    counters.means.push(warps);
+    assert_eq!(why(&profile), [waiting(", occupancy 31.4 %")]);
+    let counters = profile.kernels[0].counters.as_mut().unwrap();
+    counters.means.pop();
+    profile.kernels[0].occupancy = None;
+    assert_eq!(why(&profile), [waiting("")]);
     let both = lines(&profile, &["why ", "waits "]);
     let begins = ["waits cutlass", "why adam_step", "waits adam_step"];
     let is_in_order = both

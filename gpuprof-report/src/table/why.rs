@@ -8,8 +8,8 @@ use super::number;
 use super::options::TableOptions;
 use super::stalls;
 use super::words::{BOLD, PLAIN, Paragraph};
-use crate::peak_shares::{self, BOUND_SHARE, Unit, own_samples};
-use crate::profile::{KernelStalls, KernelStats, Profile};
+use crate::peak_shares::{self, BOUND_SHARE, own_samples};
+use crate::profile::{KernelStalls, KernelStats, Metric, Profile};
 use crate::sorting::sort_by_key;
 
 /// How many kernels the default report explains, and from which share of the time of all on.
@@ -103,24 +103,36 @@ fn why(
     own_samples(kernel.counters.as_deref())?;
     let mut shares = peak_shares::of_kernel(kernel, &profile.devices)?;
     shares.truncate(units);
-    line(names.kernel(kernel), &shares, stalls)
-}
-
-fn line(name: String, shares: &[(Unit, f64)], stalls: Option<&KernelStalls>) -> Option<Paragraph> {
     let (_, nearest) = shares.first()?;
     let mut words = Paragraph::default();
+    let name = names.kernel(kernel);
     words.add(BOLD, "why").add_one(PLAIN, format!("{name}:"));
     if *nearest < BOUND_SHARE {
+        words.add(PLAIN, "waits (latency)");
         let wait = stalls.and_then(stalls::main_wait);
-        let mostly = wait.map_or_else(String::new, |wait| format!(", mostly {wait}"));
-        words.add(PLAIN, &format!("waits (latency){mostly}; nearest are"));
+        let wait = wait.map(|wait| format!("mostly {wait}"));
+        for text in occupancy(kernel).into_iter().chain(wait) {
+            words.then(",").add(PLAIN, &text);
+        }
+        words.then(";").add(PLAIN, "nearest are");
     }
-    let shares: Vec<_> = shares.iter().map(share_text).collect();
+    let shares = shares.iter();
+    let shares: Vec<_> = shares
+        .map(|(unit, share)| share_text(&unit.to_string(), *share))
+        .collect();
     words.add(PLAIN, &format!("{} of the peak", shares.join(", ")));
     Some(words)
 }
 
-fn share_text((unit, share): &(Unit, f64)) -> String {
-    let percent = number::percent(*share).map_or_else(String::new, |share| share.text());
-    format!("{unit} {percent} %")
+/// The achieved occupancy, or the theoretical one of the launch.
+fn occupancy(kernel: &KernelStats) -> Option<String> {
+    let achieved = kernel.counters.as_ref()?.mean(Metric::WarpsActive);
+    let achieved = achieved.map(|share| share_text("occupancy", share));
+    let theoretical = || Some(share_text("theoretical occupancy", kernel.occupancy?));
+    achieved.or_else(theoretical)
+}
+
+fn share_text(of: &str, share: f64) -> String {
+    let percent = number::percent(share).map_or_else(String::new, |share| share.text());
+    format!("{of} {percent} %")
 }

@@ -143,7 +143,8 @@ impl Tools {
     /// (`stalls`; shares are of the samples in the kernel), lines that use double precision,
     /// findings that name it, and what to switch on if this was not measured (`know_more`). Units:
     /// `issue` is instructions, `ALU` integers and logic, `XU` conversions and special functions.
-    /// `latency`: no unit reaches 0.6, the threads wait.
+    /// `latency`: no unit reaches 0.6, the threads wait; with the achieved occupancy, or else the
+    /// theoretical one of the launch.
     #[tool(annotations(title = "Why slow", read_only_hint = true, open_world_hint = false))]
     async fn why(&self, Parameters(asked): Parameters<Why>) -> Result<String, String> {
         self.answer(move |source| why::why(&source.profile()?, &asked.name))

@@ -4,7 +4,9 @@ use std::iter;
 
 use gpuprof_report::findings::names_kernel;
 use gpuprof_report::peak_shares::{self, Bound, Unit};
-use gpuprof_report::profile::{CounterValues, Function, KernelStats, MIN_COUNTER_SAMPLES, Profile};
+use gpuprof_report::profile::{
+    CounterValues, Function, KernelStats, MIN_COUNTER_SAMPLES, Metric, Profile,
+};
 use serde_json::{Value, json};
 
 use super::answers::{findings_about, nested, rounded, value};
@@ -55,7 +57,7 @@ fn of_function(profile: &Profile, index: usize, function: &Function) -> Value {
         "findings": findings,
     });
     let counters = activity.counters.as_deref();
-    add_limits(&mut answer, counters, shares.as_deref());
+    add_limits(&mut answer, counters, shares.as_deref(), None);
     let launches_kernels = !activity.kernels.is_empty() || profile.cupti.is_none();
     answer["know_more"] = if launches_kernels {
         let names = activity.kernels.iter().map(|kernel| &*kernel.name);
@@ -84,7 +86,7 @@ fn of_kernel(profile: &Profile, kernel: &KernelStats) -> Value {
         "findings": findings,
     });
     let counters = kernel.counters.as_deref();
-    add_limits(&mut answer, counters, shares.as_deref());
+    add_limits(&mut answer, counters, shares.as_deref(), kernel.occupancy);
     waits::add(&mut answer, profile, &kernel.name, Detail::KERNEL);
     let names = iter::once(&*kernel.name);
     answer["know_more"] = know_more(profile, counters, shares.is_some(), names);
@@ -98,16 +100,27 @@ fn share(part_ns: u64, all_ns: impl Iterator<Item = u64>) -> Option<f64> {
     (all_ns > 0).then(|| rounded(share))
 }
 
-/// Adds what hardware counters say.
+/// Adds what hardware counters say; where no unit is the limit also the occupancy: the achieved
+/// one if it was measured, or else the theoretical one of the launch.
 fn add_limits(
     answer: &mut Value,
     counters: Option<&CounterValues>,
     shares: Option<&[(Unit, f64)]>,
+    theoretical: Option<f64>,
 ) {
     let shares = shares.unwrap_or_default();
     let share =
         |(unit, share): &(Unit, f64)| json!({"unit": unit.to_string(), "share": rounded(*share)});
-    answer["bound"] = json!(shares.first().map(|nearest| Bound::of(*nearest).name()));
+    let bound = shares.first().map(|nearest| Bound::of(*nearest));
+    answer["bound"] = json!(bound.as_ref().map(Bound::name));
+    if bound == Some(Bound::Latency) {
+        let achieved = counters.and_then(|counters| counters.mean(Metric::WarpsActive));
+        match (achieved, theoretical) {
+            (Some(share), _) => answer["achieved_occupancy"] = rounded(share).into(),
+            (None, Some(share)) => answer["theoretical_occupancy"] = rounded(share).into(),
+            (None, None) => {}
+        }
+    }
     answer["peak_shares"] = shares.iter().map(share).collect();
     if let Some(counters) = counters {
         answer["samples"] = counters.samples.into();

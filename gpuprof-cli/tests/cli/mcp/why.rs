@@ -105,6 +105,31 @@ fn a_kernel_has_its_limit_with_the_nearest_peaks_first() {
 }
 
 #[test]
+fn a_kernel_that_no_unit_limits_has_its_occupancy() {
+    let mut profile = sampled();
+    let occupancies = |profile: &Profile, name: &str| {
+        let answer = the(profile, name);
+        ["bound", "achieved_occupancy", "theoretical_occupancy"].map(|key| answer[key].clone())
+    };
+    let limited = occupancies(&profile, "matmul_tiled");
+    assert_eq!(limited, [json!("XU"), Value::Null, Value::Null]);
+    profile.kernels[0].counters = counters(321, [0.1, 0.2, 0.3]);
+    profile.kernels[0].occupancy = Some(0.625);
+    let theoretical = occupancies(&profile, "matmul_tiled");
+    assert_eq!(theoretical, [json!("latency"), Value::Null, json!(0.625)]);
+    let warps = CounterMean::new(Metric::WarpsActive, 0.314_15, 0.01);
+    let values = profile.kernels[0].counters.as_mut().expect("counters");
+    values.means.push(warps);
+    let achieved = occupancies(&profile, "matmul_tiled");
+    assert_eq!(achieved, [json!("latency"), json!(0.3142), Value::Null]);
+    let functions = profile.functions.iter_mut();
+    let sampled = functions.filter_map(|function| function.activity.counters.as_mut());
+    sampled.for_each(|values| values.means.push(warps));
+    let of_function = occupancies(&profile, "Gpu::transp");
+    assert_eq!(of_function, [json!("latency"), json!(0.3142), Value::Null]);
+}
+
+#[test]
 fn a_function_has_its_kernels_and_findings_too() {
     let answer = the(&sampled(), "Gpu::transp");
     for (field, expected) in [
