@@ -2,7 +2,9 @@
 
 mod profiles;
 
-use gpuprof_report::profile::{Metric, Profile};
+use gpuprof_report::json;
+use gpuprof_report::profile::{DeviceCounters, Metric, Profile};
+use gpuprof_report::table::TableOptions;
 use profiles::{digits, full, options, report, with_counters, with_listed_counters};
 
 /// The rows of the first two functions with their header, the line on the sampling, and the first
@@ -49,6 +51,35 @@ fn what_makes_samples_doubtful_is_said() {
          first call that used the GPU; 10.0 % of 4.00 GB of memory traffic came while \
          nothing of this program ran, and is not attributed (counters are of the whole device); \
          200 ms without samples; the interval was doubled 1x, because samples came too fast"
+    );
+}
+
+#[test]
+fn omitted_metrics_have_the_reason_in_the_full_report() {
+    let omitted = |change: &dyn Fn(&mut DeviceCounters), options: &TableOptions| {
+        let mut profile = with_counters(digits());
+        profile.counters[0].omitted.push(Metric::TensorActive);
+        change(&mut profile.counters[0]);
+        let saved = json::from_str(&json::to_string(&profile)).unwrap();
+        let text = report(&saved, options);
+        let mut lines = text.lines();
+        let line = lines.find(|line| line.contains("hardware counters of"));
+        let line = line.unwrap().split_once("came too fast");
+        line.unwrap().1.to_owned()
+    };
+    let with_reasons = |device: &mut DeviceCounters| {
+        device.lacking = vec![Metric::NvlinkReceived, Metric::NvlinkSent];
+        device.without_room = vec![Metric::TensorActive];
+    };
+    assert_eq!(
+        omitted(&with_reasons, &full(None)),
+        "; the GPU lacks nvlink_received, nvlink_sent; no room in one pass: tensor_active"
+    );
+    assert_eq!(omitted(&with_reasons, &options(None)), "");
+    // Profiles of other versions have no reasons.
+    assert_eq!(
+        omitted(&|_| (), &full(None)),
+        "; not sampled: nvlink_received, nvlink_sent, tensor_active"
     );
 }
 

@@ -26,6 +26,10 @@ figures! {
         pub metrics: Vec<Metric> = union;
         /// The metrics that the chip does not have, or has no room for beside the others.
         pub omitted: Vec<Metric> = union;
+        /// Of `omitted`, those that the chip does not have. JSON omits it without any.
+        pub lacking: Vec<Metric> = union, unless default;
+        /// Of `omitted`, those that have no room in one pass. JSON omits it without any.
+        pub without_room: Vec<Metric> = union, unless default;
         /// CUPTI's names of the listed metrics that were sampled. JSON omits it without any.
         pub listed: Vec<String> = union, unless default;
         /// Samples of the window.

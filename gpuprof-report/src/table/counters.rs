@@ -277,11 +277,26 @@ fn line(device: &DeviceCounters, full: bool) -> Paragraph {
             ),
         );
     }
-    if full && !device.omitted.is_empty() {
-        let omitted: Vec<&str> = device.omitted.iter().map(|of| of.as_str()).collect();
-        words
-            .then(";")
-            .add(PLAIN, &format!("not sampled: {}", omitted.join(", ")));
+    if full {
+        for (why, metrics) in omitted(device) {
+            let metrics: Vec<&str> = metrics.iter().map(|of| of.as_str()).collect();
+            let text = format!("{why} {}", metrics.join(", "));
+            words.then(";").add(PLAIN, &text);
+        }
     }
     words
+}
+
+/// The metrics that are not sampled, by the reason if it is known.
+fn omitted(device: &DeviceCounters) -> impl Iterator<Item = (&'static str, Vec<Metric>)> {
+    let has_reason = |of: &Metric| device.lacking.contains(of) || device.without_room.contains(of);
+    let others = device.omitted.iter().filter(|of| !has_reason(of));
+    let omitted = [
+        ("the GPU lacks", device.lacking.clone()),
+        ("no room in one pass:", device.without_room.clone()),
+        ("not sampled:", others.copied().collect()),
+    ];
+    omitted
+        .into_iter()
+        .filter(|(_, metrics)| !metrics.is_empty())
 }

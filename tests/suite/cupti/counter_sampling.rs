@@ -109,8 +109,13 @@ fn metrics_without_room_are_omitted_from_the_last() {
     first(&t.gpu, KERNEL_NS);
     let profile = t.finish(session);
     let sampled = [Metric::DramRead, Metric::DramWrite, Metric::SmActive];
-    assert_eq!(device(&profile).metrics, sampled);
-    assert_eq!(device(&profile).omitted.len(), 11);
+    let device = device(&profile);
+    assert_eq!(device.metrics, sampled);
+    assert_eq!(device.omitted.len(), 11);
+    assert_eq!(device.lacking, [Metric::NvlinkReceived, Metric::NvlinkSent]);
+    let (without_room, lacking) = device.omitted.split_at(9);
+    assert_eq!(device.without_room, without_room);
+    assert_eq!(device.lacking, lacking);
     let means = values(&profile, "first").means.iter();
     assert!(means.map(|mean| mean.metric).eq(sampled));
 }

@@ -112,6 +112,7 @@ fn metrics_without_room_are_sampled_in_turn() {
     );
     let others = [Metric::TensorFloat, Metric::TensorInteger];
     assert!(others.iter().all(|metric| device.omitted.contains(metric)));
+    assert!(device.lacking.ends_with(&others));
 }
 
 fn the_first_set_is_sampled_while_another_device_changes() {

@@ -81,7 +81,12 @@ fn a_function_has_the_rates_of_its_kernels() {
         (device.chip.as_str(), device.interval_ns),
         ("simulated", INTERVAL_NS)
     );
-    assert_eq!(device.omitted, [Metric::NvlinkReceived, Metric::NvlinkSent]);
+    let lacking = [Metric::NvlinkReceived, Metric::NvlinkSent];
+    assert_eq!(
+        (&device.omitted[..], &device.lacking[..]),
+        (&lacking[..], &lacking[..])
+    );
+    assert!(device.without_room.is_empty());
     assert_eq!((device.gap_ns, device.overflows, device.late_ns), (0, 0, 0));
     assert_eq!(device.unattributed_dram_bytes, 0);
 }

@@ -28,6 +28,8 @@ pub(super) struct Host {
     /// The user's list, and what of it is not sampled.
     pub(super) listed: &'static [ListedMetric],
     pub(super) refused: Vec<RefusedMetric>,
+    /// The counters of the set, by index, that the chip has, but not in one pass with the others.
+    without_room: Vec<usize>,
 }
 
 // SAFETY: the names live as long as the process, and the object is used by one thread at a time,
@@ -98,14 +100,25 @@ impl Host {
     /// The same with as many of a set as fit into one pass, in their order.
     fn with_set(self, chip: &AvailableCounters<'_>, set: MetricSet) -> Self {
         let mut chosen = self;
+        let mut without_room = Vec::new();
         for (index, counter) in counters(set).enumerate() {
             let source = (index, counter.form);
-            let names = counter.names.iter();
-            let mut hosts = names.map(|name| chosen.with(chip, source, name));
-            if let Some(host) = hosts.find_map(Result::ok) {
-                chosen = host;
+            let mut needs_room = false;
+            let mut names = counter.names.iter();
+            let fitting = names.find_map(|name| match chosen.with(chip, source, name) {
+                Ok(host) => Some(host),
+                Err(reason) => {
+                    needs_room |= matches!(reason, Reason::ManyPasses);
+                    None
+                }
+            });
+            match fitting {
+                Some(host) => chosen = host,
+                None if needs_room => without_room.push(index),
+                None => {}
             }
         }
+        chosen.without_room = without_room;
         chosen
     }
 
@@ -164,6 +177,7 @@ impl Host {
             names: Vec::new(),
             listed: &[],
             refused: Vec::new(),
+            without_room: Vec::new(),
         })
     }
 
@@ -225,11 +239,7 @@ impl Host {
     /// Writes which metrics are sampled.
     pub(super) fn describe(&self, facts: &mut DeviceCounters) {
         for (index, (metric, _)) in SOURCES.iter().enumerate() {
-            if self.counts(index) {
-                facts.metrics.push(*metric);
-            } else {
-                facts.omitted.push(*metric);
-            }
+            self.describe_metric(*metric, &[index], facts);
         }
         facts.listed = self.listed_names().collect();
     }
@@ -237,11 +247,24 @@ impl Host {
     /// The same of the second set.
     pub(super) fn describe_in_turn(&self, facts: &mut DeviceCounters) {
         for of in &IN_TURN_METRICS {
-            if of.counters().all(|index| self.counts(index)) {
-                facts.metrics.push(of.metric);
-            } else {
-                facts.omitted.push(of.metric);
-            }
+            let counters: Vec<_> = of.counters().collect();
+            self.describe_metric(of.metric, &counters, facts);
+        }
+    }
+
+    /// Writes whether a metric is sampled that is made of these counters, and why not.
+    fn describe_metric(&self, metric: Metric, counters: &[usize], facts: &mut DeviceCounters) {
+        let mut missing = counters.iter().filter(|index| !self.counts(**index));
+        let Some(first) = missing.next() else {
+            facts.metrics.push(metric);
+            return;
+        };
+        facts.omitted.push(metric);
+        let mut missing = missing.chain([first]);
+        if missing.all(|index| self.without_room.contains(index)) {
+            facts.without_room.push(metric);
+        } else {
+            facts.lacking.push(metric);
         }
     }
 
