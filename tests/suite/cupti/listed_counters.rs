@@ -23,6 +23,7 @@ pub(crate) const MODULE: Module = Module::new(
         a_name_without_a_form_that_has_a_mean_is_one_line,
         a_metric_that_needs_another_pass_is_one_line,
         a_list_of_refused_names_leaves_gpuprofs_own,
+        samples_that_come_during_the_search_for_names_widen_no_interval,
         a_second_list_is_not_sampled_and_says_so,
         a_profile_with_listed_metrics_survives_json,
     ]],
@@ -230,7 +231,13 @@ fn a_name_without_a_form_that_has_a_mean_is_one_line() {
         ),
         (
             "sm__cycles_elapsed.sum",
-            "sm__cycles_elapsed also counts while no kernel runs",
+            "sm__cycles_elapsed also counts while no kernel runs; the nearest is \
+             sm__cycles_active.sum",
+        ),
+        (
+            "smsp__thread_inst_executed.max",
+            "it needs several passes, and sampling has one; the nearest is \
+             smsp__threads_inst_issued.sum",
         ),
         (
             "lts__t_sector_hit_rate.sum",
@@ -255,11 +262,11 @@ fn a_metric_that_needs_another_pass_is_one_line() {
         [
             format!(
                 "{alone} is not sampled (GPUPROF_COUNTERS): it needs several passes, and sampling \
-                 has one"
+                 has one; the nearest is smsp__threads_inst_issued.sum"
             ),
             format!(
                 "{HITS} is not sampled (GPUPROF_COUNTERS): it needs another pass beside {WARPS}, \
-                 {SECTORS}"
+                 {SECTORS}: list it first"
             ),
         ]
     );
@@ -280,6 +287,16 @@ fn a_list_of_refused_names_leaves_gpuprofs_own() {
     let values = values(&profile, "first");
     assert_eq!((values.listed.len(), values.means.len()), (0, 12));
     assert!(device(&profile).listed.is_empty());
+}
+
+fn samples_that_come_during_the_search_for_names_widen_no_interval() {
+    let t = sampled_world();
+    // The first decoding, before which the names are searched for.
+    t.cupti.fail("cuptiPmSamplingDecodeData", 1, 1, 8);
+    let profile = profile_of(&t, &["lts__t_sectrs.sum"]);
+    assert_eq!(profile.diagnostics.notes.len(), 1);
+    let device = device(&profile);
+    assert_eq!((device.overflows, device.interval_ns), (0, INTERVAL_NS));
 }
 
 fn a_second_list_is_not_sampled_and_says_so() {

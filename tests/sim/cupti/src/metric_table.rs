@@ -49,7 +49,7 @@ macro_rules! peak {
     };
 }
 
-pub(crate) const METRICS: [Metric; 30] = [
+pub(crate) const METRICS: [Metric; 31] = [
     sum("dram__bytes_read.sum", DRAM_READ),
     sum("dram__bytes_write.sum", DRAM_WRITE),
     percent(peak!("sm__cycles_active"), SM_ACTIVE),
@@ -112,6 +112,7 @@ pub(crate) const METRICS: [Metric; 30] = [
     metric("smsp__thread_inst_executed.sum", ISSUE_RATE, Unit::Sum, 2),
     metric("smsp__thread_inst_issued.sum", ISSUE_RATE, Unit::Sum, 2),
     sum("smsp__threads_inst_issued.sum", ISSUE_RATE),
+    sum("sm__cycles_active.sum", SM_ACTIVE),
     sum("sm__cycles_elapsed.sum", SM_ACTIVE),
 ];
 

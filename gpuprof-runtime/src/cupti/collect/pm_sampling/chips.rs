@@ -6,6 +6,7 @@ use gpuprof_report::profile::{DeviceCounters, Metric};
 use super::host::{AvailableCounters, Host};
 use super::library::SamplingLibrary;
 use super::listed::MetricList;
+use super::refused;
 use crate::cupti::collect::library::CuptiLibrary;
 
 #[test]
@@ -76,6 +77,7 @@ fn refused_names_have_the_nearest_of_the_chip() {
         "lts__t_sectors",
         "l1tex__t_sector_hit_rat.pct",
         "sm__throughput.avg.pct_of_peak_sustained_elapsed",
+        "lts__average_t_sector_srcunit_tex_op_write_lookup_hit.pct",
         "l1tex__t_sectors.sum",
         "smsp__inst_executed.sum",
     ];
@@ -87,17 +89,10 @@ fn refused_names_have_the_nearest_of_the_chip() {
     let host = Host::choose(library, &chip, Box::leak(Box::new(list))).expect("a known chip");
     let mut facts = DeviceCounters::default();
     host.describe(&mut facts);
-    assert_eq!(facts.listed, [names[0], names[1], names[7]]);
+    assert_eq!(facts.listed, [names[0], names[1], names[8]]);
     use Metric::{IssueRate, L1Throughput, SmActive, XuActive};
     assert_eq!(facts.omitted, [SmActive, IssueRate, L1Throughput, XuActive]);
-    let lines = host.refused.iter().map(|metric| {
-        let line = metric.line(library, &chip);
-        let (name, reason) = line
-            .split_once(" is not sampled (GPUPROF_COUNTERS): ")
-            .unwrap();
-        (name.to_owned(), reason.to_owned())
-    });
-    let lines: Vec<_> = lines.collect();
+    let lines = refused::lines(&host.refused, library, &chip);
     let nearest = |name: &str| format!("GH100 has no such metric; the nearest is {name}");
     let sectors = "accepted of this metric are lts__t_sectors.sum and \
                    lts__t_sectors.avg.pct_of_peak_sustained_elapsed";
@@ -108,19 +103,27 @@ fn refused_names_have_the_nearest_of_the_chip() {
         (names[5], nearest("l1tex__t_sector_hit_rate.pct")),
         (
             names[6],
-            "it needs several passes, and sampling has one".to_owned(),
+            "it needs several passes, and sampling has one; the nearest is \
+             fe__throughput.avg.pct_of_peak_sustained_elapsed"
+                .to_owned(),
         ),
         (
-            names[8],
+            names[7],
+            "it needs several passes, and sampling has one; the nearest is \
+             lts__average_t_sector_srcunit_tex_op_write.pct"
+                .to_owned(),
+        ),
+        (
+            names[9],
             format!(
-                "it needs another pass beside {warps}, lts__t_sectors.sum, l1tex__t_sectors.sum"
+                "it needs another pass beside {warps}, lts__t_sectors.sum, l1tex__t_sectors.sum: \
+                 list it first"
             ),
         ),
     ];
-    assert_eq!(
-        lines,
-        expected.map(|(name, reason)| (name.to_owned(), reason))
-    );
+    let expected = expected
+        .map(|(name, reason)| format!("{name} is not sampled (GPUPROF_COUNTERS): {reason}"));
+    assert_eq!(lines, expected);
 }
 
 fn library() -> &'static SamplingLibrary {

@@ -12,6 +12,7 @@ use super::host::{AvailableCounters, Host};
 use super::library::SamplingLibrary;
 use super::listed::MetricList;
 use super::metrics::{MetricSet, PmSample};
+use super::refused;
 use super::turns::{Turn, Turns};
 use super::unavailable::PmSamplingUnavailable;
 use crate::cupti::collect::library::CallError;
@@ -141,17 +142,14 @@ impl DeviceSampler {
     }
 
     /// Why metrics of the list are not sampled; of each once. May ask CUPTI for the metrics of the
-    /// chip, which takes milliseconds.
+    /// chip, which takes 0.1 s for a name whose nearest is far.
     pub(super) fn refusals(&mut self) -> Vec<String> {
         let chip = AvailableCounters {
             name: self.chip,
             availability: &self.availability,
         };
         let refused = std::mem::take(&mut self.first.host.refused);
-        let lines = refused
-            .iter()
-            .map(|metric| metric.line(self.library, &chip));
-        lines.collect()
+        refused::lines(&refused, self.library, &chip)
     }
 
     /// Null if it was disabled, which CUPTI refuses.

@@ -1,74 +1,125 @@
 //! Why metrics of the user's list are not sampled, as one line each.
 
+use std::collections::HashSet;
+
 use super::host::{AvailableCounters, Host};
 use super::library::SamplingLibrary;
 use super::listed::{self, KINDS, ListedMetric, Reason, RefusedMetric};
 
-/// The base metrics that are tried as the nearest one.
-const NEAREST: usize = 8;
+/// The base metrics that are tried as the nearest one, each in 1.4 ms. For a ratio that needs
+/// several passes it is often the 40th, and was the 80th at most (GH100, CUDA 13.0).
+const NEAREST: usize = 100;
 
-impl RefusedMetric {
-    /// One line for the report. Asks CUPTI for the metrics of the chip, which takes milliseconds.
-    pub(super) fn line(
-        &self,
-        library: &'static SamplingLibrary,
-        chip: &AvailableCounters<'_>,
-    ) -> String {
-        let reason = match &self.reason {
-            Reason::ManyPasses => "it needs several passes, and sampling has one".to_owned(),
-            Reason::NoRoom(beside) => {
-                format!("it needs another pass beside {}", beside.join(", "))
-            }
-            Reason::NotAccepted => not_accepted(&self.name, library, chip),
-        };
-        format!("{} is not sampled (GPUPROF_COUNTERS): {reason}", self.name)
-    }
-}
-
-fn not_accepted(
-    name: &str,
+/// One line for the report of each. Asks CUPTI for the metrics of the chip.
+pub(super) fn lines(
+    refused: &[RefusedMetric],
     library: &'static SamplingLibrary,
     chip: &AvailableCounters<'_>,
-) -> String {
-    let mut known: Vec<(String, &[&str])> = Vec::new();
-    for (kind, endings) in (0..).zip(KINDS) {
-        let names = Host::base_metrics(library, chip, kind).unwrap_or_default();
-        known.extend(names.into_iter().map(|name| (name, endings)));
+) -> Vec<String> {
+    if refused.is_empty() {
+        return Vec::new();
     }
-    // What the user may have meant by the base metric: `a.b__c` of `a.b__c.sum`.
-    let is_of = |(base, _): &&(String, &[&str])| {
-        name.strip_prefix(base.as_str())
-            .is_some_and(|ending| ending.is_empty() || ending.starts_with('.'))
-    };
-    if let Some((base, endings)) = known.iter().find(is_of) {
-        if listed::counts_always(base) {
-            return format!("{base} also counts while no kernel runs");
+    let mut metrics = ChipMetrics::new(library, chip);
+    let lines = refused.iter().map(|metric| {
+        let name = &metric.name;
+        let reason = match &metric.reason {
+            Reason::NoRoom(beside) => {
+                let beside = beside.join(", ");
+                format!("it needs another pass beside {beside}: list it first")
+            }
+            Reason::ManyPasses => metrics.many_passes(name),
+            Reason::NotAccepted => metrics.not_accepted(name),
+        };
+        format!("{name} is not sampled (GPUPROF_COUNTERS): {reason}")
+    });
+    lines.collect()
+}
+
+struct ChipMetrics<'a> {
+    library: &'static SamplingLibrary,
+    chip: &'a AvailableCounters<'a>,
+    /// Base metrics, each with the endings that can be sampled of it.
+    known: Vec<(String, &'static [&'static str])>,
+    /// Names that were tried in vain.
+    refused: HashSet<String>,
+}
+
+impl<'a> ChipMetrics<'a> {
+    fn new(library: &'static SamplingLibrary, chip: &'a AvailableCounters<'a>) -> Self {
+        let mut known: Vec<(String, &[&str])> = Vec::new();
+        for (kind, endings) in (0..).zip(KINDS) {
+            let names = Host::base_metrics(library, chip, kind).unwrap_or_default();
+            known.extend(names.into_iter().map(|name| (name, endings)));
         }
-        let accepted: Vec<_> = endings
-            .iter()
-            .map(|ending| format!("{base}{ending}"))
-            .collect();
-        return format!("accepted of this metric are {}", accepted.join(" and "));
+        Self {
+            library,
+            chip,
+            known,
+            refused: HashSet::new(),
+        }
     }
-    let (meant, ending) = match listed::split(name) {
-        Some((base, _)) => (base, name.strip_prefix(base).unwrap_or_default()),
-        None => (name, ""),
-    };
-    known.sort_by_cached_key(|(base, _)| strsim::levenshtein(base, meant));
-    let candidates = known
-        .iter()
-        .filter(|(base, _)| !listed::counts_always(base));
-    let mut names = candidates.take(NEAREST).filter_map(|(base, endings)| {
-        let same = endings.iter().find(|other| **other == ending);
-        Some(format!("{base}{}", same.or(endings.first())?))
-    });
-    let nearest = names.find(|name| {
+
+    fn many_passes(&mut self, name: &str) -> String {
+        self.with_nearest("it needs several passes, and sampling has one", name)
+    }
+
+    fn not_accepted(&mut self, name: &str) -> String {
+        // What the user may have meant by the base metric: `a.b__c` of `a.b__c.sum`.
+        let is_of = |(base, _): &&(String, &[&str])| {
+            name.strip_prefix(base.as_str())
+                .is_some_and(|ending| ending.is_empty() || ending.starts_with('.'))
+        };
+        let Some((base, endings)) = self.known.iter().find(is_of).cloned() else {
+            let has_none = format!("{} has no such metric", self.chip.name.to_string_lossy());
+            return self.with_nearest(&has_none, name);
+        };
+        if listed::counts_always(&base) {
+            let reason = format!("{base} also counts while no kernel runs");
+            return self.with_nearest(&reason, name);
+        }
+        let mut accepted: Vec<_> = endings.iter().map(|end| format!("{base}{end}")).collect();
+        accepted.retain(|name| self.is_accepted(name));
+        match accepted.as_slice() {
+            [] => self.many_passes(name),
+            [one] => format!("accepted of this metric is {one}"),
+            several => format!("accepted of this metric are {}", several.join(" and ")),
+        }
+    }
+
+    fn with_nearest(&mut self, reason: &str, name: &str) -> String {
+        match self.nearest(name) {
+            Some(nearest) => format!("{reason}; the nearest is {nearest}"),
+            None => reason.to_owned(),
+        }
+    }
+
+    /// The accepted name that is most like this one.
+    fn nearest(&mut self, name: &str) -> Option<String> {
+        let (meant, ending) = match listed::split(name) {
+            Some((base, _)) => (base, name.strip_prefix(base).unwrap_or_default()),
+            None => (name, ""),
+        };
+        let is_candidate = |(base, _): &&(String, &[&str])| !listed::counts_always(base);
+        let mut candidates: Vec<_> = self.known.iter().filter(is_candidate).collect();
+        candidates.sort_by_cached_key(|(base, _)| strsim::levenshtein(base, meant));
+        let names = candidates.into_iter().filter_map(|(base, endings)| {
+            let same = endings.iter().find(|other| **other == ending);
+            Some(format!("{base}{}", same.or(endings.first())?))
+        });
+        let names: Vec<_> = names.take(NEAREST).collect();
+        names.into_iter().find(|name| self.is_accepted(name))
+    }
+
+    fn is_accepted(&mut self, name: &str) -> bool {
+        if self.refused.contains(name) {
+            return false;
+        }
         let metric = ListedMetric::new(name);
-        metric.is_some_and(|metric| Host::fits_alone(library, chip, metric.c_name()))
-    });
-    let has_none = format!("{} has no such metric", chip.name.to_string_lossy());
-    match nearest {
-        Some(nearest) => format!("{has_none}; the nearest is {nearest}"),
-        None => has_none,
+        let is_accepted =
+            metric.is_some_and(|metric| Host::fits_alone(self.library, self.chip, metric.c_name()));
+        if !is_accepted {
+            self.refused.insert(name.to_owned());
+        }
+        is_accepted
     }
 }

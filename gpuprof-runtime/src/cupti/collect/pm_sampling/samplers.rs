@@ -21,7 +21,8 @@ pub(super) struct Samplers {
     pub(super) has_thread: bool,
     /// The process is about to end.
     pub(super) is_ending: bool,
-    /// How often a device was started or started again, while the others were not decoded.
+    /// How often something took so long that devices were not decoded in time: a start, a change
+    /// of the metrics, a search for names.
     waits: u64,
 }
 
@@ -53,7 +54,11 @@ impl Samplers {
             if results.waiting(device) >= MAX_DECODED {
                 return true;
             }
-            results.refuse(device, sampler.refusals());
+            let refusals = sampler.refusals();
+            if !refusals.is_empty() {
+                self.waits += 1;
+                results.refuse(device, refusals);
+            }
             let has_waited = of.waits != self.waits;
             let mut events = Vec::new();
             // Not the time that it waits for a busy device.
