@@ -27,26 +27,44 @@ use crate::scenario::{Memory, Outcome, SHORT, Size, check_equal, with_separators
 const IS_SERVICE: &str = "LOAD_HOURS_SERVICE";
 /// Virtual time of a step, in which the device is busy throughout.
 const STEP_NS: u64 = 10_000_000;
-/// Kernels of a step: launched one by one, and nodes of one graph launch.
-const LAUNCHES: u64 = 1;
-const NODES: u64 = 4;
-const KERNELS: u64 = LAUNCHES + NODES;
 /// Steps after which memory has grown up to the limits of what may wait for records.
 const WARM_UP: u64 = 80_000;
-/// Steps between two profiles. Virtual hours pass in seconds, and while a profile waits for the
+/// Kernels between two profiles. Virtual hours pass in seconds, and while a profile waits for the
 /// records so far, the program cannot outrun gpuprof's threads.
-const STEPS_PER_PROFILE: u64 = 1_300;
+const KERNELS_PER_PROFILE: u64 = 6_500;
 /// Longest wait for an answer.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-#[gpu_profile]
-fn launch(stream: &Arc<CudaStream>, gpu: &Gpu, ns: u64) {
-    (0..LAUNCHES).for_each(|_| gpu.kernel_on(stream, ns));
+/// Kernels of a step.
+#[derive(Clone, Copy)]
+struct Kernels {
+    /// Those that are launched one by one.
+    launches: u64,
+    /// The nodes of one graph launch.
+    nodes: u64,
+}
+
+impl Kernels {
+    /// 500 a second in a test, otherwise 10,000: with 100,000 virtual hours take real ones.
+    fn of(size: Size) -> Self {
+        let (launches, nodes) = size.pick((1, 4), (50, 50));
+        Self { launches, nodes }
+    }
+
+    fn all(self) -> u64 {
+        self.launches + self.nodes
+    }
 }
 
 #[gpu_profile]
-fn captured(stream: &Arc<CudaStream>, gpu: &Gpu) {
-    (0..NODES).for_each(|_| gpu.kernel_on(stream, 1));
+fn launch(stream: &Arc<CudaStream>, gpu: &Gpu, kernels: Kernels) {
+    let ns = STEP_NS / kernels.all();
+    (0..kernels.launches).for_each(|_| gpu.kernel_on(stream, ns));
+}
+
+#[gpu_profile]
+fn captured(stream: &Arc<CudaStream>, gpu: &Gpu, kernels: Kernels) {
+    (0..kernels.nodes).for_each(|_| gpu.kernel_on(stream, 1));
 }
 
 #[gpu_profile]
@@ -76,17 +94,18 @@ fn serve(size: Size) -> Result<(), String> {
     let steps = steps(size);
     let t = tier();
     let stream = &t.gpu.stream;
-    let graph = graph_capture::capture(stream, || captured(stream, &t.gpu));
+    let per_step = Kernels::of(size);
+    let graph = graph_capture::capture(stream, || captured(stream, &t.gpu, per_step));
     // Ids of CUDA calls begin anew during the run: a step makes at least three calls.
     t.cupti.set_correlation(u32::MAX - steps as u32);
     let mut since = ResidentMemory::now();
     let mut profile = Profile::default();
     for step in 0..steps {
-        launch(stream, &t.gpu, STEP_NS / KERNELS);
+        launch(stream, &t.gpu, per_step);
         replay(stream, &graph);
         t.synchronize();
         gpuprof::step();
-        if step % STEPS_PER_PROFILE == 0 {
+        if step % (KERNELS_PER_PROFILE / per_step.all()) == 0 {
             profile = gpuprof::snapshot();
         }
         if step == WARM_UP {
@@ -100,7 +119,7 @@ fn serve(size: Size) -> Result<(), String> {
     let taken = profile.steps.clone().unwrap_or_default();
     check_equal("steps", taken.count, steps)?;
     check_equal("time of steps", taken.total_ns, steps * STEP_NS)?;
-    for (name, per_step) in [("launch", LAUNCHES), ("captured", NODES)] {
+    for (name, per_step) in [("launch", per_step.launches), ("captured", per_step.nodes)] {
         let name = format!("scenarios::hours::{name}");
         let found = kernels(&profile, &name);
         let found: u64 = found.iter().map(|(_, launches, _)| launches).sum();
@@ -205,7 +224,7 @@ fn watch(size: Size) -> io::Result<Result<Outcome, String>> {
             what: format!(
                 "simulated device: {} minutes of virtual time, {} kernels, {} scrapes, {} viewers",
                 calls * STEP_NS / 60_000_000_000,
-                with_separators(calls * KERNELS),
+                with_separators(calls * Kernels::of(size).all()),
                 looks.scrapes,
                 looks.viewers
             ),
