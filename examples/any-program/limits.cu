@@ -190,7 +190,7 @@ __global__ void reduce(const float *values, float *out, size_t n) {
         atomicAdd(out, sum);
 }
 
-// The same of radius 5, with a block's part of the input in shared memory.
+// A convolution of radius 5 with a block's part of the input in shared memory.
 __global__ void conv_tiled(const float *in, const float *weights, float *out, int n) {
     const int radius = 5, size = 2 * radius + 1, width = 32 + 2 * radius, height = 8 + 2 * radius;
     __shared__ float tile[height][width], mask[size * size];

@@ -72,7 +72,11 @@ fn value(input: ParseStream) -> Result<RecordedValue> {
         return Err(Error::new_spanned(&assignment.left, what));
     }
     Ok(RecordedValue {
-        name: bare(&value).to_token_stream().to_string(),
+        // Long ones have several lines.
+        name: bare(&value)
+            .to_token_stream()
+            .to_string()
+            .replace('\n', " "),
         named_by: value.to_token_stream(),
         value,
     })

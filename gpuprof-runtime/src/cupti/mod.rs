@@ -22,6 +22,7 @@ pub(crate) use {
     attribution::symbol_table::SymbolNumbers,
     attribution::to_profile::{recorded_activity, write_to_profile},
     attribution::window_tables::WindowTables,
+    collect::call_gate::count_calls,
     collect::callbacks::Hooks,
     collect::collection::{
         CollectionCounts, counts, drain, drain_last, notes, record_optional, records_memory,

@@ -73,6 +73,8 @@ pub(super) fn start(settings: Arc<Settings>) {
     } else {
         settings
     };
+    // Before CUPTI, whose start is given up if the process ends meanwhile.
+    exit::register();
     if settings.mode == Mode::On {
         overhead::calibrate();
         if settings.asks_for_cupti() {
@@ -84,7 +86,6 @@ pub(super) fn start(settings: Arc<Settings>) {
     let first_context = &collector().first_context;
     first_context.set_call(exit::register_handler);
     collector().start(settings);
-    exit::register();
 }
 
 /// What was measured so far, without waiting: GPU times that are not read yet count as unfinished.

@@ -25,6 +25,9 @@ pub(crate) fn prepare_in_cu_init() {
         exit::register_fork_handler();
         // Nothing is launched before `cuInit` returns.
         start_cupti(&settings, false, false);
+        if settings.stalls {
+            cupti::count_calls();
+        }
     }
 }
 
@@ -51,14 +54,18 @@ fn start_cupti(settings: &Settings, between_launches: bool, retries: bool) {
 pub(super) fn start(settings: &Settings) {
     // In standby stalls may be asked for while CUPTI runs, and it is left between calls.
     let in_standby = collector().process.standby.get().is_some();
-    start_cupti(settings, settings.stalls || in_standby, false);
+    // The injected library starts it inside `cuInit`.
+    let beside_launches = settings.stalls && !settings.is_injected;
+    start_cupti(settings, in_standby || beside_launches, false);
     start_optional(settings);
 }
 
 /// The same for a viewer, who may try again, unless a session has begun meanwhile.
 pub(super) fn start_for_look(settings: &Settings) {
     start_cupti(settings, true, true);
-    open_windows::change_cupti(|| start_optional(settings));
+    if cupti::is_running() {
+        open_windows::change_cupti(|| start_optional(settings));
+    }
 }
 
 fn start_optional(settings: &Settings) {

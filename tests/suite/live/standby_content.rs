@@ -177,15 +177,22 @@ fn a_look_that_fails_leaves_no_call_behind() {
     program.tell("launch on");
     for _ in 0..5 {
         program.tell("refuse records 1");
-        let refused = program.viewer().ask("look cupti").expect("an answer");
+        let request = "look cupti,stalls";
+        let refused = program.viewer().ask(request).expect("an answer");
         let reason = refused.error.expect("records are refused");
         assert!(reason.contains("cuptiActivityEnable"), "{reason}");
     }
     program.tell("launch no more");
+    // What they asked for is not what later ones do.
+    let mut viewer = program.look("look cupti");
+    program.tell("step 1000");
+    assert_eq!(finish(&mut viewer).stalls, None);
+    let calls = program.tell("all");
+    assert!(!calls.contains("cuptiPCSampling"), "{calls}");
     let mut viewer = program.look("look cupti,stalls");
     program.tell("step 1000");
-    let profile = finish(&mut viewer);
-    assert_eq!(profile.stalls.map(|stalls| stalls.samples), Some(45));
+    let stalls = finish(&mut viewer).stalls.expect("they were sampled");
+    assert_eq!(stalls.samples + stalls.other_samples, 45);
     program.end();
 }
 

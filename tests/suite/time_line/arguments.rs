@@ -56,6 +56,15 @@ macro_rules! function {
     };
 }
 function!(by_macro, 8 + 1);
+function!(
+    in_one_line,
+    1_000_000_001
+        + 1_000_000_002
+        + 1_000_000_003
+        + 1_000_000_004
+        + 1_000_000_005
+        + 1_000_000_006_u64
+);
 
 #[gpu_profile(label = number, args(number))]
 fn labelled(w: &World, number: u32) {
@@ -68,6 +77,7 @@ fn a_value_has_the_name_it_is_written_with() {
     let session = recorded(1_000);
     plain(&w, 8, &[1, 2, 3, 4], "cat");
     by_macro(&w);
+    in_one_line(&w);
     labelled(&w, 1);
     labelled(&w, 2);
     let trace = finish(&w, session);
@@ -82,6 +92,8 @@ fn a_value_has_the_name_it_is_written_with() {
     ];
     assert_eq!(arguments(&trace, "plain"), [wanted]);
     assert_eq!(arguments(&trace, "by_macro"), [["8 + 1=9", "twice=18"]]);
+    let long = arguments(&trace, "in_one_line").remove(0).remove(0);
+    assert!(long.len() > 90 && !long.contains('\n'), "{long}");
     assert_eq!(arguments(&trace, "labelled[1]"), [["number=1"]]);
     assert_eq!(arguments(&trace, "labelled[2]"), [["number=2"]]);
 }

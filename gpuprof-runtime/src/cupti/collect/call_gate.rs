@@ -62,7 +62,7 @@ struct Here {
 }
 
 /// From now on calls are counted.
-pub(super) fn count_calls() {
+pub(crate) fn count_calls() {
     let mut since = GATE.lock();
     if !IS_COUNTING.load(SeqCst) {
         let next_round = |inside: u64| Some((inside | COUNT) + 1);

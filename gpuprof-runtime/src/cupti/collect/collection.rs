@@ -240,7 +240,7 @@ fn subscribe(
         Ok(thread) => thread,
         Err(error) => {
             disable_activities(library);
-            super::connection::leave(library);
+            library.leave();
             return Err(CuptiUnavailable::NoThread { error });
         }
     };

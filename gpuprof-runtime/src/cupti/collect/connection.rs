@@ -51,6 +51,8 @@ pub(super) fn connect(
             std::ptr::from_ref(hooks).cast_mut().cast::<c_void>(),
             how.may_share,
         )?;
+        // Of calls that were counted before, the end may not have been seen.
+        call_gate::forget_calls();
         (hooks.subscribed)();
     }
     let mut enabled = 0;
@@ -73,7 +75,7 @@ pub(super) fn connect(
         for kind in KINDS.get(..enabled).unwrap_or_default() {
             let _ = library.disable(*kind);
         }
-        leave(library);
+        library.leave();
         return Err(library.unavailable(error));
     }
     library.look_for_hidden_nodes();
@@ -115,13 +117,6 @@ fn between_launches<R>(mut enable: impl FnMut() -> R) -> Option<R> {
     let mut enable = || (!lifecycle::is_shutting_down()).then(&mut enable);
     let enabled = call_gate::between_calls(ENABLE_TIME, Calls::WithoutWaits, &mut enable);
     enabled.unwrap_or_else(enable)
-}
-
-/// Unsubscribes after a start that has failed.
-pub(super) fn leave(library: &CuptiLibrary) {
-    library.leave();
-    // The ends of calls are not seen any more.
-    call_gate::forget_calls();
 }
 
 /// Enables every kind of activity, and counts the enabled ones as it goes.

@@ -45,7 +45,7 @@ struct Kernels {
 }
 
 impl Kernels {
-    /// 500 a second in a test, otherwise 10,000: with 100,000 virtual hours take real ones.
+    /// 500 a second in a test, otherwise 10,000.
     fn of(size: Size) -> Self {
         let (launches, nodes) = size.pick((1, 4), (50, 50));
         Self { launches, nodes }

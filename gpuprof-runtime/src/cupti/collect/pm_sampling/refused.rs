@@ -6,9 +6,10 @@ use super::host::{AvailableCounters, Host};
 use super::library::SamplingLibrary;
 use super::listed::{self, KINDS, ListedMetric, Reason, RefusedMetric};
 
-/// The base metrics that are tried as the nearest one, each in 1.4 ms. For a ratio that needs
-/// several passes it is often the 40th, and was the 80th at most (GH100, CUDA 13.0).
-const NEAREST: usize = 100;
+/// The names that are tried as the nearest one, of all refused ones together, each in 1.4 ms. For
+/// a ratio that needs several passes it is often the 40th, and was the 80th at most (GH100, CUDA
+/// 13.0).
+const TRIES: usize = 100;
 
 /// One line for the report of each. Asks CUPTI for the metrics of the chip.
 pub(super) fn lines(
@@ -42,6 +43,8 @@ struct ChipMetrics<'a> {
     known: Vec<(String, &'static [&'static str])>,
     /// Names that were tried in vain.
     refused: HashSet<String>,
+    /// How many may still be tried.
+    tries: usize,
 }
 
 impl<'a> ChipMetrics<'a> {
@@ -56,6 +59,7 @@ impl<'a> ChipMetrics<'a> {
             chip,
             known,
             refused: HashSet::new(),
+            tries: TRIES,
         }
     }
 
@@ -106,8 +110,12 @@ impl<'a> ChipMetrics<'a> {
             let same = endings.iter().find(|other| **other == ending);
             Some(format!("{base}{}", same.or(endings.first())?))
         });
-        let names: Vec<_> = names.take(NEAREST).collect();
-        names.into_iter().find(|name| self.is_accepted(name))
+        let untried = names.filter(|name| !self.refused.contains(name));
+        let names: Vec<_> = untried.take(self.tries).collect();
+        names.into_iter().find(|name| {
+            self.tries -= 1;
+            self.is_accepted(name)
+        })
     }
 
     fn is_accepted(&mut self, name: &str) -> bool {

@@ -113,10 +113,13 @@ pub(super) fn launches(csv: &str) -> Result<Seen, String> {
 
 /// The one metric's values in Nsight Compute's CSV, one for each launch, by kernel symbol.
 pub(super) fn values(csv: &str) -> Result<BTreeMap<String, Vec<f64>>, String> {
-    let kernels = metrics(csv)?.into_iter();
-    Ok(kernels
-        .map(|(kernel, of)| (kernel, of.into_values().flatten().collect()))
-        .collect())
+    let kernels = metrics(csv)?.into_iter().map(|(kernel, of)| {
+        let values: Vec<_> = of.into_values().flatten().collect();
+        let none = || format!("ncu has no value of {kernel}");
+        values.first().ok_or_else(none)?;
+        Ok((kernel, values))
+    });
+    kernels.collect()
 }
 
 /// All values in Nsight Compute's CSV, in which every field is quoted. A metric that the device
@@ -174,5 +177,9 @@ mod tests {
         let of_spin = BTreeMap::from([("alu".to_owned(), vec![1.5, 2.0])]);
         assert_eq!(read, BTreeMap::from([("spin".to_owned(), of_spin)]));
         assert!(metrics(&csv.replace("1.5", "many")).is_err());
+        let none = csv
+            .replace("\"1.5\"", "\"n/a\"")
+            .replace("\"2\"", "\"n/a\"");
+        assert!(values(&none).is_err());
     }
 }

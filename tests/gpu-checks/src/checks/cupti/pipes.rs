@@ -15,7 +15,7 @@ use crate::process;
 use crate::statistics::{Spread, off, performance};
 
 /// Nsight Compute repeats each launch.
-const LIMIT: Duration = Duration::from_secs(240);
+const LIMIT: Duration = Duration::from_secs(110);
 /// Launches of each kernel under gpuprof, and of one before all others, as the start of sampling
 /// takes 0.8 s: they read 1 GiB each, in sum for 2.5 s at the 3.35 TB/s of an H100.
 const LAUNCHES: [&str; 2] = ["200", "8000"];
