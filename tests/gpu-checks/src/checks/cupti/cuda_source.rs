@@ -1,15 +1,55 @@
 //! The programs in CUDA C of the pack, which a machine with a CUDA toolkit compiles.
 
+use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
-use super::nsight_tools;
+use gpuprof::Profile;
+
+use super::{nsight_tools, refusal};
 use crate::check::{Row, RunMode};
 use crate::checks::installed::{self, Installed};
 use crate::process;
 
 const LIMIT: Duration = Duration::from_secs(120);
+
+/// A program in CUDA C that has run under `gpuprof run`.
+pub(super) struct Profiled {
+    pub(super) installed: Installed,
+    pub(super) program: PathBuf,
+    pub(super) profile: Profile,
+}
+
+/// Runs a program with these options of the command and arguments, for what a row says.
+///
+/// # Errors
+/// As [`prepare`], or the program fails. `Ok(Err(row))`: also if CUPTI records no kernels.
+pub(super) fn profiled(
+    name: &str,
+    what: &str,
+    options: &[&str],
+    arguments: &[&OsStr],
+    limit: Duration,
+    run_mode: &RunMode,
+) -> Result<Result<Profiled, Row>, String> {
+    let (installed, program) = match prepare(name, run_mode)? {
+        Ok(prepared) => prepared,
+        Err(row) => return Ok(Err(row)),
+    };
+    let (ended, profile) = installed.profile(options, &program, arguments, limit, run_mode)?;
+    if let Some(trouble) = ended.failure() {
+        return Err(format!("{trouble}\n{}", ended.tail()));
+    }
+    Ok(match refusal(&profile) {
+        Some(why) => Err(Row::unavailable(what, why)),
+        None => Ok(Profiled {
+            installed,
+            program,
+            profile,
+        }),
+    })
+}
 
 /// The command, and a program in CUDA C with line information.
 ///

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use gpuprof::profile::{CounterValues, KernelStats, Metric};
 
+use super::cuda_source::{self, Profiled};
 use super::nsight_tools::{self, Metrics};
-use super::{cuda_source, refusal};
 use crate::check::{Row, RunMode};
 use crate::process;
 use crate::statistics::{Spread, off, performance};
@@ -96,20 +96,15 @@ const SAMPLED_OF_L2: [&str; 3] = [
 ];
 
 pub(super) fn run(run_mode: &RunMode) -> Result<Vec<Row>, String> {
-    let (installed, program) = match cuda_source::prepare("limits", run_mode)? {
-        Ok(prepared) => prepared,
+    let what = "shares of the peaks beside Nsight Compute's";
+    let (options, arguments) = (&["--counters"], LAUNCHES.map(OsStr::new));
+    let profiled = cuda_source::profiled("limits", what, options, &arguments, LIMIT, run_mode)?;
+    let Profiled {
+        program, profile, ..
+    } = match profiled {
+        Ok(profiled) => profiled,
         Err(row) => return Ok(vec![row]),
     };
-    let what = "shares of the peaks beside Nsight Compute's";
-    let arguments = LAUNCHES.map(OsStr::new);
-    let (ended, profile) =
-        installed.profile(&["--counters"], &program, &arguments, LIMIT, run_mode)?;
-    if let Some(trouble) = ended.failure() {
-        return Err(format!("{trouble}\n{}", ended.tail()));
-    }
-    if let Some(why) = refusal(&profile) {
-        return Ok(vec![Row::unavailable(what, why)]);
-    }
     let Some(device) = profile.counters.first() else {
         let why = profile.diagnostics.notes.join("; ");
         return Ok(vec![Row::unavailable(what, why)]);

@@ -11,7 +11,8 @@ use gpuprof::Profile;
 use gpuprof::profile::{KernelStalls, Stalls};
 use serde::Deserialize;
 
-use super::{cuda_source, nsight_tools, refusal};
+use super::cuda_source::{self, Profiled};
+use super::nsight_tools;
 use crate::check::{Row, RunMode, Verdict};
 use crate::checks::installed;
 use crate::process;
@@ -137,20 +138,17 @@ impl Kernel {
 }
 
 pub(super) fn run(run_mode: &RunMode) -> Result<Vec<Row>, String> {
-    let (installed, program) = match cuda_source::prepare("limits", run_mode)? {
-        Ok(prepared) => prepared,
+    let what = "samples beside Nsight Compute's";
+    let (options, arguments) = (&["--stalls"], [OsStr::new(LAUNCHES)]);
+    let profiled = cuda_source::profiled("limits", what, options, &arguments, LIMIT, run_mode)?;
+    let Profiled {
+        installed,
+        program,
+        profile,
+    } = match profiled {
+        Ok(profiled) => profiled,
         Err(row) => return Ok(vec![row]),
     };
-    let what = "samples beside Nsight Compute's";
-    let arguments = [OsStr::new(LAUNCHES)];
-    let (ended, profile) =
-        installed.profile(&["--stalls"], &program, &arguments, LIMIT, run_mode)?;
-    if let Some(trouble) = ended.failure() {
-        return Err(format!("{trouble}\n{}", ended.tail()));
-    }
-    if let Some(why) = refusal(&profile) {
-        return Ok(vec![Row::unavailable(what, why)]);
-    }
     let Some(stalls) = &profile.stalls else {
         return Ok(vec![Row::unavailable(
             what,
