@@ -115,29 +115,17 @@ impl ClusterSums {
                 },
             }
         });
-        let (ns, others) = (call.ns as f64, f64::from(draw.weight) - 1.0);
-        let varies = call.counts && known.mean.calls > 0.0;
+        let (ns, others, counts) = (call.ns as f64, f64::from(draw.weight) - 1.0, call.counts);
+        let varies = counts && known.mean.calls > 0.0;
         // On a further device, a call adds time to itself.
-        let (relative_ns, beyond_ns) = if call.counts {
+        let (relative_ns, beyond_ns) = if counts {
             (ns - known.fixed_ns, known.mean.beyond(ns, others))
         } else {
             (ns, known.mean.add_time_on_another_device(ns, others))
         };
-        let counts = call.counts;
-        self.add_to(
-            ClusterGroup::Path(call.path),
-            draw,
-            relative_ns,
-            counts,
-            counts,
-        );
-        self.add_to(
-            ClusterGroup::Site(call.site),
-            draw,
-            beyond_ns,
-            counts,
-            varies,
-        );
+        let (path, site) = (ClusterGroup::Path(call.path), ClusterGroup::Site(call.site));
+        self.add_to(path, draw, relative_ns, counts, counts);
+        self.add_to(site, draw, beyond_ns, counts, varies);
         let devices = self.devices.get(&call.site);
         match devices.filter(|devices| devices.len() > 1).cloned() {
             None => self.add_outermost(call, draw, beyond_ns, varies),

@@ -254,14 +254,14 @@ impl Host {
 
     /// Writes whether a metric is sampled that is made of these counters, and why not.
     fn describe_metric(&self, metric: Metric, counters: &[usize], facts: &mut DeviceCounters) {
-        let mut missing = counters.iter().filter(|index| !self.counts(**index));
-        let Some(first) = missing.next() else {
+        let is_there = |index: &usize| self.counts(*index);
+        if counters.iter().all(is_there) {
             facts.metrics.push(metric);
             return;
-        };
+        }
         facts.omitted.push(metric);
-        let mut missing = missing.chain([first]);
-        if missing.all(|index| self.without_room.contains(index)) {
+        let is_known = |index: &usize| is_there(index) || self.without_room.contains(index);
+        if counters.iter().all(is_known) {
             facts.without_room.push(metric);
         } else {
             facts.lacking.push(metric);
