@@ -9,7 +9,7 @@ use support::sampled_world::{
     INTERVAL_NS, KERNEL_NS, assert_mean, begin, device, first, note, sampled_world, values,
 };
 use support::suite::Module;
-use support::tests;
+use support::{tests, until};
 
 pub(crate) const MODULE: Module = Module::new(
     module_path!(),
@@ -291,9 +291,13 @@ fn a_list_of_refused_names_leaves_gpuprofs_own() {
 
 fn samples_that_come_during_the_search_for_names_widen_no_interval() {
     let t = sampled_world();
+    let session = session(&t, &["lts__t_sectrs.sum"]);
     // The first decoding, before which the names are searched for.
     t.cupti.fail("cuptiPmSamplingDecodeData", 1, 1, 8);
-    let profile = profile_of(&t, &["lts__t_sectrs.sum"]);
+    begin(&t);
+    until(|| t.cupti.calls("cuptiPmSamplingDecodeData") > 0);
+    first(&t.gpu, KERNEL_NS);
+    let profile = t.finish(session);
     assert_eq!(profile.diagnostics.notes.len(), 1);
     let device = device(&profile);
     assert_eq!((device.overflows, device.interval_ns), (0, INTERVAL_NS));

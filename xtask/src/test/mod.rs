@@ -158,8 +158,8 @@ fn make_room(workspace: &Workspace) {
     }
 }
 
-/// In CI, deletes what was built for one check in this folder of the target folder: half of all that
-/// the checks build.
+/// In CI, deletes what was built for one check, in this folder of the target folder: half of all
+/// that is built.
 fn forget(workspace: &Workspace, folder: &str) {
     if env::var_os("CI").is_some() {
         let _ = fs::remove_dir_all(workspace.target.join(folder));
