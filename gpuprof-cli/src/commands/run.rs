@@ -61,7 +61,7 @@ pub(crate) struct RunArguments {
     #[arg(long)]
     stacks: bool,
 
-    /// Sample for what kernels wait and where, with --cupti (GPUPROF_STALLS)
+    /// Sample for what the warps of kernels wait and where, with --cupti (GPUPROF_STALLS)
     #[arg(long)]
     stalls: bool,
 
