@@ -115,8 +115,8 @@
 //! - `GPUPROF_SORT`: the order of the rows. Takes gpu, cpu, calls, max or name; default: `gpu`.
 //! - `GPUPROF_LIMIT`: how many rows the call tree shows; the others are summed. Other tables show a
 //!   third of it. Takes a number of rows, 0 for all; default: `30`.
-//! - `GPUPROF_FILTER`: only functions whose name matches are measured; the others cost nothing.
-//!   Takes a regular expression; default: all functions.
+//! - `GPUPROF_FILTER`: only functions whose name matches are measured; the others cost what
+//!   GPUPROF=off does. Takes a regular expression; default: all functions.
 //! - `GPUPROF_SAMPLE`: which calls are timed on the GPU: as many as the budget pays for, or one in
 //!   N at random, and 1 for all (sampling). Takes `auto:P%` with a budget of P percent of the
 //!   program's time, auto for `auto:1%`, or a whole number N from 1, for 1 call in N; default:
@@ -140,13 +140,13 @@
 //!   kernels to the API calls. Takes off, on or full; default: `off`.
 //! - `GPUPROF_CUPTI_LIBRARY`: which libcupti to open. Takes a path; default: a search in the usual
 //!   places.
-//! - `GPUPROF_COUNTERS`: sample the hardware counters of the GPU: the listed metrics, and memory
-//!   bandwidth, busy multiprocessors and tensor cores per function; switches GPUPROF_CUPTI on.
-//!   Takes off, on, or a comma list of at most 8 metrics of CUPTI such as `lts__t_sectors.sum`;
-//!   default: `off`.
+//! - `GPUPROF_COUNTERS`: sample the hardware counters of the GPU: the listed metrics, and gpuprof's
+//!   own (bandwidth, units, caches, tensor cores, links) per function and kernel; switches
+//!   GPUPROF_CUPTI on. Takes off, on, or a comma list of at most 8 metrics of CUPTI such as
+//!   `lts__t_sectors.sum`; default: `off`.
 //! - `GPUPROF_STACKS`: report from which source lines kernels are launched, above all those outside
 //!   any profiled function; switches GPUPROF_CUPTI on. Takes off or on; default: `off`.
-//! - `GPUPROF_STALLS`: sample for what the threads of each kernel wait, and at which source lines;
+//! - `GPUPROF_STALLS`: sample for what the warps of each kernel wait, and at which source lines;
 //!   switches GPUPROF_CUPTI on. Takes off or on; default: `off`.
 //! - `GPUPROF_MEMORY`: record which function allocates and frees device and pinned memory, the
 //!   peak, and what is live at exit; switches GPUPROF_CUPTI on. Takes off or on; default: `off`.

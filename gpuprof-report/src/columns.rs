@@ -20,7 +20,7 @@ pub struct FigureColumn<R> {
     pub group: ColumnGroup,
     /// Name of the figure.
     pub name: &'static str,
-    /// What docs/fleets.md says about it.
+    /// What docs/fleets/tables.md says about it.
     pub meaning: &'static str,
     /// What its values are.
     pub kind: ValueKind,

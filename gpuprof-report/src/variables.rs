@@ -126,7 +126,8 @@ pub const VARIABLES: [Variable; 23] = [
         name: "GPUPROF_FILTER",
         default: "all functions",
         accepts: "a regular expression",
-        meaning: "only functions whose name matches are measured; the others cost nothing",
+        meaning: "only functions whose name matches are measured; the others cost what GPUPROF=off \
+                  does",
         builder: Some("filter"),
     },
     Variable {
@@ -221,9 +222,9 @@ pub const VARIABLES: [Variable; 23] = [
         default: "off",
         accepts: "off, on, or a comma list of at most 8 metrics of CUPTI such as \
                   lts__t_sectors.sum",
-        meaning: "sample the hardware counters of the GPU: the listed metrics, and memory \
-                  bandwidth, busy multiprocessors and tensor cores per function; switches \
-                  GPUPROF_CUPTI on",
+        meaning: "sample the hardware counters of the GPU: the listed metrics, and gpuprof's own \
+                  (bandwidth, units, caches, tensor cores, links) per function and kernel; \
+                  switches GPUPROF_CUPTI on",
         builder: Some("counters"),
     },
     Variable {
@@ -240,7 +241,7 @@ pub const VARIABLES: [Variable; 23] = [
         name: STALLS,
         default: "off",
         accepts: "off or on",
-        meaning: "sample for what the threads of each kernel wait, and at which source lines; \
+        meaning: "sample for what the warps of each kernel wait, and at which source lines; \
                   switches GPUPROF_CUPTI on",
         builder: Some("stalls"),
     },

@@ -13,8 +13,8 @@ use crate::output::{Exit, complain};
 /// Writes the profiles of many ranks as Parquet files, for SQL in DuckDB, Spark and the like
 ///
 /// Makes a folder for each table, with a file for the job, in which rows are sorted by rank. Files
-/// that cannot be read are named and skipped; the exit code is then 2. docs/fleets.md has the
-/// tables with their columns, and queries for sums, percentiles and the imbalance of ranks.
+/// that cannot be read are named and skipped; the exit code is then 2. docs/fleets.md has queries
+/// for sums, percentiles and the imbalance of ranks, docs/fleets/tables.md the columns.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ExportArguments {

@@ -18,7 +18,7 @@ pub(crate) struct LookArguments {
     #[arg(long)]
     counters: bool,
 
-    /// Sample for what kernels wait, with --cupti
+    /// Sample for what the warps of kernels wait, with --cupti
     #[arg(long)]
     stalls: bool,
 

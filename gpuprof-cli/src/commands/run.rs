@@ -27,9 +27,9 @@ use crate::written_profiles::{Expected, WrittenProfiles};
 /// Runs a program and shows where its GPU time went
 ///
 /// Any program that uses CUDA: if it is not built with gpuprof, all its kernels, copies and CUDA
-/// calls are recorded. The command sets the GPUPROF variables for the program, passes SIGINT,
-/// SIGTERM and SIGHUP to it, and exits as it does: with its status, or with 128 and the number of
-/// the signal that ended it.
+/// calls are recorded. The command sets the GPUPROF variables for the program, passes SIGHUP,
+/// SIGINT, SIGQUIT and SIGTERM to it, and exits as it does: with its status, or with 128 and the
+/// number of the signal that ended it.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct RunArguments {
@@ -61,12 +61,11 @@ pub(crate) struct RunArguments {
     #[arg(long)]
     stacks: bool,
 
-    /// Sample for what kernels wait and where, with --cupti (GPUPROF_STALLS)
+    /// Sample for what the warps of kernels wait and where, with --cupti (GPUPROF_STALLS)
     #[arg(long)]
     stalls: bool,
 
-    /// Record which function allocates and frees memory (GPUPROF_MEMORY); with --cupti each
-    /// allocation
+    /// Record which function allocates and frees memory, with --cupti (GPUPROF_MEMORY)
     #[arg(long)]
     memory: bool,
 
@@ -130,7 +129,7 @@ pub(crate) struct RunArguments {
 impl RunArguments {
     /// Whether it asks for what is of no use without CUPTI's records.
     fn needs_records(&self) -> bool {
-        self.counters.is_some() || self.stacks || self.stalls
+        self.counters.is_some() || self.stacks || self.stalls || self.memory
     }
 
     /// The first argument that says what is recorded, and when.
@@ -338,7 +337,8 @@ fn variables(
     variables.extend((arguments.counters.iter()).map(|counters| (COUNTERS, counters.into())));
     // They switch it on, in the program's own mode, unless it is switched off.
     let is_off = || env::var("GPUPROF_CUPTI").is_ok_and(|mode| ["off", "0"].contains(&mode.trim()));
-    let is_needed = arguments.needs_records() && is_off();
+    let is_marked = arguments.profile_from_start == Some(Switch::Off);
+    let is_needed = (arguments.needs_records() || is_marked) && is_off();
     if let Some(mode) = arguments.cupti.or(is_needed.then_some(CuptiFlag::On)) {
         let mode = match mode {
             CuptiFlag::On => "on",

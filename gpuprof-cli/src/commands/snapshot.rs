@@ -22,7 +22,7 @@ const MAX_TARGET: usize = 100;
 
 /// Writes the profile of a running program so far, or of the next seconds of one in standby.
 ///
-/// The program must run with GPUPROF_LIVE=1 or GPUPROF=standby, as the same user, and goes on
+/// The program must run with GPUPROF_LIVE=on or GPUPROF=standby, as the same user, and goes on
 /// undisturbed. GPU times that are not read yet count as unfinished. One in standby records what is
 /// asked for, for the time of --for: Ctrl-C ends that early and writes what there is; a second one
 /// ends the command without a file.

@@ -13,7 +13,7 @@ use crate::output::{Exit, complain};
 
 /// Records the time line of the next seconds of a running program.
 ///
-/// The program must run with GPUPROF_LIVE=1 or GPUPROF=standby, as the same user, with the feature
+/// The program must run with GPUPROF_LIVE=on or GPUPROF=standby, as the same user, with the feature
 /// trace of the crate gpuprof. It records only meanwhile. The time line has the calls that begin in
 /// this time and have ended when it is made, and what the GPU does for them. Ctrl-C ends the
 /// recording and writes what there is; a second one ends the command without a file.

@@ -29,7 +29,7 @@ pub(super) trait OfProcess {
 /// One column of a table with rows of the type `R`.
 pub(super) struct FleetColumn<R> {
     pub(super) name: Cow<'static, str>,
-    /// What docs/fleets.md says about it.
+    /// What docs/fleets/tables.md says about it.
     #[cfg_attr(
         not(test),
         expect(dead_code, reason = "a test compares the page with it")

@@ -25,7 +25,7 @@ pub(super) struct FleetTable {
     pub(super) schema: fn() -> SchemaRef,
     /// The rows of a process.
     pub(super) batch: fn(Process<'_>) -> Result<RecordBatch, ArrowError>,
-    /// What a row is, as docs/fleets.md says it.
+    /// What a row is, as docs/fleets/tables.md says it.
     #[cfg(test)]
     pub(super) about: &'static str,
     /// Name, type and meaning of the columns.

@@ -18,7 +18,7 @@ const MAX_LISTED: usize = 20;
 /// A program of another user refuses root too, so that root looks for its own alone.
 const ROOT: u32 = 0;
 
-const START_IT: &str = "start it with GPUPROF_LIVE=1 or GPUPROF=standby; the socket opens at its \
+const START_IT: &str = "start it with GPUPROF_LIVE=on or GPUPROF=standby; the socket opens at its \
     first profiled call. A program without gpuprof has one under gpuprof run --standby";
 
 /// Connects to the program with this process id or, if it is no number, file name.

@@ -135,6 +135,24 @@ fn arguments_are_the_settings_of_the_program() {
 }
 
 #[test]
+fn arguments_that_need_cupti_override_that_it_is_off() {
+    let cupti = |options: &[&str]| {
+        let mut command = gpuprof(&["run"]);
+        command.args(options);
+        command.args(["--", "sh", "-c", "echo $GPUPROF_CUPTI"]);
+        command.env("GPUPROF_CUPTI", "off");
+        ended(command).stdout
+    };
+    for option in ["--counters", "--stacks", "--stalls", "--memory"] {
+        assert_eq!(cupti(&[option]), "on\n", "{option}");
+    }
+    assert_eq!(cupti(&["--profile-from-start", "off"]), "on\n");
+    for (option, value) in [("--profile-from-start", "on"), ("--for", "1s")] {
+        assert_eq!(cupti(&[option, value]), "off\n", "{option}");
+    }
+}
+
+#[test]
 fn the_part_to_measure_is_a_setting_of_the_program() {
     let of_part = |options: &[&str]| -> Vec<String> {
         let all = settings(options, None);

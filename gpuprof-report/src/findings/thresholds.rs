@@ -35,7 +35,7 @@ pub(super) const UNCOVERED_IDLE: Threshold = Threshold(0.2);
 
 /// Idle time before the first and after the last activity. Starting CUDA, loading modules and
 /// checking results take some hundred ms in every program (measured: docs/measurements/h200.md,
-/// whose programs take 0.2 to 0.4 s in all).
+/// whose programs take 0.1 to 0.4 s in all).
 pub(super) const MIN_ENDS: Threshold = Threshold(1_000_000_000.0);
 
 /// Share of that time in the wall time. Otherwise most of the run is what the GPU works for
@@ -127,8 +127,8 @@ pub(super) const WAITING_CALLS: Threshold = Threshold(10.0);
 pub(super) const WAITING_CALLS_OUTSIDE: Threshold = Threshold(100.0);
 
 /// Idle share of the GPU spans. With less idle time, the kernels themselves are the better place to
-/// look (measured: docs/measurements/h200.md, where step of 04_train_digits is idle for 81 % and
-/// saxpy for 3 %).
+/// look (measured: docs/measurements/h200.md, where step of 04_train_digits is idle for 83 % and
+/// saxpy for 5 %).
 pub(super) const SPAN_IDLE_SHARE: Threshold = Threshold(0.3);
 
 /// Share of the cause in the idle time. A smaller part is not the cause of most of it (definition
@@ -140,11 +140,11 @@ pub(super) const HOST_BOUND_LAUNCHES: Threshold = Threshold(20.0);
 
 /// Kernels per call. Replaying a call as a graph pays off for many launches: 19 per step of
 /// 04_train_digits, 2 per request of 05_async and per step of 07_graph (measured:
-/// docs/streams-and-graphs.md).
+/// docs/measurements/h200.md).
 pub(super) const KERNELS_PER_CALL: Threshold = Threshold(8.0);
 
 /// Median kernel time, at most. A launch takes 2 to 10 µs of CPU time, which longer kernels hide
-/// (measured: docs/measurements/h200.md, cuLaunchKernel 5 µs).
+/// (measured: docs/cupti.md, cuLaunchKernel 5 µs).
 pub(super) const MAX_MEDIAN_KERNEL: Threshold = Threshold(20_000.0);
 
 /// Outermost calls. The first calls load modules and fill caches; among twenty they no longer
@@ -169,8 +169,7 @@ pub(super) const LOADS: Threshold = Threshold(10.0);
 pub(super) const LOADS_OUTSIDE: Threshold = Threshold(100.0);
 
 /// CPU time of the first call over the median. Cold caches and page faults make a first call two or
-/// three times as slow; loading modules and compiling far more (measured:
-/// docs/measurements/h200.md).
+/// three times as slow; loading modules and compiling far more (chosen).
 pub(super) const FIRST_CALL_RATIO: Threshold = Threshold(10.0);
 
 /// The first call's time beyond the median in the wall time. A smaller share is not worth a change
@@ -194,8 +193,7 @@ pub(super) const COPY_SHARE: Threshold = Threshold(0.1);
 pub(super) const PAGEABLE_OR_BLOCKING_SHARE: Threshold = Threshold(0.5);
 
 /// Share from which copies of page-locked memory are reported as well. 03_streams copies as it
-/// should, and does for 15 % of the time per direction on an H200 and for 31 % on the simulated
-/// device (measured: docs/measurements/h200.md).
+/// should, and does for 17 % of the time per direction (measured: docs/measurements/h200.md).
 pub(super) const PAGE_LOCKED_COPY_SHARE: Threshold = Threshold(0.5);
 
 /// Mean size of a copy: smaller ones are small copies, others are judged by their GPU time. A
@@ -224,8 +222,8 @@ pub(super) const EXPOSED_SHARE: Threshold = Threshold(0.3);
 pub(super) const OVERLAP_SHARE: Threshold = Threshold(0.05);
 
 /// Time of the function's own memsets over that of its own and nested kernels. A memset that is
-/// needed takes far less than what computes the result (measured: docs/measurements/h200.md, 56 %
-/// in product of 04_train_digits).
+/// needed takes far less than what computes the result (measured: docs/cupti.md, 56 % in product of
+/// 04_train_digits, whose memsets take 36 % of its GPU time).
 pub(super) const MEMSET_SHARE: Threshold = Threshold(0.25);
 
 /// Memsets of the function. A few belong to the set-up (chosen).

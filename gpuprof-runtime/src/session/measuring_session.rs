@@ -146,7 +146,7 @@ impl SessionBuilder {
         self
     }
 
-    /// Whether the profile says for what the threads of each kernel wait and where, which switches
+    /// Whether the profile says for what the warps of each kernel wait and where, which switches
     /// [`cupti`](Self::cupti) on; default no. Sampling starts with the first session that asks for
     /// it and then runs for the rest of the process. Source lines need gpuprof's feature `cupti`,
     /// kernels with line information, and modules that are loaded after that. If it is unavailable,

@@ -17,7 +17,7 @@ pub(crate) fn start(scenario: &str, folder: &Folder) -> Running {
 /// `scenario` with a live view in `folder`.
 pub(crate) fn program(scenario: &str, folder: &Folder) -> Program {
     Program::new(scenario)
-        .env("GPUPROF_LIVE", "1")
+        .env("GPUPROF_LIVE", "on")
         .env("XDG_RUNTIME_DIR", folder.path(""))
         .env(FOLDER, folder.path(""))
 }

@@ -1,5 +1,5 @@
-//! Promise: with `GPUPROF_LIVE=1` viewers of the same user see the counters of the running program,
-//! exactly, and nothing that a viewer does disturbs the program.
+//! Promise: with `GPUPROF_LIVE=on` viewers of the same user see the counters of the running
+//! program, exactly, and nothing that a viewer does disturbs the program.
 
 mod access;
 mod counters;

@@ -29,7 +29,7 @@ use tools::Tools;
 #[command(after_help = EXAMPLES)]
 pub(crate) struct McpArguments {
     /// JSON profile, which is read anew for each question and may not exist yet; or the process id
-    /// of a program that runs with GPUPROF_LIVE=1
+    /// of a program that runs with GPUPROF_LIVE=on
     #[arg(value_name = "FILE|PID")]
     source: ProfileSource,
 }

@@ -24,7 +24,7 @@ use crate::output::{self, Exit, complain};
 
 /// Shows what a running program does now: its functions, threads and devices.
 ///
-/// The program must run with GPUPROF_LIVE=1 or GPUPROF=standby, as the same user, and goes on
+/// The program must run with GPUPROF_LIVE=on or GPUPROF=standby, as the same user, and goes on
 /// undisturbed; one in standby is measured while this command runs. Rates are those since the last
 /// refresh, once a second; answers cost the program at most 1 % of a processor, and the refresh
 /// takes longer if they would cost more.

@@ -112,7 +112,7 @@ fn on_the_simulated_device_the_double_accumulator_is_at_the_double_precision_pea
     assert_eq!(rules, [], "99 % of the peak in double precision");
 }
 
-/// The training of 04, with the times of docs/measurements/h200.md.
+/// The training of 04, with the times of docs/cupti.md.
 pub(super) fn training_on_h200() -> Profile {
     training(h200(), 2_200, 222 * US, 10 * US)
 }

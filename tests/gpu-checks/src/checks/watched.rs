@@ -94,8 +94,8 @@ enum Method {
 /// The others are compared with the first.
 const METHODS: [(Method, &str); 5] = [
     (Method::Alone, "nobody can look"),
-    (Method::LiveAlone, "GPUPROF_LIVE=1, nobody looks"),
-    (Method::Viewer, "GPUPROF_LIVE=1, a viewer each second"),
+    (Method::LiveAlone, "GPUPROF_LIVE=on, nobody looks"),
+    (Method::Viewer, "GPUPROF_LIVE=on, a viewer each second"),
     (Method::MetricsAlone, "GPUPROF_METRICS=listen, nobody looks"),
     (
         Method::Scraper,
@@ -154,7 +154,7 @@ fn run(run_mode: &RunMode, method: Method) -> Result<(Looped, u64), String> {
         Method::Alone => {}
         Method::LiveAlone | Method::Viewer => {
             std::fs::create_dir_all(&folder).map_err(trouble)?;
-            command.env("GPUPROF_LIVE", "1");
+            command.env("GPUPROF_LIVE", "on");
             command.env("XDG_RUNTIME_DIR", &folder);
         }
         Method::MetricsAlone | Method::Scraper => {
