@@ -16,10 +16,7 @@ use crate::hand_timed::{self, Answer, Kernel, Pair};
 use crate::session::every_call;
 use crate::statistics::{Spread, figure, off, percent, performance, time};
 
-pub(crate) const PROGRAMS: &[TestProgram] = &[
-    (event_overhead::LOADED[0], event_overhead::loaded_later),
-    (event_overhead::LOADED[1], event_overhead::loaded_first),
-];
+pub(crate) const PROGRAMS: &[TestProgram] = &[event_overhead::LOADED];
 
 pub(crate) const CHECKS: &[Check] = &[
     Check {
