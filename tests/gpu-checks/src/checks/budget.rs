@@ -3,7 +3,6 @@
 //! Runs come in pairs, one with gpuprof off and one with its defaults, until the median of their
 //! ratios is known to half a percent.
 
-use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -14,7 +13,7 @@ use super::{TestProgram, slowdown};
 use crate::check::{Check, Row, RunMode};
 use crate::hand_timed::{self, Answer, Kernel};
 use crate::statistics::{MedianInterval, figure, performance};
-use crate::{device, process, runner};
+use crate::{device, examples, process, runner};
 
 pub(crate) const CHECKS: &[Check] = &[Check {
     name: "budget",
@@ -52,24 +51,18 @@ fn budget(run_mode: &RunMode) -> Result<Vec<Row>, String> {
         tokens(run_mode)?,
     ];
     let name = format!("{}, its training", slowdown::EXAMPLE);
-    rows.push(match slowdown::example() {
-        Some(path) => {
-            let example = || Ok(example_command(&path, run_mode));
+    rows.push(match examples::path(slowdown::EXAMPLE) {
+        Ok(path) => {
+            let example = || {
+                let mut command = examples::command(&path, run_mode.simulated);
+                command.arg("time");
+                Ok(command)
+            };
             compared(run_mode, &name, &example, trained_in, 1.02)?
         }
-        None => Row::unavailable(name, "it is not beside this program"),
+        Err(why) => Row::unavailable(name, why),
     });
     Ok(rows)
-}
-
-fn example_command(path: &PathBuf, run_mode: &RunMode) -> Command {
-    let mut command = Command::new(path);
-    process::clear_settings(&mut command);
-    command.arg("time");
-    if run_mode.simulated {
-        command.env("GPUPROF_SIM", "1");
-    }
-    command
 }
 
 /// The time that the example prints on standard error, s.

@@ -3,7 +3,6 @@
 //!
 //! Each run is its own process, because gpuprof's settings apply to a process.
 
-use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -17,7 +16,7 @@ use super::TestProgram;
 use crate::check::{Check, Row, RunMode};
 use crate::hand_timed::{self, Answer, Kernel};
 use crate::statistics::{Spread, figure, performance};
-use crate::{device, process, runner};
+use crate::{device, examples, process, runner};
 
 pub(crate) const CHECKS: &[Check] = &[
     Check {
@@ -286,9 +285,9 @@ fn accounted(method: &str, launches: u64, all_diagnostics: &[&Diagnostics]) -> [
 
 fn example_slow_down(run_mode: &RunMode) -> Result<Vec<Row>, String> {
     let what = format!("{EXAMPLE}, the whole process");
-    let Some(path) = example() else {
-        let why = format!("{EXAMPLE} is not beside this program");
-        return Ok(vec![Row::unavailable(what, why)]);
+    let path = match examples::path(EXAMPLE) {
+        Ok(path) => path,
+        Err(why) => return Ok(vec![Row::unavailable(what, why)]),
     };
     let methods: Vec<&Method> = METHODS
         .iter()
@@ -299,13 +298,9 @@ fn example_slow_down(run_mode: &RunMode) -> Result<Vec<Row>, String> {
     for repeat in 0..repeats(run_mode) {
         for index in 0..methods.len() {
             let index = (index + repeat) % methods.len();
-            let mut command = Command::new(&path);
-            process::clear_settings(&mut command);
+            let mut command = examples::command(&path, run_mode.simulated);
             // It prints the bits of its results too.
             command.arg("time");
-            if run_mode.simulated {
-                command.env("GPUPROF_SIM", "1");
-            }
             let ended = run_to_success(set(command, methods[index]))
                 .map_err(|error| format!("{EXAMPLE}, {}: {error}", methods[index].name))?;
             walls[index].push(ended.elapsed.as_nanos() as f64);
@@ -339,12 +334,4 @@ fn example_slow_down(run_mode: &RunMode) -> Result<Vec<Row>, String> {
         same == printed.len() && !printed[0].is_empty(),
     ));
     Ok(rows)
-}
-
-/// The example beside this program, as in the pack, or in cargo's `examples` folder.
-pub(super) fn example() -> Option<PathBuf> {
-    let here = std::env::current_exe().ok()?;
-    let folder = here.parent()?;
-    let mut places = [folder.join(EXAMPLE), folder.join("examples").join(EXAMPLE)].into_iter();
-    places.find(|place| place.is_file())
 }

@@ -1,7 +1,6 @@
 //! Kernel counts and times compared with Nsight Compute, kernel by kernel, for the test program and
 //! the examples.
 
-use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
@@ -11,7 +10,7 @@ use super::nsight_tools::{self, Seen};
 use super::{refusal, test_program};
 use crate::check::{Row, RunMode};
 use crate::statistics::{off, percent, time};
-use crate::{process, runner};
+use crate::{examples, process, runner};
 
 /// The tool measures each launch separately, which takes milliseconds.
 const LIMIT: Duration = Duration::from_secs(120);
@@ -34,21 +33,14 @@ pub(super) fn run(run_mode: &RunMode) -> Result<Vec<Row>, String> {
         runner::own_command(&["program", test_program::NAME], run_mode)
     })?;
     for name in EXAMPLES {
-        if let Some(path) = example(name) {
-            rows.extend(beside(&ncu, name, &|| {
-                let mut command = Command::new(&path);
-                process::clear_settings(&mut command);
-                Ok(command)
-            })?);
+        match examples::path(name) {
+            Ok(path) => rows.extend(beside(&ncu, name, &|| {
+                Ok(examples::command(&path, run_mode.simulated))
+            })?),
+            Err(why) => rows.push(Row::unavailable(format!("{name}: kernels"), why)),
         }
     }
     Ok(rows)
-}
-
-/// The example beside this program, as in the pack.
-fn example(name: &str) -> Option<PathBuf> {
-    let here = std::env::current_exe().ok()?;
-    Some(here.parent()?.join(name)).filter(|path| path.is_file())
 }
 
 type Program<'a> = &'a dyn Fn() -> Result<Command, String>;

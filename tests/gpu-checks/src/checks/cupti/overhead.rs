@@ -1,7 +1,7 @@
 //! How much longer programs take with gpuprof's CUPTI tier, compared with Nsight Systems' CUDA
 //! trace of the same programs in the same run.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use super::nsight_tools;
 use crate::check::{Row, RunMode};
 use crate::checks::slowdown;
 use crate::statistics::{Spread, figure, performance};
-use crate::{process, runner};
+use crate::{examples, process, runner};
 
 const LIMIT: Duration = Duration::from_secs(60);
 /// Runs of the launches per method, and of the example, which is slow under Nsight Systems.
@@ -54,33 +54,27 @@ pub(super) fn run(run_mode: &RunMode) -> Result<Vec<Row>, String> {
         &inside,
         REPEATS,
     )?;
-    let example = slowdown::example();
-    if let Some(path) = example {
-        let program = || Ok(example_command(&path, run_mode));
-        // The time that the program prints, without the tool's own start and end; otherwise that of
-        // the whole process.
-        let whole = |_: &str, took: Duration| Ok(took.as_nanos() as f64);
-        let name = format!("{}, the whole process", slowdown::EXAMPLE);
-        let nsys = nsys.as_deref();
-        rows.extend(compared(
-            run_mode,
-            &name,
-            nsys,
-            &program,
-            &whole,
-            REPEATS_OF_EXAMPLE,
-        )?);
-    }
+    let name = format!("{}, the whole process", slowdown::EXAMPLE);
+    let path = match examples::path(slowdown::EXAMPLE) {
+        Ok(path) => path,
+        Err(why) => {
+            rows.push(Row::unavailable(name, why));
+            return Ok(rows);
+        }
+    };
+    let program = || Ok(examples::command(&path, run_mode.simulated));
+    // The time that the program prints, without the tool's own start and end; otherwise that of the
+    // whole process.
+    let whole = |_: &str, took: Duration| Ok(took.as_nanos() as f64);
+    rows.extend(compared(
+        run_mode,
+        &name,
+        nsys.as_deref(),
+        &program,
+        &whole,
+        REPEATS_OF_EXAMPLE,
+    )?);
     Ok(rows)
-}
-
-fn example_command(path: &PathBuf, run_mode: &RunMode) -> Command {
-    let mut command = Command::new(path);
-    process::clear_settings(&mut command);
-    if run_mode.simulated {
-        command.env("GPUPROF_SIM", "1");
-    }
-    command
 }
 
 type Program<'a> = &'a dyn Fn() -> Result<Command, String>;
