@@ -134,9 +134,11 @@ pub(super) fn run(run_mode: &RunMode) -> Result<Vec<Row>, String> {
 fn averages(run_mode: &RunMode, program: &str, sample: Option<&str>) -> Result<Averages, String> {
     let mut command = own_command(&["program", program], run_mode)?;
     command.env("GPUPROF_REPORT", "none");
-    if let Some(sample) = sample {
-        command.env("GPUPROF_SAMPLE", sample);
-    }
+    match sample {
+        Some(sample) => command.env("GPUPROF_SAMPLE", sample),
+        // `own_command` has every call timed.
+        None => command.env_remove("GPUPROF_SAMPLE"),
+    };
     let ended = process::run(command, LIMIT).map_err(failed_in("the layers"))?;
     if let Some(trouble) = ended.failure() {
         return Err(format!("{program}: {trouble}\n{}", ended.tail()));
