@@ -8,6 +8,8 @@ use std::process::Command;
 use std::time::{Duration, Instant, SystemTime};
 use std::{env, fs};
 
+use serde::de::DeserializeOwned;
+
 use crate::arguments::Run;
 use crate::check::{Check, Row, RunMode, Verdict};
 use crate::outcome::{Machine, Outcome, Part};
@@ -79,6 +81,24 @@ pub(crate) fn own_command(arguments: &[&str], run_mode: &RunMode) -> Result<Comm
         }
     }
     Ok(command)
+}
+
+/// What a test program [prints](process::print) with these settings, without a report.
+///
+/// # Errors
+/// How the program failed, by its name.
+pub(crate) fn answer<T: DeserializeOwned>(
+    program: &str,
+    run_mode: &RunMode,
+    limit: Duration,
+    settings: &[(&str, &str)],
+) -> Result<T, String> {
+    let mut command = own_command(&["program", program], run_mode)?;
+    command.envs(settings.iter().copied());
+    command.env("GPUPROF_REPORT", "none");
+    let ended = process::finished(command, limit);
+    let answer = ended.and_then(|ended| ended.answer());
+    answer.map_err(|error| format!("{program}: {error}"))
 }
 
 fn machine(run_mode: &RunMode) -> Result<Machine, String> {

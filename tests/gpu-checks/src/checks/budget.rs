@@ -87,11 +87,8 @@ fn compared(
             .env("GPUPROF_REPORT", "none")
             .env_remove("GPUPROF_SAMPLE")
             .env("GPUPROF", if is_on { "on" } else { "off" });
-        let ended = process::run(command, LIMIT).map_err(|error| error.to_string())?;
-        match ended.failure() {
-            Some(trouble) => Err(format!("{what}: {trouble}\n{}", ended.tail())),
-            None => took(&ended),
-        }
+        let ended = process::finished(command, LIMIT);
+        took(&ended.map_err(|error| format!("{what}: {error}"))?)
     };
     let began = Instant::now();
     let mut ratios = Vec::new();
@@ -142,12 +139,9 @@ fn tokens(run_mode: &RunMode) -> Result<Row, String> {
     command
         .env("GPUPROF_REPORT", "none")
         .env_remove("GPUPROF_SAMPLE");
-    let ended = process::run(command, LIMIT).map_err(|error| error.to_string())?;
-    if let Some(trouble) = ended.failure() {
-        return Err(format!("{TOKENS}: {trouble}\n{}", ended.tail()));
-    }
-    let ratios: Vec<f64> =
-        serde_json::from_str(&ended.stdout).map_err(|error| error.to_string())?;
+    let ended = process::finished(command, LIMIT);
+    let ratios: Result<Vec<f64>, _> = ended.and_then(|ended| ended.answer());
+    let ratios = ratios.map_err(|error| format!("{TOKENS}: {error}"))?;
     let what = "200 launches a token in 37 spans: annotated functions against plain ones";
     Ok(judged(run_mode, what.to_owned(), &ratios, 1.01))
 }
@@ -236,7 +230,5 @@ fn token_loop(run_mode: &RunMode) -> Result<ExitCode, String> {
         };
         ratios.push(with / without);
     }
-    let ratios = serde_json::to_string(&ratios).map_err(|error| error.to_string())?;
-    println!("{ratios}");
-    Ok(ExitCode::SUCCESS)
+    process::print(&ratios)
 }

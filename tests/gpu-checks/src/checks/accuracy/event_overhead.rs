@@ -10,12 +10,10 @@ use cudarc::driver::CudaStream;
 use super::{RESOLUTION_NS, annotated, text};
 use crate::check::{Row, RunMode};
 use crate::checks::TestProgram;
-use crate::device;
 use crate::hand_timed::{self, Kernel, Pair};
-use crate::process;
-use crate::runner::own_command;
 use crate::session::every_call;
 use crate::statistics::{Spread, figure, performance, time};
+use crate::{device, process, runner};
 
 pub(super) const LOADED: TestProgram = (PROGRAM, loaded);
 
@@ -75,16 +73,7 @@ fn shown(empty: &Spread) -> String {
 
 /// What each of the processes printed, ns.
 fn overheads(run_mode: &RunMode) -> Result<Vec<f64>, String> {
-    let run = |_| {
-        let command = own_command(&["program", PROGRAM], run_mode)?;
-        let ended = process::run(command, LIMIT).map_err(text)?;
-        if let Some(trouble) = ended.failure() {
-            return Err(format!("{PROGRAM}: {trouble}\n{}", ended.tail()));
-        }
-        let last = ended.stdout.lines().last().unwrap_or_default();
-        last.parse()
-            .map_err(|_| format!("{PROGRAM} printed `{last}`"))
-    };
+    let run = |_| runner::answer(PROGRAM, run_mode, LIMIT, &[]);
     (0..RUNS).map(run).collect()
 }
 
@@ -130,9 +119,9 @@ fn loaded(run_mode: &RunMode) -> Result<ExitCode, String> {
         worked.and(a).and(b)
     });
     worked?;
-    println!("{}", reported()?);
+    let overhead = reported()?;
     let _ = session.finish();
-    Ok(ExitCode::SUCCESS)
+    process::print(&overhead)
 }
 
 /// The event overhead of the session so far, ns.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::nsight_tools;
 use crate::check::{Row, RunMode};
 use crate::checks::slowdown;
-use crate::statistics::{Spread, figure, performance};
+use crate::statistics::{Spread, figure, in_turn, performance, ratios};
 use crate::{examples, process, runner};
 
 const LIMIT: Duration = Duration::from_secs(60);
@@ -92,24 +92,14 @@ fn compared(
         .into_iter()
         .filter(|(method, _)| *method != Method::Nsys || nsys.is_some())
         .collect();
-    let mut walls: Vec<Vec<f64>> = methods.iter().map(|_| Vec::new()).collect();
     let repeats = if run_mode.short { 1 } else { repeats };
-    for repeat in 0..repeats {
-        for index in 0..methods.len() {
-            let index = (index + repeat) % methods.len();
-            let (method, name) = methods[index];
-            let command = set(program()?, method, nsys);
-            let ended = process::run(command, LIMIT).map_err(|error| error.to_string())?;
-            if let Some(trouble) = ended.failure() {
-                return Err(format!("{name}: {trouble}\n{}", ended.tail()));
-            }
-            walls[index].push(took(&ended.stdout, ended.elapsed)?);
-        }
-    }
-    let ratios = |index: usize| {
-        let each = walls[index].iter().zip(&walls[0]).map(|(of, to)| of / to);
-        Spread::of(&each.collect::<Vec<_>>())
-    };
+    let walls = in_turn(methods.len(), repeats, |index| {
+        let (method, name) = methods[index];
+        let ended = process::finished(set(program()?, method, nsys), LIMIT)
+            .map_err(|error| format!("{name}: {error}"))?;
+        took(&ended.stdout, ended.elapsed)
+    })?;
+    let ratios = |index: usize| Spread::of(&ratios(&walls[index], &walls[0]));
     let mut rows = vec![figure(
         run_mode,
         format!("{what}, off"),
