@@ -1,5 +1,5 @@
-//! The CUDA kernels of gpuprof's examples and tests: source, PTX, launch geometry, and the work of
-//! a launch.
+//! The CUDA kernels of gpuprof's examples and tests: PTX, launch geometry, and the work of a
+//! launch.
 //!
 //! Examples, tests, the simulated device and the benchmarks share these kernels and their work
 //! formulas. The crate does not depend on cudarc; a caller converts a [`Geometry`] into its own
@@ -30,16 +30,10 @@ mod network;
 pub use matrix::*;
 pub use network::*;
 
-/// CUDA C of [`SAXPY`].
-pub const SAXPY_CU: &str = include_str!("../cuda/saxpy.cu");
 /// PTX of [`SAXPY`]: PTX 8.0 for compute capability 7.5 and later.
 pub const SAXPY_PTX: &str = include_str!("../ptx/saxpy.ptx");
-/// CUDA C of the three convolutions.
-pub const CONVOLUTION_CU: &str = include_str!("../cuda/convolution.cu");
 /// PTX of the three convolutions: PTX 8.0 for compute capability 7.5 and later.
 pub const CONVOLUTION_PTX: &str = include_str!("../ptx/convolution.ptx");
-/// CUDA C of [`SPIN`].
-pub const SPIN_CU: &str = include_str!("../cuda/spin.cu");
 /// PTX of [`SPIN`]: PTX 8.0 for compute capability 7.5 and later.
 pub const SPIN_PTX: &str = include_str!("../ptx/spin.ptx");
 

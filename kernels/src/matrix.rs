@@ -4,16 +4,10 @@
 
 use crate::{Geometry, linear};
 
-/// CUDA C of the two matrix products.
-pub const MATMUL_CU: &str = include_str!("../cuda/matmul.cu");
 /// PTX of the two matrix products: PTX 8.0 for compute capability 7.5 and later.
 pub const MATMUL_PTX: &str = include_str!("../ptx/matmul.ptx");
-/// CUDA C of [`TRANSPOSE`].
-pub const TRANSPOSE_CU: &str = include_str!("../cuda/transpose.cu");
 /// PTX of [`TRANSPOSE`]: PTX 8.0 for compute capability 7.5 and later.
 pub const TRANSPOSE_PTX: &str = include_str!("../ptx/transpose.ptx");
-/// CUDA C of [`REDUCE_SUM`] and [`COLUMN_SUMS`].
-pub const REDUCTION_CU: &str = include_str!("../cuda/reduction.cu");
 /// PTX of [`REDUCE_SUM`] and [`COLUMN_SUMS`]: PTX 8.0 for compute capability 7.5 and later.
 pub const REDUCTION_PTX: &str = include_str!("../ptx/reduction.ptx");
 
@@ -115,12 +109,6 @@ pub const fn column_sums_bytes(rows: usize, columns: usize) -> u64 {
     4 * (rows as u64 + 1) * columns as u64
 }
 
-/// Floating-point operations of [`COLUMN_SUMS`]: one addition per element.
-#[must_use]
-pub const fn column_sums_flops(rows: usize, columns: usize) -> u64 {
-    rows as u64 * columns as u64
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -151,6 +139,5 @@ mod tests {
         assert_eq!(matmul_bytes(2, 3, 5), 4 * (10 + 15 + 6));
         assert_eq!(transpose_bytes(3, 5), 2 * 15 * 4);
         assert_eq!(column_sums_bytes(3, 5), 4 * (15 + 5));
-        assert_eq!(column_sums_flops(3, 5), 15);
     }
 }

@@ -5,8 +5,6 @@
 
 use crate::{Geometry, linear};
 
-/// CUDA C of the kernels of this module.
-pub const NETWORK_CU: &str = include_str!("../cuda/network.cu");
 /// PTX of the kernels of this module: PTX 8.0 for compute capability 7.5 and later.
 pub const NETWORK_PTX: &str = include_str!("../ptx/network.ptx");
 
@@ -41,13 +39,6 @@ pub const fn bias_bytes(rows: usize, columns: usize) -> u64 {
     4 * (2 * rows as u64 + 1) * columns as u64
 }
 
-/// Floating-point operations of [`BIAS`] and [`BIAS_RELU`]: one addition per element; comparisons
-/// are not counted.
-#[must_use]
-pub const fn bias_flops(rows: usize, columns: usize) -> u64 {
-    rows as u64 * columns as u64
-}
-
 /// Bytes that [`RELU_BACKWARD`] moves on `n` elements at most: the result read, the gradient read
 /// and written.
 #[must_use]
@@ -62,27 +53,11 @@ pub const fn softmax_bytes(rows: usize, columns: usize) -> u64 {
     8 * rows as u64 * (columns as u64 + 1)
 }
 
-/// Floating-point operations of [`SOFTMAX_CROSS_ENTROPY`]: per element two subtractions, an
-/// exponential, an addition and two divisions, counted as one each; per row a logarithm and two
-/// subtractions.
-///
-/// The kernel computes each exponential twice instead of storing it; that is not counted as work.
-#[must_use]
-pub const fn softmax_flops(rows: usize, columns: usize) -> u64 {
-    rows as u64 * (6 * columns as u64 + 3)
-}
-
 /// Bytes that [`SGD`] must move for `n` weights: gradient, velocity and weight read, the last two
 /// written.
 #[must_use]
 pub const fn sgd_bytes(n: usize) -> u64 {
     20 * n as u64
-}
-
-/// Floating-point operations of [`SGD`] on `n` weights: two multiplications and two additions each.
-#[must_use]
-pub const fn sgd_flops(n: usize) -> u64 {
-    4 * n as u64
 }
 
 #[cfg(test)]
@@ -100,10 +75,8 @@ mod tests {
     #[test]
     fn work_is_counted_by_the_formulas() {
         assert_eq!(bias_bytes(3, 5), 4 * (15 + 15 + 5));
-        assert_eq!(bias_flops(3, 5), 15);
         assert_eq!(relu_backward_bytes(7), 3 * 7 * 4);
         assert_eq!(softmax_bytes(3, 5), 4 * (15 + 15 + 3 + 3));
-        assert_eq!(softmax_flops(1, 2), 15);
-        assert_eq!((sgd_bytes(7), sgd_flops(7)), (140, 28));
+        assert_eq!(sgd_bytes(7), 140);
     }
 }

@@ -1,7 +1,6 @@
 //! `cargo xtask fleets`: exports 1,000 generated ranks as Parquet files, runs the queries of
 //! docs/fleets on them in DuckDB or Spark, and compares the answers with `gpuprof merge`.
 
-use std::fs;
 use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
@@ -69,10 +68,7 @@ fn write_tables(target: &Path, folder: &Path) -> Result<(), String> {
     let (ranks, tables) = (folder.join("ranks"), folder.join("fleet"));
     // What an earlier version of the samples wrote would be exported too.
     for folder in [&ranks, &tables] {
-        if folder.exists() {
-            let removed = fs::remove_dir_all(folder);
-            removed.map_err(|error| format!("{}: {error}", folder.display()))?;
-        }
+        workspace::empty_folder(folder)?;
     }
     let mut samples = workspace::cargo(["run", "--quiet", "--package", "gpuprof-report"]);
     samples.args(["--example", "fleet-samples", "--"]);

@@ -33,10 +33,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     needs::ensure(&[Need::Go])?;
     let target = Workspace::load()?.target;
     let folder = target.join("pprof");
-    if folder.exists() {
-        fs::remove_dir_all(&folder).map_err(|error| shown(&folder, error))?;
-    }
-    fs::create_dir_all(&folder).map_err(|error| shown(&folder, error))?;
+    workspace::empty_folder(&folder)?;
     workspace::succeed(workspace::cargo(["build", "--quiet"]).args(["--package", "gpuprof-cli"]))?;
     let mut build = workspace::cargo(["build", "--quiet", "--package", "gpuprof-examples"]);
     build.args(["--features", "gpuprof/metrics,gpuprof/pprof"]);

@@ -24,9 +24,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     needs::ensure(&[Need::OpenMpi])?;
     let target = Workspace::load()?.target;
     let folder = target.join("ranks");
-    if folder.exists() {
-        fs::remove_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-    }
+    workspace::empty_folder(&folder)?;
     for packages in [
         &[
             "--package",

@@ -47,10 +47,7 @@ pub(crate) fn once(
     if fs::read(&installed).is_ok_and(|installed| installed == wanted) {
         return Ok(());
     }
-    if folder.exists() {
-        fs::remove_dir_all(folder).map_err(failed)?;
-    }
-    fs::create_dir_all(folder).map_err(failed)?;
+    workspace::empty_folder(folder)?;
     install()?;
     fs::write(installed, wanted).map_err(failed)
 }

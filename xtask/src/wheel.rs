@@ -4,29 +4,23 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use crate::scripts;
+
 /// Unpacks the wheel that the file `requirement` pins into `folder`, unless it is there already.
 ///
 /// # Errors
 /// A text for the user: no python3 or pip, or no wheel for this machine.
 pub(crate) fn unpack(requirement: &Path, folder: &Path) -> Result<(), String> {
-    let pinned = fs::read_to_string(requirement)
-        .map_err(|e| format!("cannot read {}: {e}", requirement.display()))?;
-    // Written last, so that a folder from an interrupted run or for another version is done again.
-    let stamp = folder.join("unpacked.txt");
-    if fs::read_to_string(&stamp).is_ok_and(|unpacked| unpacked == pinned) {
-        return Ok(());
-    }
+    scripts::once(requirement, folder, || fetch(requirement, folder))
+}
+
+fn fetch(requirement: &Path, folder: &Path) -> Result<(), String> {
     eprintln!(
         "fetching {} into {}",
         requirement.display(),
         folder.display()
     );
-    let failed = |e| format!("cannot prepare {}: {e}", folder.display());
-    if folder.exists() {
-        fs::remove_dir_all(folder).map_err(failed)?;
-    }
-    fs::create_dir_all(folder).map_err(failed)?;
-
+    let failed = |error| format!("{}: {error}", folder.display());
     let mut download = Command::new("python3");
     download.args([
         "-m",
@@ -58,8 +52,7 @@ pub(crate) fn unpack(requirement: &Path, folder: &Path) -> Result<(), String> {
             .arg(&wheel)
             .arg(folder),
     )?;
-    fs::remove_file(&wheel).map_err(failed)?;
-    fs::write(&stamp, pinned).map_err(failed)
+    fs::remove_file(&wheel).map_err(failed)
 }
 
 /// Runs a python3 command. Its error ends with the command's own message.

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::env;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -124,6 +125,18 @@ pub(crate) fn succeed(command: &mut Command) -> Result<(), String> {
         Ok(status) => Err(format!("`{shown}` failed ({status})")),
         Err(error) => Err(format!("cannot run `{shown}`: {error}")),
     }
+}
+
+/// Makes `folder` an empty folder.
+///
+/// # Errors
+/// A text for the user: it cannot be removed or created.
+pub(crate) fn empty_folder(folder: &Path) -> Result<(), String> {
+    let failed = |error| format!("{}: {error}", folder.display());
+    if folder.exists() {
+        fs::remove_dir_all(folder).map_err(failed)?;
+    }
+    fs::create_dir_all(folder).map_err(failed)
 }
 
 /// Settings of the tests themselves, such as which random programs they draw: docs/testing.md.

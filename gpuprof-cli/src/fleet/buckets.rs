@@ -3,7 +3,7 @@
 use gpuprof_report::histogram::{BUCKETS_PER_OCTAVE, OCTAVES, octave_and_step};
 use gpuprof_report::profile::{Bucket, DurationStats};
 
-use super::columns::{Cell, FleetColumn, column};
+use super::columns::{Cell, FleetColumn, Row, column};
 
 const LAST_BUCKET: u32 = (OCTAVES * BUCKETS_PER_OCTAVE - 1) as u32;
 
@@ -15,50 +15,46 @@ pub(super) struct InRange {
     pub(super) range: (u64, u64),
 }
 
-/// A row about a bucket.
-pub(super) trait OfBucket {
-    fn in_range(&self) -> InRange;
-}
-
-pub(super) fn bucket_columns<R: OfBucket>() -> Vec<FleetColumn<R>> {
+/// The columns that say which bucket a row is about.
+pub(super) fn bucket_columns<'a, T, N>() -> Vec<FleetColumn<Row<'a, T, N, InRange>>> {
     vec![
         column(
             "bucket",
             "number of the bucket, 0 to 639",
-            Cell::Number(|row| u64::from(row.in_range().bucket.index)),
+            Cell::Number(|row| u64::from(row.in_range.bucket.index)),
         ),
         column(
             "low_ns",
             "shortest duration that it counts",
-            Cell::Number(|row| *row.in_range().bucket.bounds_ns().start()),
+            Cell::Number(|row| *row.in_range.bucket.bounds_ns().start()),
         ),
         column(
             "high_ns",
             "longest duration that it counts; bucket 639 also counts all longer ones",
-            Cell::Number(|row| *row.in_range().bucket.bounds_ns().end()),
+            Cell::Number(|row| *row.in_range.bucket.bounds_ns().end()),
         ),
         column(
             "middle_ns",
             "its middle, which stands for its durations in percentiles",
             Cell::Number(|row| {
-                let (low, high) = row.in_range().bucket.bounds_ns().into_inner();
+                let (low, high) = row.in_range.bucket.bounds_ns().into_inner();
                 low + (high - low) / 2
             }),
         ),
         column(
             "calls",
             "calls in it; under sampling a timed call counts once for each call that it stands for",
-            Cell::Number(|row| row.in_range().bucket.count),
+            Cell::Number(|row| row.in_range.bucket.count),
         ),
         column(
             "min_ns",
             "shortest of all durations of this histogram, not of this bucket alone",
-            Cell::Number(|row| row.in_range().range.0),
+            Cell::Number(|row| row.in_range.range.0),
         ),
         column(
             "max_ns",
             "longest of all durations of this histogram",
-            Cell::Number(|row| row.in_range().range.1),
+            Cell::Number(|row| row.in_range.range.1),
         ),
     ]
 }

@@ -21,9 +21,28 @@ pub(super) struct Process<'a> {
     pub(super) profile: &'a Profile,
 }
 
-/// A row that belongs to a process.
-pub(super) trait OfProcess {
-    fn process(&self) -> &Process<'_>;
+/// A row about a `T` of a process: of one of its functions if `N` is
+/// [`Numbered`](super::functions::Numbered), and about one bucket of it if `B` is
+/// [`InRange`](super::buckets::InRange).
+pub(super) struct Row<'a, T, N = (), B = ()> {
+    pub(super) process: Process<'a>,
+    pub(super) numbered: N,
+    pub(super) of: T,
+    pub(super) in_range: B,
+}
+
+/// A row for each of `all`.
+pub(super) fn rows_of<'a, T>(
+    process: Process<'a>,
+    all: impl IntoIterator<Item = T>,
+) -> Vec<Row<'a, T>> {
+    let rows = all.into_iter().map(|of| Row {
+        process,
+        numbered: (),
+        of,
+        in_range: (),
+    });
+    rows.collect()
 }
 
 /// One column of a table with rows of the type `R`.
@@ -73,23 +92,28 @@ pub(super) fn column<R>(
     }
 }
 
+/// The columns of a table, in their order.
+pub(super) fn joined<R, const N: usize>(parts: [Vec<FleetColumn<R>>; N]) -> Vec<FleetColumn<R>> {
+    parts.into_iter().flatten().collect()
+}
+
 /// The columns with which every table begins.
-pub(super) fn process_columns<R: OfProcess>() -> Vec<FleetColumn<R>> {
+pub(super) fn process_columns<'a, T, N, B>() -> Vec<FleetColumn<Row<'a, T, N, B>>> {
     vec![
         column(
             "rank",
             "rank of the process in its job; the rows are sorted by it; NULL if it has none",
-            Cell::OptionalNumber(|row| row.process().profile.rank.map(u64::from)),
+            Cell::OptionalNumber(|row| row.process.profile.rank.map(u64::from)),
         ),
         column(
             "process",
             "number of the process: the position of its file among those exported, from 0",
-            Cell::Number(|row| row.process().number as u64),
+            Cell::Number(|row| row.process.number as u64),
         ),
         column(
             "host",
             "name of the machine",
-            Cell::Text(|row| &row.process().profile.host),
+            Cell::Text(|row| &row.process.profile.host),
         ),
     ]
 }

@@ -6,8 +6,8 @@ use std::collections::HashMap;
 use gpuprof_report::columns::{ColumnGroup, HasColumns};
 use gpuprof_report::profile::{Function, GpuActivity, GpuSpanStats, Profile, SpanStats};
 
-use super::buckets::{InRange, OfBucket, bucket_columns, filled};
-use super::columns::{Cell, FleetColumn, OfProcess, Process, column, process_columns};
+use super::buckets::{InRange, bucket_columns, filled};
+use super::columns::{Cell, FleetColumn, Process, Row, column, joined, process_columns};
 
 /// Functions of one name and place in a profile that are told apart, as in `gpuprof merge`.
 const MAX_NAMESAKES: u64 = 64;
@@ -20,7 +20,7 @@ pub(super) struct Numbered<'a> {
 }
 
 /// The functions of a profile.
-pub(super) fn numbered(profile: &Profile) -> Vec<Numbered<'_>> {
+fn numbered(profile: &Profile) -> Vec<Numbered<'_>> {
     let mut seen: HashMap<_, u64> = HashMap::new();
     let functions = profile.functions.iter().map(|function| {
         let place = (
@@ -37,50 +37,58 @@ pub(super) fn numbered(profile: &Profile) -> Vec<Numbered<'_>> {
     functions.collect()
 }
 
-/// A row about a function.
-pub(super) trait OfFunction {
-    fn numbered(&self) -> &Numbered<'_>;
+/// A row for each of `all` of each function.
+pub(super) fn rows_of_functions<'a, I: IntoIterator>(
+    process: Process<'a>,
+    all: impl Fn(&'a Function) -> I,
+) -> Vec<Row<'a, I::Item, Numbered<'a>>> {
+    let functions = numbered(process.profile).into_iter();
+    let rows = functions.flat_map(|numbered| {
+        all(numbered.function).into_iter().map(move |of| Row {
+            process,
+            numbered,
+            of,
+            in_range: (),
+        })
+    });
+    rows.collect()
 }
 
 /// The columns that say which function a row is about.
-pub(super) fn function_columns<R: OfFunction>() -> Vec<FleetColumn<R>> {
+pub(super) fn function_columns<'a, T, B>() -> Vec<FleetColumn<Row<'a, T, Numbered<'a>, B>>> {
     vec![
         column(
             "function",
             "name of the function",
-            Cell::Text(|row| &row.numbered().function.name),
+            Cell::Text(|row| &row.numbered.function.name),
         ),
         column(
             "module",
             "its module path, including the crate",
-            Cell::Text(|row| &row.numbered().function.module),
+            Cell::Text(|row| &row.numbered.function.module),
         ),
         column(
             "file",
             "its source file",
-            Cell::Text(|row| &row.numbered().function.file),
+            Cell::Text(|row| &row.numbered.function.file),
         ),
         column(
             "line",
             "its line in `file`",
-            Cell::Number(|row| u64::from(row.numbered().function.line)),
+            Cell::Number(|row| u64::from(row.numbered.function.line)),
         ),
         column(
             "namesake",
             "number among the functions of one process that share the four columns before, from 0",
-            Cell::Number(|row| row.numbered().namesake),
+            Cell::Number(|row| row.numbered.namesake),
         ),
     ]
 }
 
-/// A function of a process.
-pub(super) struct FleetFunction<'a> {
-    process: Process<'a>,
-    numbered: Numbered<'a>,
-    device_name: Option<Cow<'a, str>>,
-}
+/// A function of a process, with the name of the device of its GPU spans.
+type FunctionRow<'a> = Row<'a, Option<Cow<'a, str>>, Numbered<'a>>;
 
-impl FleetFunction<'_> {
+impl FunctionRow<'_> {
     fn function(&self) -> &Function {
         self.numbered.function
     }
@@ -94,38 +102,20 @@ impl FleetFunction<'_> {
     }
 }
 
-impl OfProcess for FleetFunction<'_> {
-    fn process(&self) -> &Process<'_> {
-        &self.process
-    }
-}
-
-impl OfFunction for FleetFunction<'_> {
-    fn numbered(&self) -> &Numbered<'_> {
-        &self.numbered
-    }
-}
-
-pub(super) fn function_rows<'a>(process: Process<'a>) -> Vec<FleetFunction<'a>> {
+pub(super) fn function_rows<'a>(process: Process<'a>) -> Vec<FunctionRow<'a>> {
     let devices = &process.profile.devices;
-    let rows = numbered(process.profile).into_iter().map(|numbered| {
-        let ordinal = numbered.function.gpu.as_ref().and_then(|gpu| gpu.device);
+    rows_of_functions(process, |function| {
+        let ordinal = function.gpu.as_ref().and_then(|gpu| gpu.device);
         let device = devices
             .iter()
             .find(|device| Some(device.ordinal) == ordinal);
-        FleetFunction {
-            process,
-            numbered,
-            device_name: device.map(|device| device.shown_name()),
-        }
-    });
-    rows.collect()
+        [device.map(|device| device.shown_name())]
+    })
 }
 
 /// The columns of `functions`: one row for each function of a process.
-pub(super) fn function_table<'a>() -> Vec<FleetColumn<FleetFunction<'a>>> {
-    let mut columns: Vec<FleetColumn<FleetFunction<'a>>> = process_columns();
-    columns.extend(function_columns());
+pub(super) fn function_table<'a>() -> Vec<FleetColumn<FunctionRow<'a>>> {
+    let mut columns = joined([process_columns(), function_columns()]);
     columns.extend(figures(ColumnGroup::Calls));
     columns.extend(span_columns(
         ("cpu", SUM_OF_CALLS),
@@ -162,7 +152,7 @@ pub(super) fn function_table<'a>() -> Vec<FleetColumn<FleetFunction<'a>>> {
     columns.extend(device_columns());
     columns.extend(figures(ColumnGroup::Untimed));
     columns.extend(GpuActivity::columns(ColumnGroup::Records).map(|figure| {
-        let cell = Cell::OfActivity(figure.kind, FleetFunction::activity, figure.value);
+        let cell = Cell::OfActivity(figure.kind, FunctionRow::activity, figure.value);
         column(figure.name, figure.meaning, cell)
     }));
     columns.extend(figures(ColumnGroup::Work));
@@ -182,9 +172,9 @@ fn measured(times: &SpanStats, calls: u64) -> Option<&SpanStats> {
 /// what is added even if there was no call, `range` only what was measured.
 fn span_columns<'a>(
     (prefix, sum_meaning): (&str, &'static str),
-    sums: for<'r> fn(&'r FleetFunction<'a>) -> Option<&'r SpanStats>,
-    range: for<'r> fn(&'r FleetFunction<'a>) -> Option<&'r SpanStats>,
-) -> Vec<FleetColumn<FleetFunction<'a>>> {
+    sums: for<'r> fn(&'r FunctionRow<'a>) -> Option<&'r SpanStats>,
+    range: for<'r> fn(&'r FunctionRow<'a>) -> Option<&'r SpanStats>,
+) -> Vec<FleetColumn<FunctionRow<'a>>> {
     let name = |name: &str| format!("{prefix}_{name}");
     vec![
         column(
@@ -226,14 +216,14 @@ fn span_columns<'a>(
 }
 
 /// The figures of a function that are columns of this group.
-fn figures<'a>(group: ColumnGroup) -> impl Iterator<Item = FleetColumn<FleetFunction<'a>>> {
+fn figures<'a>(group: ColumnGroup) -> impl Iterator<Item = FleetColumn<FunctionRow<'a>>> {
     Function::columns(group).map(|figure| {
-        let cell = Cell::OfFunction(figure.kind, FleetFunction::function, figure.value);
+        let cell = Cell::OfFunction(figure.kind, FunctionRow::function, figure.value);
         column(figure.name, figure.meaning, cell)
     })
 }
 
-fn device_columns<'a>() -> [FleetColumn<FleetFunction<'a>>; 2] {
+fn device_columns<'a>() -> [FleetColumn<FunctionRow<'a>>; 2] {
     [
         column(
             "device",
@@ -243,36 +233,13 @@ fn device_columns<'a>() -> [FleetColumn<FleetFunction<'a>>; 2] {
         column(
             "device_name",
             "name of the device; that of a simulated device says so; NULL if `device` is",
-            Cell::OptionalText(|row| row.device_name.as_deref()),
+            Cell::OptionalText(|row| row.of.as_deref()),
         ),
     ]
 }
 
-/// A bucket of a function's histogram.
-pub(super) struct FunctionBucketRow<'a> {
-    process: Process<'a>,
-    numbered: Numbered<'a>,
-    kind: &'static str,
-    in_range: InRange,
-}
-
-impl OfProcess for FunctionBucketRow<'_> {
-    fn process(&self) -> &Process<'_> {
-        &self.process
-    }
-}
-
-impl OfFunction for FunctionBucketRow<'_> {
-    fn numbered(&self) -> &Numbered<'_> {
-        &self.numbered
-    }
-}
-
-impl OfBucket for FunctionBucketRow<'_> {
-    fn in_range(&self) -> InRange {
-        self.in_range
-    }
-}
+/// A bucket of a function's histogram of this kind.
+type FunctionBucketRow<'a> = Row<'a, &'static str, Numbered<'a>, InRange>;
 
 pub(super) fn function_bucket_rows<'a>(process: Process<'a>) -> Vec<FunctionBucketRow<'a>> {
     let mut rows = Vec::new();
@@ -286,10 +253,10 @@ pub(super) fn function_bucket_rows<'a>(process: Process<'a>) -> Vec<FunctionBuck
         for (kind, times) in kinds {
             let Some(times) = times else { continue };
             let range = (times.min_ns, times.max_ns);
-            rows.extend(filled(&times.histogram).map(|bucket| FunctionBucketRow {
+            rows.extend(filled(&times.histogram).map(|bucket| Row {
                 process,
                 numbered,
-                kind,
+                of: kind,
                 in_range: InRange { bucket, range },
             }));
         }
@@ -299,14 +266,16 @@ pub(super) fn function_bucket_rows<'a>(process: Process<'a>) -> Vec<FunctionBuck
 
 /// The columns of `function_buckets`: one row for each bucket that is not empty.
 pub(super) fn function_bucket_table<'a>() -> Vec<FleetColumn<FunctionBucketRow<'a>>> {
-    let mut columns: Vec<FleetColumn<FunctionBucketRow<'a>>> = process_columns();
-    columns.extend(function_columns());
-    columns.push(column(
+    let kind = column(
         "kind",
         "which durations: `cpu` (CPU time), `wall` (of an async function, from first poll to \
          completion) or `gpu` (GPU spans)",
-        Cell::Text(|row| row.kind),
-    ));
-    columns.extend(bucket_columns());
-    columns
+        Cell::Text(|row: &FunctionBucketRow<'a>| row.of),
+    );
+    joined([
+        process_columns(),
+        function_columns(),
+        vec![kind],
+        bucket_columns(),
+    ])
 }

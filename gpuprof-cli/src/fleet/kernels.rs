@@ -5,13 +5,13 @@ use std::borrow::Cow;
 use gpuprof_report::collectives::Collective;
 use gpuprof_report::profile::{Device, KernelStats, Profile};
 
-use super::buckets::{InRange, OfBucket, bucket_columns, duration_buckets};
-use super::columns::{Cell, FleetColumn, OfProcess, Process, column, process_columns};
-use super::functions::{Numbered, OfFunction, function_columns, numbered};
+use super::buckets::{InRange, bucket_columns, duration_buckets};
+use super::columns::{Cell, FleetColumn, Process, Row, column, joined, process_columns, rows_of};
+use super::functions::{Numbered, function_columns, rows_of_functions};
 
 /// A kernel on a device.
 #[derive(Clone, Debug)]
-struct OnDevice<'a> {
+pub(super) struct OnDevice<'a> {
     kernel: &'a KernelStats,
     device: Option<&'a Device>,
     device_name: Option<Cow<'a, str>>,
@@ -29,24 +29,19 @@ impl<'a> OnDevice<'a> {
     }
 }
 
-/// A row about a kernel.
-trait OfKernel {
-    fn on_device(&self) -> &OnDevice<'_>;
-}
-
 /// The columns that say which kernel a row is about.
-fn kernel_columns<R: OfKernel>() -> Vec<FleetColumn<R>> {
+fn kernel_columns<'a, N, B>() -> Vec<FleetColumn<Row<'a, OnDevice<'a>, N, B>>> {
     vec![
         column(
             "kernel",
             "demangled name without parameters, as in the report; two processes may number their \
              variants differently",
-            Cell::Text(|row| &row.on_device().kernel.name),
+            Cell::Text(|row| &row.of.kernel.name),
         ),
         column(
             "symbol",
             "name in the module, which is the same in every process; `kernel` if unknown",
-            Cell::Text(|row| match &row.on_device().kernel {
+            Cell::Text(|row| match &row.of.kernel {
                 kernel if kernel.symbol.is_empty() => &kernel.name,
                 kernel => &kernel.symbol,
             }),
@@ -55,213 +50,143 @@ fn kernel_columns<R: OfKernel>() -> Vec<FleetColumn<R>> {
             "collective",
             "collective of NCCL that it computes, such as `AllReduce`; NULL for other kernels",
             Cell::OptionalText(|row| {
-                let kernel = row.on_device().kernel;
+                let kernel = row.of.kernel;
                 Some(Collective::of_kernel(&kernel.symbol)?.operation)
             }),
         ),
         column(
             "device",
             "CUDA ordinal of its device in this process",
-            Cell::Number(|row| u64::from(row.on_device().kernel.device)),
+            Cell::Number(|row| u64::from(row.of.kernel.device)),
         ),
         column(
             "device_name",
             "name of the device; that of a simulated device says so; NULL if unknown",
-            Cell::OptionalText(|row| row.on_device().device_name.as_deref()),
+            Cell::OptionalText(|row| row.of.device_name.as_deref()),
         ),
         column(
             "multiprocessors",
             "multiprocessors of the device; NULL if unknown",
-            Cell::OptionalNumber(|row| row.on_device().device?.sm_count.map(u64::from)),
+            Cell::OptionalNumber(|row| row.of.device?.sm_count.map(u64::from)),
         ),
     ]
 }
 
 /// The figures of a kernel.
-fn figure_columns<R: OfKernel>() -> Vec<FleetColumn<R>> {
+fn figure_columns<'a, N>() -> Vec<FleetColumn<Row<'a, OnDevice<'a>, N>>> {
     vec![
         column(
             "calls",
             "launches",
-            Cell::Number(|row| row.on_device().kernel.times.calls),
+            Cell::Number(|row| row.of.kernel.times.calls),
         ),
         column(
             "graph_calls",
             "of these, the nodes of graphs",
-            Cell::Number(|row| row.on_device().kernel.graph_calls),
+            Cell::Number(|row| row.of.kernel.graph_calls),
         ),
         column(
             "total_ns",
             "sum of their GPU times",
-            Cell::Number(|row| row.on_device().kernel.times.total_ns),
+            Cell::Number(|row| row.of.kernel.times.total_ns),
         ),
         column(
             "min_ns",
             "shortest launch; NULL if there was none, as in the next columns",
-            Cell::OptionalNumber(|row| ran(row).map(|kernel| kernel.times.min_ns)),
+            Cell::OptionalNumber(|row| ran(&row.of).map(|kernel| kernel.times.min_ns)),
         ),
         column(
             "max_ns",
             "longest launch",
-            Cell::OptionalNumber(|row| ran(row).map(|kernel| kernel.times.max_ns)),
+            Cell::OptionalNumber(|row| ran(&row.of).map(|kernel| kernel.times.max_ns)),
         ),
         column(
             "p50_ns",
             "median of this process",
-            Cell::OptionalNumber(|row| ran(row).map(|kernel| kernel.times.p50_ns)),
+            Cell::OptionalNumber(|row| ran(&row.of).map(|kernel| kernel.times.p50_ns)),
         ),
         column(
             "p99_ns",
             "99th percentile of this process",
-            Cell::OptionalNumber(|row| ran(row).map(|kernel| kernel.times.p99_ns)),
+            Cell::OptionalNumber(|row| ran(&row.of).map(|kernel| kernel.times.p99_ns)),
         ),
         column(
             "latency_calls",
             "launches whose latency is known",
-            Cell::Number(|row| row.on_device().kernel.launch_latency.calls),
+            Cell::Number(|row| row.of.kernel.launch_latency.calls),
         ),
         column(
             "latency_total_ns",
             "sum of the times from the launching call to the start of the kernel",
-            Cell::Number(|row| row.on_device().kernel.launch_latency.total_ns),
+            Cell::Number(|row| row.of.kernel.launch_latency.total_ns),
         ),
         column(
             "registers",
             "registers per thread of the launch shape with the most time",
-            Cell::Number(|row| u64::from(row.on_device().kernel.registers)),
+            Cell::Number(|row| u64::from(row.of.kernel.registers)),
         ),
         column(
             "occupancy",
             "theoretical occupancy of that shape, 0 to 1; NULL if unknown",
-            Cell::OptionalReal(|row| row.on_device().kernel.occupancy),
+            Cell::OptionalReal(|row| row.of.kernel.occupancy),
         ),
     ]
 }
 
-fn ran(row: &impl OfKernel) -> Option<&KernelStats> {
-    let kernel = row.on_device().kernel;
+fn ran<'a>(on_device: &OnDevice<'a>) -> Option<&'a KernelStats> {
+    let kernel = on_device.kernel;
     (kernel.times.calls > 0).then_some(kernel)
 }
 
-/// A kernel of a process.
-pub(super) struct FleetKernel<'a> {
-    process: Process<'a>,
-    on_device: OnDevice<'a>,
+fn on_devices<'a>(
+    kernels: &'a [KernelStats],
+    profile: &'a Profile,
+) -> impl Iterator<Item = OnDevice<'a>> {
+    let kernels = kernels.iter();
+    kernels.map(|kernel| OnDevice::new(kernel, profile))
 }
 
-impl OfProcess for FleetKernel<'_> {
-    fn process(&self) -> &Process<'_> {
-        &self.process
-    }
-}
-
-impl OfKernel for FleetKernel<'_> {
-    fn on_device(&self) -> &OnDevice<'_> {
-        &self.on_device
-    }
-}
-
-pub(super) fn kernel_rows<'a>(process: Process<'a>) -> Vec<FleetKernel<'a>> {
-    let kernels = process.profile.kernels.iter();
-    let rows = kernels.map(|kernel| FleetKernel {
-        process,
-        on_device: OnDevice::new(kernel, process.profile),
-    });
-    rows.collect()
+pub(super) fn kernel_rows<'a>(process: Process<'a>) -> Vec<Row<'a, OnDevice<'a>>> {
+    let profile = process.profile;
+    rows_of(process, on_devices(&profile.kernels, profile))
 }
 
 /// The columns of `kernels`: one row for each kernel that a process ran on a device, inside and
 /// outside of its functions.
-pub(super) fn kernel_table<'a>() -> Vec<FleetColumn<FleetKernel<'a>>> {
-    let mut columns: Vec<FleetColumn<FleetKernel<'a>>> = process_columns();
-    columns.extend(kernel_columns());
-    columns.extend(figure_columns());
-    columns
+pub(super) fn kernel_table<'a>() -> Vec<FleetColumn<Row<'a, OnDevice<'a>>>> {
+    joined([process_columns(), kernel_columns(), figure_columns()])
 }
 
-/// A kernel that the calls of a function launched.
-pub(super) struct FunctionKernelRow<'a> {
-    of_process: FleetKernel<'a>,
-    numbered: Numbered<'a>,
-}
-
-impl OfProcess for FunctionKernelRow<'_> {
-    fn process(&self) -> &Process<'_> {
-        &self.of_process.process
-    }
-}
-
-impl OfFunction for FunctionKernelRow<'_> {
-    fn numbered(&self) -> &Numbered<'_> {
-        &self.numbered
-    }
-}
-
-impl OfKernel for FunctionKernelRow<'_> {
-    fn on_device(&self) -> &OnDevice<'_> {
-        &self.of_process.on_device
-    }
-}
+type FunctionKernelRow<'a> = Row<'a, OnDevice<'a>, Numbered<'a>>;
 
 pub(super) fn function_kernel_rows<'a>(process: Process<'a>) -> Vec<FunctionKernelRow<'a>> {
-    let mut rows = Vec::new();
-    for numbered in numbered(process.profile) {
-        let kernels = numbered.function.activity.kernels.iter();
-        rows.extend(kernels.map(|kernel| FunctionKernelRow {
-            of_process: FleetKernel {
-                process,
-                on_device: OnDevice::new(kernel, process.profile),
-            },
-            numbered,
-        }));
-    }
-    rows
+    rows_of_functions(process, |function| {
+        on_devices(&function.activity.kernels, process.profile)
+    })
 }
 
 /// The columns of `function_kernels`: one row for each kernel of a function.
 pub(super) fn function_kernel_table<'a>() -> Vec<FleetColumn<FunctionKernelRow<'a>>> {
-    let mut columns: Vec<FleetColumn<FunctionKernelRow<'a>>> = process_columns();
-    columns.extend(function_columns());
-    columns.extend(kernel_columns());
-    columns.extend(figure_columns());
-    columns
+    joined([
+        process_columns(),
+        function_columns(),
+        kernel_columns(),
+        figure_columns(),
+    ])
 }
 
-/// A bucket of a kernel's histogram.
-pub(super) struct KernelBucketRow<'a> {
-    of_process: FleetKernel<'a>,
-    in_range: InRange,
-}
-
-impl OfProcess for KernelBucketRow<'_> {
-    fn process(&self) -> &Process<'_> {
-        &self.of_process.process
-    }
-}
-
-impl OfKernel for KernelBucketRow<'_> {
-    fn on_device(&self) -> &OnDevice<'_> {
-        &self.of_process.on_device
-    }
-}
-
-impl OfBucket for KernelBucketRow<'_> {
-    fn in_range(&self) -> InRange {
-        self.in_range
-    }
-}
+type KernelBucketRow<'a> = Row<'a, OnDevice<'a>, (), InRange>;
 
 pub(super) fn kernel_bucket_rows<'a>(process: Process<'a>) -> Vec<KernelBucketRow<'a>> {
     let mut rows = Vec::new();
-    for kernel in &process.profile.kernels {
-        let on_device = OnDevice::new(kernel, process.profile);
-        let range = (kernel.times.min_ns, kernel.times.max_ns);
-        let buckets = duration_buckets(&kernel.times).into_iter();
-        rows.extend(buckets.map(|bucket| KernelBucketRow {
-            of_process: FleetKernel {
-                process,
-                on_device: on_device.clone(),
-            },
+    for on_device in on_devices(&process.profile.kernels, process.profile) {
+        let times = &on_device.kernel.times;
+        let range = (times.min_ns, times.max_ns);
+        let buckets = duration_buckets(times).into_iter();
+        rows.extend(buckets.map(|bucket| Row {
+            process,
+            numbered: (),
+            of: on_device.clone(),
             in_range: InRange { bucket, range },
         }));
     }
@@ -270,8 +195,5 @@ pub(super) fn kernel_bucket_rows<'a>(process: Process<'a>) -> Vec<KernelBucketRo
 
 /// The columns of `kernel_buckets`: one row for each bucket that is not empty.
 pub(super) fn kernel_bucket_table<'a>() -> Vec<FleetColumn<KernelBucketRow<'a>>> {
-    let mut columns: Vec<FleetColumn<KernelBucketRow<'a>>> = process_columns();
-    columns.extend(kernel_columns());
-    columns.extend(bucket_columns());
-    columns
+    joined([process_columns(), kernel_columns(), bucket_columns()])
 }

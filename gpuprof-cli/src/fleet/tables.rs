@@ -16,7 +16,7 @@ use super::kernels::{
     function_kernel_rows, function_kernel_table, kernel_bucket_rows, kernel_bucket_table,
     kernel_rows, kernel_table,
 };
-use super::processes::{device_rows, device_table, process_table};
+use super::processes::{device_rows, device_table, process_rows, process_table};
 use super::steps::{step_window_rows, step_window_table};
 
 /// One table: a folder with this name, and a file per job in it.
@@ -35,7 +35,7 @@ pub(super) struct FleetTable {
 
 /// A table of these columns and rows.
 macro_rules! table {
-    ($name:literal, $about:literal, $columns:path, $rows:expr) => {
+    ($name:literal, $about:literal, $columns:path, $rows:path) => {
         FleetTable {
             name: $name,
             #[cfg(test)]
@@ -63,7 +63,7 @@ pub(super) const TABLES: [FleetTable; 14] = [
         "processes",
         "One row for each process.",
         process_table,
-        |process| [process]
+        process_rows
     ),
     table!(
         "devices",

@@ -1,9 +1,9 @@
 //! Runs the examples: each must exit with status 0 and print its table. All output is saved.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
+use std::{env, fs};
 
 use crate::check::Row;
 use crate::outcome::Part;
@@ -13,6 +13,43 @@ use crate::process::{self, Finished};
 pub(crate) const NAME: &str = "examples";
 /// Far more than any example takes.
 const LIMIT: Duration = Duration::from_secs(120);
+
+/// The folder of the examples: beside this program in the pack, in cargo's `examples` folder
+/// otherwise.
+///
+/// # Errors
+/// This program's own path is unknown.
+pub(crate) fn folder() -> Result<PathBuf, String> {
+    let path =
+        env::current_exe().map_err(|error| format!("cannot find this program's path: {error}"))?;
+    let here = path.parent().unwrap_or(Path::new("."));
+    let own = here.join("examples");
+    Ok(if own.is_dir() { own } else { here.into() })
+}
+
+/// The example of this name.
+///
+/// # Errors
+/// It is not there: the reason of a row.
+pub(crate) fn path(name: &str) -> Result<PathBuf, String> {
+    let folder = folder()?;
+    let path = folder.join(name);
+    if path.is_file() {
+        Ok(path)
+    } else {
+        Err(format!("{name} is not in {}", folder.display()))
+    }
+}
+
+/// A command that runs an example, without the caller's variables that could change a measurement.
+pub(crate) fn command(path: &Path, simulated: bool) -> Command {
+    let mut command = Command::new(path);
+    process::clear_settings(&mut command);
+    if simulated {
+        command.env("GPUPROF_SIM", "1");
+    }
+    command
+}
 
 /// Runs every example in `folder`. Returns the rows and all printed text.
 pub(crate) fn run(folder: &Path, simulated: bool) -> (Part, String) {
@@ -25,12 +62,7 @@ pub(crate) fn run(folder: &Path, simulated: bool) -> (Part, String) {
             .unwrap_or_default()
             .to_string_lossy()
             .into_owned();
-        let mut command = Command::new(&path);
-        process::clear_settings(&mut command);
-        if simulated {
-            command.env("GPUPROF_SIM", "1");
-        }
-        match process::run(command, LIMIT) {
+        match process::run(command(&path, simulated), LIMIT) {
             Ok(ended) => {
                 let title = format!("==== {name}: standard output, then standard error ====");
                 printed.extend([&title, "\n", &ended.stdout, &ended.stderr, "\n"]);

@@ -3,7 +3,7 @@
 //!
 //! Functions are resolved once, as in gpuprof, so that neither side pays for the lookup.
 
-use std::ffi::{CString, c_int, c_uint, c_void};
+use std::ffi::{CString, c_uint, c_void};
 use std::ptr;
 use std::sync::{Arc, OnceLock};
 
@@ -18,7 +18,6 @@ pub(crate) type Answer<T = ()> = Result<T, DriverError>;
 type Create = unsafe extern "C" fn(*mut sys::CUevent, c_uint) -> sys::CUresult;
 type Record = unsafe extern "C" fn(sys::CUevent, sys::CUstream) -> sys::CUresult;
 type Synchronize = unsafe extern "C" fn(sys::CUevent) -> sys::CUresult;
-type IsCapturing = unsafe extern "C" fn(sys::CUstream, *mut c_int) -> sys::CUresult;
 type Elapsed = unsafe extern "C" fn(*mut f32, sys::CUevent, sys::CUevent) -> sys::CUresult;
 
 /// The driver's event functions.
@@ -26,7 +25,6 @@ struct Calls {
     create: Create,
     record: Record,
     synchronize: Synchronize,
-    is_capturing: IsCapturing,
     elapsed: Elapsed,
 }
 
@@ -53,8 +51,6 @@ fn calls() -> &'static Calls {
         record: unsafe { find(["cuEventRecord"; 2]) },
         // SAFETY: the type is the driver API's declaration.
         synchronize: unsafe { find(["cuEventSynchronize"; 2]) },
-        // SAFETY: the type is the driver API's declaration.
-        is_capturing: unsafe { find(["cuStreamIsCapturing"; 2]) },
         // SAFETY: the type is the driver API's declaration, the same for both names. Drivers before
         // 12.8 lack the first.
         elapsed: unsafe { find(["cuEventElapsedTime_v2", "cuEventElapsedTime"]) },
@@ -121,14 +117,6 @@ impl Pair {
         unsafe { (calls().record)(self.end, stream.cu_stream()) }.result()
     }
 
-    /// Reads the elapsed time if the GPU has passed both events, and drops it.
-    pub(crate) fn look(self) {
-        let mut ms = 0.0_f32;
-        // SAFETY: both events are alive, and the output is writable. Events not recorded or
-        // not passed are an error code.
-        let _ = unsafe { (calls().elapsed)(&mut ms, self.start, self.end) };
-    }
-
     /// Waits for the end event and returns the elapsed time, ns.
     pub(crate) fn read(self) -> Answer<f64> {
         // SAFETY: the event is alive.
@@ -138,14 +126,6 @@ impl Pair {
         unsafe { (calls().elapsed)(&mut ms, self.start, self.end) }.result()?;
         Ok(f64::from(ms) * 1e6)
     }
-}
-
-/// Asks whether the stream is being captured, as gpuprof does before each record.
-#[inline]
-pub(crate) fn ask(stream: &CudaStream) -> Answer {
-    let mut status = 0;
-    // SAFETY: the stream is alive, and the output is writable.
-    unsafe { (calls().is_capturing)(stream.cu_stream(), &mut status) }.result()
 }
 
 /// A kernel with its arguments, which can be launched repeatedly by the driver's call alone.

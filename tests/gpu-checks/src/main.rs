@@ -43,12 +43,10 @@ fn perform(command: Command) -> Result<ExitCode, String> {
         }
         Command::Machine(run_mode) => {
             device::open(&run_mode)?;
-            let text = serde_json::to_string(&machine::this(&run_mode)?);
-            println!("{}", text.map_err(|error| error.to_string())?);
+            return process::print(&machine::this(&run_mode)?);
         }
         Command::Check(name, run_mode) => {
-            let rows = serde_json::to_string(&run_check(&name, &run_mode));
-            println!("{}", rows.map_err(|error| error.to_string())?);
+            return process::print(&run_check(&name, &run_mode));
         }
         Command::Program(name, run_mode) => {
             let mut scenes = checks::test_programs();

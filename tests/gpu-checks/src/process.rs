@@ -4,10 +4,18 @@
 //! hold the pipes open.
 
 use std::io::{self, Read};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
+use std::{env, fs};
+
+use gpuprof::Profile;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::device::failed_in;
 
 /// How long output may arrive after the program ended; only a grandchild can delay it.
 const OUTPUT_GRACE: Duration = Duration::from_secs(1);
@@ -37,6 +45,26 @@ impl Finished {
         }
     }
 
+    /// This, if the program ended with status 0.
+    ///
+    /// # Errors
+    /// How it ended, and the last lines of its standard error.
+    pub(crate) fn success(self) -> Result<Finished, String> {
+        match self.failure() {
+            None => Ok(self),
+            Some(trouble) => Err(format!("{trouble}\n{}", self.tail())),
+        }
+    }
+
+    /// What [`print`] printed on the last line.
+    ///
+    /// # Errors
+    /// The line is something else.
+    pub(crate) fn answer<T: DeserializeOwned>(&self) -> Result<T, String> {
+        let printed = self.stdout.lines().last().unwrap_or_default();
+        serde_json::from_str(printed).map_err(|error| format!("{error} in `{printed}`"))
+    }
+
     /// The last lines of standard error.
     pub(crate) fn tail(&self) -> String {
         const LINES: usize = 12;
@@ -45,11 +73,61 @@ impl Finished {
     }
 }
 
+/// The answer of a test program: a line of JSON.
+///
+/// # Errors
+/// It has no form in JSON.
+pub(crate) fn print(answer: &impl Serialize) -> Result<ExitCode, String> {
+    let line = serde_json::to_string(answer).map_err(|error| error.to_string())?;
+    println!("{line}");
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The JSON file of a program's report, in a folder that is removed with it.
+pub(crate) struct ReportFile {
+    folder: PathBuf,
+}
+
+impl ReportFile {
+    /// The file of the program of this name.
+    pub(crate) fn new(name: &str) -> ReportFile {
+        let folder = format!("gpu-checks-{name}-{}", std::process::id());
+        ReportFile {
+            folder: env::temp_dir().join(folder),
+        }
+    }
+
+    /// The value for `GPUPROF_REPORT`.
+    pub(crate) fn setting(&self) -> String {
+        // If the folder cannot be created, the report is missing, which the check reports.
+        let _ = fs::create_dir_all(&self.folder);
+        format!("table,json={}", self.path().display())
+    }
+
+    pub(crate) fn path(&self) -> PathBuf {
+        self.folder.join("report.json")
+    }
+
+    /// # Errors
+    /// There is no report, or it is no profile.
+    pub(crate) fn read(&self) -> Result<Profile, String> {
+        let text = fs::read_to_string(self.path()).map_err(failed_in("the report"))?;
+        serde_json::from_str(&text).map_err(failed_in("the report"))
+    }
+}
+
+impl Drop for ReportFile {
+    fn drop(&mut self) {
+        // A file that cannot be removed stays in the temporary folder.
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
 /// Removes from `command` all variables that could change what it measures, and has it time every
 /// call.
 pub(crate) fn clear_settings(command: &mut Command) {
     restore_default_signals();
-    for (name, _) in std::env::vars_os() {
+    for (name, _) in env::vars_os() {
         let shown = name.to_string_lossy();
         if shown.starts_with("GPUPROF") || CLEARED.contains(&&*shown) {
             command.env_remove(&name);
@@ -70,9 +148,18 @@ fn restore_default_signals() {
 /// Runs `command` without input until it ends, or kills it after `limit`.
 ///
 /// # Errors
-/// The process could not be started or waited for.$
+/// The process could not be started or waited for.
 pub(crate) fn run(command: Command, limit: Duration) -> io::Result<Finished> {
     watch(command, limit, |_, _| ())
+}
+
+/// Runs `command` until it ends with status 0.
+///
+/// # Errors
+/// It could not be started or waited for, or how it ended otherwise.
+pub(crate) fn finished(command: Command, limit: Duration) -> Result<Finished, String> {
+    let ended = run(command, limit).map_err(|error| error.to_string())?;
+    ended.success()
 }
 
 /// Like [`run`], and calls `meanwhile` repeatedly until the process ends, with the process id and
@@ -179,6 +266,19 @@ mod tests {
         assert_eq!((&*ended.stdout, &*ended.stderr), ("out\n", "err\n"));
         assert_eq!(ended.failure().as_deref(), Some("exit status: 3"));
         assert!(shell("exit 0", Duration::from_secs(30)).failure().is_none());
+    }
+
+    #[test]
+    fn an_answer_is_the_last_line_of_a_program_that_succeeds() {
+        let ended = shell("echo 3; echo 7", Duration::from_secs(30));
+        assert_eq!(ended.success().and_then(|ended| ended.answer()), Ok(7));
+        let ended = shell("echo 7; echo rubbish", Duration::from_secs(30));
+        assert!(ended.answer::<u32>().is_err());
+        let ended = shell("echo 7; echo why >&2; exit 3", Duration::from_secs(30));
+        assert_eq!(
+            ended.success().err().as_deref(),
+            Some("exit status: 3\nwhy")
+        );
     }
 
     #[test]

@@ -3,10 +3,12 @@
 //! Separate processes limit a hang or a crash to one row and give each check a fresh driver. This
 //! process never calls the driver, so that it works even if the driver hangs.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant, SystemTime};
 use std::{env, fs};
+
+use serde::de::DeserializeOwned;
 
 use crate::arguments::Run;
 use crate::check::{Check, Row, RunMode, Verdict};
@@ -51,7 +53,7 @@ pub(crate) fn run(asked: &Run) -> Result<Outcome, String> {
     let mut tables = None;
     if wanted(examples::NAME) {
         eprintln!("{} …", examples::NAME);
-        let (part, printed) = examples::run(&examples_folder()?, asked.run_mode.simulated);
+        let (part, printed) = examples::run(&examples::folder()?, asked.run_mode.simulated);
         outcome.parts.push(part);
         tables = Some(printed);
     }
@@ -79,6 +81,24 @@ pub(crate) fn own_command(arguments: &[&str], run_mode: &RunMode) -> Result<Comm
         }
     }
     Ok(command)
+}
+
+/// What a test program [prints](process::print) with these settings, without a report.
+///
+/// # Errors
+/// How the program failed, by its name.
+pub(crate) fn answer<T: DeserializeOwned>(
+    program: &str,
+    run_mode: &RunMode,
+    limit: Duration,
+    settings: &[(&str, &str)],
+) -> Result<T, String> {
+    let mut command = own_command(&["program", program], run_mode)?;
+    command.envs(settings.iter().copied());
+    command.env("GPUPROF_REPORT", "none");
+    let ended = process::finished(command, limit);
+    let answer = ended.and_then(|ended| ended.answer());
+    answer.map_err(|error| format!("{program}: {error}"))
 }
 
 fn machine(run_mode: &RunMode) -> Result<Machine, String> {
@@ -134,16 +154,6 @@ fn failed(how: &str) -> Row {
         "exits with status 0 and rows",
         false,
     )
-}
-
-/// The folder of the examples: beside this program in the pack, in cargo's `examples` folder
-/// otherwise.
-fn examples_folder() -> Result<PathBuf, String> {
-    let path =
-        env::current_exe().map_err(|error| format!("cannot find this program's path: {error}"))?;
-    let here = path.parent().unwrap_or(Path::new("."));
-    let own = here.join("examples");
-    Ok(if own.is_dir() { own } else { here.into() })
 }
 
 fn write(folder: &Path, outcome: &Outcome, examples: Option<&str>) -> Result<(), String> {

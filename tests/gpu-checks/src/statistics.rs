@@ -52,6 +52,31 @@ impl Spread {
     }
 }
 
+/// What `run` measures of each of so many methods in all repeats. The methods take turns, so that
+/// the runs of a repeat are adjacent in time, and each repeat begins with another method.
+///
+/// # Errors
+/// The first of `run`.
+pub(crate) fn in_turn<T>(
+    methods: usize,
+    repeats: usize,
+    mut run: impl FnMut(usize) -> Result<T, String>,
+) -> Result<Vec<Vec<T>>, String> {
+    let mut measured: Vec<Vec<T>> = (0..methods).map(|_| Vec::new()).collect();
+    for repeat in 0..repeats {
+        for turn in 0..methods {
+            let method = (turn + repeat) % methods;
+            measured[method].push(run(method)?);
+        }
+    }
+    Ok(measured)
+}
+
+/// The ratio of each run to that of the same repeat.
+pub(crate) fn ratios(of: &[f64], to: &[f64]) -> Vec<f64> {
+    of.iter().zip(to).map(|(of, to)| of / to).collect()
+}
+
 /// A median with its 95 % interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct MedianInterval {
@@ -132,6 +157,17 @@ fn no_measurement(run_mode: &RunMode) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn methods_take_turns_and_each_repeat_begins_with_another() {
+        let mut order = Vec::new();
+        let measured = in_turn(3, 2, |method| {
+            order.push(method);
+            Ok(order.len())
+        });
+        assert_eq!(order, [0, 1, 2, 1, 2, 0]);
+        assert_eq!(measured, Ok(vec![vec![1, 6], vec![2, 4], vec![3, 5]]));
+    }
     use crate::check::Verdict;
 
     #[test]

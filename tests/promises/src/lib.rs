@@ -8,7 +8,6 @@
 // Test code: the names say what the items are.
 #![allow(missing_docs)]
 
-pub mod amounts;
 pub mod attribution;
 mod blocked_streams;
 pub mod captures;

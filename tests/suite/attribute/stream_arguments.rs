@@ -2,13 +2,13 @@
 //!
 //! Each function launches [`NS`] on the intended stream; timed on another stream it would read 0.
 
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
 
 use cudarc::driver::{CudaSlice, CudaStream, CudaView, CudaViewMut};
 use gpuprof::{StreamRef, gpu_profile};
+use support::executor::poll;
 use support::suite::Module;
 use support::tests;
 use support::{World, gpu_times, world};
@@ -193,16 +193,6 @@ fn bounded<S: gpuprof::HasStream>(w: &World, has: &S, stream: impl Fn() -> Arc<C
     w.gpu.kernel_on(&stream(), NS);
 }
 
-fn poll<F: Future>(future: F) {
-    let mut future = std::pin::pin!(future);
-    assert!(matches!(
-        future
-            .as_mut()
-            .poll(&mut Context::from_waker(Waker::noop())),
-        Poll::Ready(_)
-    ));
-}
-
 fn references_to_streams_and_memory() {
     let w = world();
     let stream = &w.gpu.stream;
@@ -286,8 +276,8 @@ fn a_users_own_type_and_self() {
             stream: Arc::clone(&model.stream),
         })
         .by_arc(&w);
-        poll(model.later(&w));
-        poll(model.boxed_later(&w));
+        assert!(poll(pin!(model.later(&w))).is_ready());
+        assert!(poll(pin!(model.boxed_later(&w))).is_ready());
         bounded(&w, &model, || Arc::clone(&model.stream));
     });
 }

@@ -2,7 +2,7 @@
 //! is the time without samples, on this device and on those that wait meanwhile.
 
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use gpuprof::Profile;
 use gpuprof::profile::Metric;
@@ -12,7 +12,7 @@ use support::sampled_world::{
     with_counters,
 };
 use support::suite::Module;
-use support::{Gpu, tests};
+use support::{Gpu, tests, until};
 
 pub(crate) const MODULE: Module = Module::new(
     module_path!(),
@@ -38,26 +38,18 @@ fn world(devices: u32) -> Tier {
 }
 
 /// Waits for a moment of the thread that decodes.
-fn wait_for(is_reached: impl Fn() -> bool) {
-    let began = Instant::now();
-    while !is_reached() {
-        assert!(began.elapsed() < Duration::from_secs(60));
-        thread::sleep(Duration::from_millis(1));
-    }
-}
-
 /// Waits until the thread has decoded what there is; it does so again in 0.1 s.
 fn wait_for_decoding(t: &Tier) {
     let calls = || t.cupti.calls("cuptiPmSamplingDecodeData");
     let decoded = calls();
     // At least the second device.
-    wait_for(|| calls() > decoded + 1);
+    until(|| calls() > decoded + 1);
     thread::sleep(Duration::from_millis(20));
 }
 
 /// Waits until sampling was started as often, by which time has passed.
 fn wait_for_start(t: &Tier, starts: u64) -> Profile {
-    wait_for(|| t.cupti.calls("cuptiPmSamplingStart") >= starts);
+    until(|| t.cupti.calls("cuptiPmSamplingStart") >= starts);
     wait_for_decoding(t);
     gpuprof::collect()
 }

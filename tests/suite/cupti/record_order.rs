@@ -90,26 +90,37 @@ fn order_and_buffers_make_no_difference() {
     }
 }
 
+/// The profile of the program after `change`, in which records may be missing.
+fn changed(t: &Tier, change: impl FnOnce()) -> Profile {
+    let session = t.session();
+    change();
+    run(t);
+    let profile = t.finish_unchecked(session);
+    assert_eq!(profile.diagnostics.notes, [""; 0]);
+    profile
+}
+
 fn dropped_records_are_counted_and_what_depends_on_them_is_missing() {
     let t = tier();
-    let session = t.session();
-    t.cupti.drop_record(CONCURRENT_KERNEL, 2);
-    run(&t);
-    let profile = t.finish_unchecked(session);
+    let whole = cupti(&changed(&t, || ())).records;
+    let profile = changed(&t, || t.cupti.drop_record(CONCURRENT_KERNEL, 2));
     let cupti = cupti(&profile);
     assert_eq!((cupti.dropped_records, cupti.unfinished), (1, 1));
+    assert_eq!(cupti.records, whole - 1);
     assert_eq!(kernels(&profile, "inner"), [("saxpy", 19, 19_000)]);
     assert_eq!(busy(&profile, "outer"), (21_000, 20, 39, 39));
+    // Without the record the device would look idle.
+    let busy = profile.gpu_busy.iter().map(|busy| busy.records);
+    assert!(busy.eq([None]), "{:?}", profile.gpu_busy);
 }
 
 fn stamps_that_are_no_times_are_left_out_and_counted() {
+    let t = tier();
+    let whole = cupti(&changed(&t, || ())).records;
     for stamps in [InvalidStamps::Zero, InvalidStamps::Reversed] {
-        let t = tier();
-        let session = t.session();
-        t.cupti.corrupt_stamps(2, stamps);
-        run(&t);
-        let profile = t.finish_unchecked(session);
-        assert_eq!(cupti(&profile).invalid_records, 1, "{stamps:?}");
+        let profile = changed(&t, || t.cupti.corrupt_stamps(2, stamps));
+        let cupti = cupti(&profile);
+        assert_eq!((cupti.invalid_records, cupti.records), (1, whole - 1));
         assert_eq!(kernels(&profile, "inner"), [("saxpy", 19, 19_000)]);
         assert_eq!(busy(&profile, "outer"), (21_000, 20, 39, 39));
     }

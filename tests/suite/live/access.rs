@@ -13,7 +13,7 @@ use support::tests;
 
 use crate::files::{hear, program, say, start};
 use crate::limits::program::{SOCKET_FOLDER, SOCKET_NAME, run};
-use crate::viewer::{Viewer, socket};
+use support::viewer::{Viewer, socket};
 
 pub(crate) const MODULE: Module = Module::new(module_path!(), &[TESTS]).with_program(run);
 

@@ -9,7 +9,7 @@ use support::suite::Module;
 use support::tests;
 
 use crate::files::{hear, say, start};
-use crate::viewer::{Viewer, row};
+use support::viewer::{Viewer, row};
 
 pub(crate) const MODULE: Module = Module::new(module_path!(), &[TESTS]).with_program(program::run);
 

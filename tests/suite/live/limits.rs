@@ -14,7 +14,7 @@ use support::suite::Module;
 use support::tests;
 
 use crate::files::{say, start};
-use crate::viewer::{Viewer, row, socket};
+use support::viewer::{Viewer, row, socket};
 
 pub(crate) const MODULE: Module = Module::new(module_path!(), &[TESTS]).with_program(program::run);
 

@@ -12,7 +12,6 @@ mod standby_profilers;
 mod standby_refusals;
 mod standby_viewers;
 mod traces;
-mod viewer;
 
 use std::process::ExitCode;
 

@@ -14,7 +14,7 @@ use support::suite::Module;
 use support::tests;
 
 use crate::files;
-use crate::viewer::Viewer;
+use support::viewer::Viewer;
 
 pub(crate) const MODULE: Module = Module::new(module_path!(), &[TESTS])
     .with_program(program::run)
@@ -329,7 +329,7 @@ fn a_look_goes_on_through_resets_of_the_program() {
     program.tell("reset");
     program.tell("step 20000");
     let changes = viewer.changes();
-    let row = crate::viewer::row(&changes, "step").expect("it ran");
+    let row = support::viewer::row(&changes, "step").expect("it ran");
     assert_eq!((row.calls, changes.reset), (2, true));
     let profile = finish(&mut viewer);
     assert_eq!(kernels(&profile), Some((2, 30_000)));

@@ -9,7 +9,7 @@ use support::suite::Module;
 use support::tests;
 
 use crate::standby::{self, Standby, finish, program};
-use crate::viewer::row;
+use support::viewer::row;
 
 pub(crate) const MODULE: Module = Module::new(module_path!(), &[TESTS])
     .with_program(program::run)

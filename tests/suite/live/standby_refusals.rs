@@ -11,7 +11,7 @@ use support::tests;
 
 use crate::files;
 use crate::standby::{GONE, Standby, finish, kernels, program, program_in_standby, times};
-use crate::viewer::Viewer;
+use support::viewer::Viewer;
 
 pub(crate) const MODULE: Module = Module::new(module_path!(), &[TESTS]).with_program(program::run);
 

@@ -13,7 +13,7 @@ use support::suite::Module;
 use support::tests;
 
 use crate::files::{self, hear, say, start};
-use crate::viewer::Viewer;
+use support::viewer::Viewer;
 
 pub(crate) const MODULE: Module = Module::new(module_path!(), &[TESTS]).with_program(program::run);
 

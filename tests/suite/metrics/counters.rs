@@ -34,11 +34,6 @@ fn scrape() -> Exposition {
     Exposition::read(&prometheus_text())
 }
 
-fn settle(w: &World) {
-    w.gpu.context.synchronize().expect("synchronize");
-    let _ = gpuprof::collect();
-}
-
 /// Calls, CPU time, and calls and time on the GPU.
 fn totals() -> (u64, u64, u64, u64) {
     let found = scrape();
@@ -67,13 +62,13 @@ fn a_reset_takes_nothing_away() {
     let w = world();
     let _session = w.session();
     step(&w, &w.gpu.stream, 1_000);
-    settle(&w);
+    w.settle();
     assert_eq!(totals(), (1, 1_000, 1, 11_000));
     gpuprof::reset();
     assert_eq!(totals(), (1, 1_000, 1, 11_000));
     assert_eq!(busy_ns(), 11_000);
     step(&w, &w.gpu.stream, 500);
-    settle(&w);
+    w.settle();
     assert_eq!(totals(), (2, 1_500, 2, 16_500));
     assert_eq!(busy_ns(), 16_500);
     assert_eq!(gpuprof::snapshot().diagnostics.calls, 1);
@@ -89,7 +84,7 @@ fn sessions_add_up() {
         assert_eq!(totals(), (calls, 1_000 * calls, calls, 11_000 * calls));
         // Between two sessions nothing is measured.
         step(&w, &w.gpu.stream, 1_000);
-        settle(&w);
+        w.settle();
         assert_eq!(totals(), (calls, 1_000 * calls, calls, 11_000 * calls));
     }
     let found = scrape();
@@ -105,7 +100,7 @@ fn gpu_time_read_after_a_reset_still_counts() {
         gpuprof::reset();
         assert_eq!(totals(), (1, 1_000, 0, 0));
     }
-    settle(&w);
+    w.settle();
     // The new window has neither the call nor its time.
     let profile = gpuprof::snapshot();
     assert_eq!(
@@ -124,7 +119,7 @@ fn gpu_time_read_in_the_next_session_still_counts() {
     drop(session);
     let _session = w.session();
     assert_eq!(totals(), (1, 1_000, 0, 0));
-    settle(&w);
+    w.settle();
     assert_eq!(totals(), (1, 1_000, 1, 11_000));
 }
 
@@ -132,7 +127,7 @@ fn errors_of_ended_windows_stay() {
     let w = world();
     let _session = w.session();
     step(&w, &w.gpu.stream, 1_000);
-    settle(&w);
+    w.settle();
     let errors = || {
         let found = scrape();
         let errors = found.of("gpuprof_cuda_errors_total", &[("call", "cuEventRecord")]);
@@ -142,7 +137,7 @@ fn errors_of_ended_windows_stay() {
         // CUDA_ERROR_OUT_OF_MEMORY.
         w.sim.fail("cuEventRecord", 1, 1, 2);
         step(&w, &w.gpu.stream, 1_000);
-        settle(&w);
+        w.settle();
         assert_eq!(errors(), f64::from(failures));
         gpuprof::reset();
         assert_eq!(errors(), f64::from(failures));
@@ -157,7 +152,7 @@ fn no_counter_goes_down_in_any_of_many_windows() {
     for _ in 0..200 {
         match random.u32(0..4) {
             0 => gpuprof::reset(),
-            1 => settle(&w),
+            1 => w.settle(),
             _ => step(&w, &w.gpu.stream, random.u64(1..50_000)),
         }
         let now = scrape();

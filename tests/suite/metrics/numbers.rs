@@ -54,18 +54,12 @@ fn scrape() -> Exposition {
     Exposition::read(&prometheus_text())
 }
 
-/// Waits until the GPU has passed everything, and its times are read.
-fn settle(w: &World) {
-    w.gpu.context.synchronize().expect("synchronize");
-    let _ = gpuprof::collect();
-}
-
 fn calls_sums_and_buckets_are_exact() {
     let w = world();
     let _session = w.session();
     for ns in [2_000, 3_000, 70_000] {
         step(&w, &w.gpu.stream, ns);
-        settle(&w);
+        w.settle();
     }
     let found = scrape();
     let step = name("step");
@@ -139,7 +133,7 @@ fn each_device_has_a_series() {
     let _session = w.session();
     let other = support::Gpu::new(w.sim, 1);
     step(&w, &w.gpu.stream, 1_000);
-    settle(&w);
+    w.settle();
     let step_name = name("step");
     let gpu = |device| {
         let labels = [("function", step_name.as_str()), ("device", device)];
@@ -175,7 +169,7 @@ fn a_registry_has_the_same_numbers() {
     for ns in [1_500, 1_500, 900_000] {
         step(&w, &w.gpu.stream, ns);
     }
-    settle(&w);
+    w.settle();
     let mut registry = Registry::with_prefix("app");
     registry.register_collector(Box::new(Collector::default()));
     let mut text = String::new();
@@ -233,7 +227,7 @@ fn gpu_time_is_counted_as_soon_as_it_is_read() {
             .count(),
         0
     );
-    settle(&w);
+    w.settle();
     let found = scrape();
     assert_eq!(
         found.one("gpuprof_function_gpu_seconds_count", &function),

@@ -39,11 +39,6 @@ fn scrape() -> Exposition {
     Exposition::read(&prometheus_text())
 }
 
-fn settle(t: &Tier) {
-    t.synchronize();
-    let _ = gpuprof::collect();
-}
-
 fn busy_time_is_that_of_the_kernels_of_all_windows() {
     let t = tier();
     let busy_ns = || {
@@ -52,13 +47,13 @@ fn busy_time_is_that_of_the_kernels_of_all_windows() {
     };
     let session = t.session();
     step(&t, &t.gpu.stream, 1_000, 10_000);
-    settle(&t);
+    t.settle();
     // The GPU span is 11,000 ns.
     assert_eq!(busy_ns(), 10_000);
     gpuprof::reset();
     assert_eq!(busy_ns(), 10_000);
     step(&t, &t.gpu.stream, 1_000, 5_000);
-    settle(&t);
+    t.settle();
     assert_eq!(busy_ns(), 15_000);
     let _ = t.finish(session);
     assert_eq!(busy_ns(), 15_000);
@@ -73,13 +68,13 @@ fn failed_calls_stay_in_a_session_without_records() {
         t.sim.fail("cuLaunchKernel", 1, 1, 1);
         let call = || step(&t, &t.gpu.stream, 1_000, 1_000);
         assert!(catch_unwind(AssertUnwindSafe(call)).is_err());
-        settle(&t);
+        t.settle();
         assert_eq!(failed(), f64::from(failures));
         let _ = t.finish(session);
         assert_eq!(failed(), f64::from(failures));
         let session = t.w.session();
         step(&t, &t.gpu.stream, 1_000, 1_000);
-        settle(&t);
+        t.settle();
         assert_eq!(failed(), f64::from(failures));
         let _ = t.w.finish(session);
     }
@@ -91,12 +86,12 @@ fn memory_has_what_is_live_and_the_peak() {
     let session = builder().memory(true).start().expect("the only one");
     let kept = alloc(&t.gpu.stream, 1_000);
     drop(alloc(&t.gpu.stream, 300));
-    settle(&t);
+    t.settle();
     let device = [("kind", "device"), ("device", "0")];
     let memory = |name: &str| scrape().one(&format!("gpuprof_memory_{name}_bytes"), &device);
     assert_eq!((memory("live"), memory("peak")), (1_000.0, 1_300.0));
     drop(kept);
-    settle(&t);
+    t.settle();
     assert_eq!((memory("live"), memory("peak")), (0.0, 1_300.0));
     let _ = t.finish(session);
 }
@@ -108,14 +103,14 @@ fn a_finding_has_a_series_while_it_holds() {
         step(&t, &t.gpu.stream, 50_000, 10_000);
         t.synchronize();
     }
-    settle(&t);
+    t.settle();
     assert_eq!(
         rules_as_reported(),
         ["host-bound", "synchronization", "underused-gpu"]
     );
     // From now on the device is hardly idle.
     step(&t, &t.gpu.stream, 0, 10_000_000_000);
-    settle(&t);
+    t.settle();
     assert_eq!(rules_as_reported(), ["underused-gpu"]);
     let _ = t.finish(session);
 }

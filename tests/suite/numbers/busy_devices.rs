@@ -71,18 +71,8 @@ fn exact(profile: &Profile) -> Vec<(u32, u64, bool)> {
 
 /// Longer than all spans of a test, so that the wall time bounds no sum of them.
 fn idle(w: &World) {
-    settle(w);
+    w.synchronize();
     w.cpu(100 * MS);
-}
-
-fn settle(w: &World) {
-    w.gpu.context.synchronize().expect("synchronize");
-}
-
-/// The GPU has finished, and its times are read.
-fn resolve(w: &World) {
-    settle(w);
-    let _ = gpuprof::collect();
 }
 
 fn a_program_without_a_gpu_span_has_no_busy_device() {
@@ -106,7 +96,7 @@ fn nested_spans_on_one_stream_count_once() {
         kernel(&w.gpu, stream, 2 * MS);
         w.gpu.kernel(MS);
     });
-    settle(&w);
+    w.synchronize();
     // Nothing runs.
     w.cpu(5 * MS);
     kernel(&w.gpu, stream, 3 * MS);
@@ -122,7 +112,7 @@ fn spans_of_two_streams_count_once() {
     idle(&w);
     kernel(&w.gpu, &w.gpu.stream, 10 * MS);
     kernel(&w.gpu, &other, 4 * MS);
-    resolve(&w);
+    w.settle();
     w.cpu(MS);
     // From 0 to 3 and from 1 to 6 ms.
     kernel(&w.gpu, &other, 3 * MS);
@@ -139,7 +129,7 @@ fn a_second_stream_that_comes_later_adds_its_time() {
     let session = w.session();
     idle(&w);
     kernel(&w.gpu, &w.gpu.stream, 2 * MS);
-    resolve(&w);
+    w.settle();
     let other = w.gpu.another_stream();
     around(&other, || {
         kernel(&w.gpu, &w.gpu.stream, 3 * MS);
@@ -155,7 +145,7 @@ fn a_span_around_thousands_on_another_stream_counts_once() {
     around(&other, || {
         for _ in 0..600 {
             kernel(&w.gpu, &w.gpu.stream, MS);
-            resolve(&w);
+            w.settle();
             w.cpu(MS);
         }
         w.gpu.kernel_on(&other, MS);
@@ -259,7 +249,7 @@ fn spans_that_overlap_when_a_second_stream_comes_count_once() {
     let [first, second] = &mut futures;
     assert!(poll(first.as_mut()).is_pending());
     assert!(poll(first.as_mut()).is_ready());
-    resolve(&w);
+    w.settle();
     kernel(&w.gpu, &w.gpu.another_stream(), MS);
     assert!(poll(second.as_mut()).is_pending());
     assert!(poll(second.as_mut()).is_ready());
@@ -273,11 +263,11 @@ fn a_span_that_has_not_ended_counts_with_what_is_nested_in_it() {
     let stream = &w.gpu.stream;
     // Another one of its path.
     around(stream, || kernel(&w.gpu, stream, MS));
-    resolve(&w);
+    w.settle();
     around(stream, || {
         for _ in 0..3 {
             around(stream, || kernel(&w.gpu, stream, 2 * MS));
-            settle(&w);
+            w.synchronize();
             w.cpu(MS);
         }
         let busy = |profile: Profile| exact(&profile).first().map(|busy| busy.1);
@@ -293,7 +283,7 @@ fn a_reset_begins_at_zero() {
     let session = w.session();
     kernel(&w.gpu, &w.gpu.stream, 3 * MS);
     kernel(&w.gpu, &other, 3 * MS);
-    resolve(&w);
+    w.settle();
     gpuprof::reset();
     assert_eq!(exact(&gpuprof::collect()), []);
     kernel(&w.gpu, &other, 2 * MS);
@@ -341,7 +331,7 @@ fn sampled_spans_of_two_streams_give_an_upper_bound() {
     for _ in 0..100 {
         kernel(&w.gpu, &w.gpu.stream, MS);
         kernel(&w.gpu, &other, MS);
-        settle(&w);
+        w.synchronize();
         w.cpu(MS / 2);
     }
     let profile = w.finish(session);

@@ -3,12 +3,13 @@
 
 use std::cell::Cell;
 use std::ops::RangeInclusive;
+use std::pin::pin;
 use std::sync::Arc;
 
 use cudarc::driver::CudaStream;
 use gpuprof::profile::{Bucket, Precision, SpanStats};
 use gpuprof::{Mode, Session, gpu_profile, scope};
-use promises::assert_kept;
+use support::executor::poll;
 use support::report_text::full_report;
 use support::suite::Module;
 use support::tests;
@@ -280,8 +281,30 @@ fn sums_and_products_of_work_do_not_overflow() {
     assert_eq!(profile.diagnostics.invalid_amounts, 1);
 }
 
+#[gpu_profile(bytes = bytes, flops = 1)]
+fn states_bytes(w: &World, stream: &Arc<CudaStream>, bytes: f64) {
+    w.gpu.kernel_on(stream, 1_000);
+}
+
+#[gpu_profile(cpu, items = items)]
+async fn states_items(items: f64) {
+    let _ = items;
+}
+
 fn an_invalid_amount_is_left_out_and_counted() {
-    assert_kept(promises::amounts::invalid_amounts(&world().gpu));
+    let w = world();
+    let session = w.session();
+    for amount in [f64::NAN, f64::INFINITY, -5.0, 1e31, 4e6, 0.0, 2e6] {
+        assert!(poll(pin!(states_items(amount))).is_ready());
+        states_bytes(&w, &w.gpu.stream, amount);
+    }
+    let profile = w.finish(session);
+    let calls = function(&profile, "states_bytes");
+    let gpu = calls.gpu.as_ref().expect("it is timed");
+    assert_eq!((calls.bytes, calls.flops), (Some(6e6), Some(7.0)));
+    assert_eq!((gpu.timed_calls, gpu.timed_bytes), (7, Some(6e6)));
+    assert_eq!(function(&profile, "states_items").items, Some(6e6));
+    assert_eq!(profile.diagnostics.invalid_amounts, 8);
 }
 
 fn nothing_is_evaluated_that_is_not_used() {

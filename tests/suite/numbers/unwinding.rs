@@ -1,14 +1,13 @@
 //! Promise: a span ends with its function or block, whether that returns, panics or is left early,
 //! and later spans nest correctly.
 
-use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
 
 use cudarc::driver::CudaStream;
 use gpuprof::{Profile, gpu_profile, scope};
+use support::executor::{pause, poll};
 use support::profile_lookups::local_name;
 use support::suite::Module;
 use support::tests;
@@ -208,24 +207,6 @@ fn loops_left_by_labels() {
     assert_eq!(profile.diagnostics.misnested, 0);
 }
 
-/// A future that is ready at its second poll.
-fn once_pending() -> impl Future<Output = ()> {
-    let mut asked = false;
-    std::future::poll_fn(move |_| {
-        if std::mem::replace(&mut asked, true) {
-            Poll::Ready(())
-        } else {
-            Poll::Pending
-        }
-    })
-}
-
-fn poll<F: Future>(future: &mut Pin<&mut F>) -> Poll<F::Output> {
-    future
-        .as_mut()
-        .poll(&mut Context::from_waker(Waker::noop()))
-}
-
 fn a_scope_across_an_await_is_counted_as_misnested_and_spoils_nothing_later() {
     let w = world();
     let session = w.session();
@@ -234,17 +215,17 @@ fn a_scope_across_an_await_is_counted_as_misnested_and_spoils_nothing_later() {
         async move {
             scope!("across");
             w.cpu(ns);
-            once_pending().await;
+            pause().await;
             w.cpu(ns);
         }
     };
     {
         let (mut a, mut b) = (pin!(across(1)), pin!(across(10)));
         // Span a opens, span b opens inside it, and a ends first.
-        assert!(poll(&mut a).is_pending());
-        assert!(poll(&mut b).is_pending());
-        assert!(poll(&mut a).is_ready());
-        assert!(poll(&mut b).is_ready());
+        assert!(poll(a.as_mut()).is_pending());
+        assert!(poll(b.as_mut()).is_pending());
+        assert!(poll(a.as_mut()).is_ready());
+        assert!(poll(b.as_mut()).is_ready());
     }
     outer(&w, &w.gpu.stream, 0);
     let profile = w.finish(session);
@@ -263,11 +244,11 @@ fn a_scope_across_an_await_that_nothing_disturbs_is_right() {
         let mut lonely = pin!(async {
             scope!("lonely");
             w.cpu(1);
-            once_pending().await;
+            pause().await;
             w.cpu(2);
         });
-        assert!(poll(&mut lonely).is_pending());
-        assert!(poll(&mut lonely).is_ready());
+        assert!(poll(lonely.as_mut()).is_pending());
+        assert!(poll(lonely.as_mut()).is_ready());
     }
     let profile = w.finish(session);
     assert_eq!(cpu_times(&profile, "lonely"), (1, 3, 3));

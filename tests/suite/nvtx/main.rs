@@ -8,14 +8,13 @@
 mod nsight;
 mod recorded_calls;
 
-use std::future::{Future, poll_fn};
-use std::pin::Pin;
+use std::pin::pin;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::task::{Context, Poll, Waker};
 use std::{panic, thread};
 
 use gpuprof::{Session, gpu_profile};
+use support::executor::{pause, poll};
 use support::suite::Module;
 
 const MODULE: Module = Module::new(module_path!(), &[recorded_calls::TESTS]).with_program(program);
@@ -106,28 +105,14 @@ async fn request(of: &str) {}
 #[gpu_profile(cpu, payload = 7_u32, color = 0x0000FF)]
 async fn waits() {
     inner(0);
-    let mut waited = false;
-    poll_fn(|_| {
-        if std::mem::replace(&mut waited, true) {
-            Poll::Ready(())
-        } else {
-            Poll::Pending
-        }
-    })
-    .await;
-}
-
-fn poll<T>(future: &mut Pin<Box<impl Future<Output = T>>>) -> Poll<T> {
-    future
-        .as_mut()
-        .poll(&mut Context::from_waker(Waker::noop()))
+    pause().await;
 }
 
 fn program(scenario: &str) -> ExitCode {
     match scenario {
         "labels" => {
             [0, 1, 0].into_iter().for_each(block);
-            assert!(poll(&mut Box::pin(request("long"))).is_ready());
+            assert!(poll(pin!(request("long"))).is_ready());
         }
         "calls" => {
             outer(2);
@@ -142,8 +127,8 @@ fn program(scenario: &str) -> ExitCode {
         }
         "async" => {
             let (mut moved, mut dropped) = (Box::pin(waits()), Box::pin(waits()));
-            assert!(poll(&mut moved).is_pending() && poll(&mut dropped).is_pending());
-            thread::spawn(move || assert!(poll(&mut moved).is_ready()))
+            assert!(poll(moved.as_mut()).is_pending() && poll(dropped.as_mut()).is_pending());
+            thread::spawn(move || assert!(poll(moved.as_mut()).is_ready()))
                 .join()
                 .expect("no panic");
             drop(dropped);

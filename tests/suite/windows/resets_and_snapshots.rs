@@ -47,10 +47,6 @@ fn around(w: &World, _stream: &Arc<CudaStream>, inside: impl FnOnce()) {
 #[gpu_profile(cpu, items = 1)]
 fn counted() {}
 
-fn settle(w: &World) {
-    w.gpu.context.synchronize().expect("synchronize");
-}
-
 /// Collects the profile and asserts that it is consistent.
 fn report() -> Profile {
     let profile = gpuprof::collect();
@@ -62,7 +58,7 @@ fn a_reset_begins_at_zero() {
     let w = world();
     let session = w.session();
     step(&w, &w.gpu.stream, 100);
-    settle(&w);
+    w.synchronize();
     assert_eq!(gpu_times(&report(), "step"), (1, 1_100, 1_100));
     gpuprof::reset();
     let empty = report();
@@ -87,7 +83,7 @@ fn a_call_that_a_reset_falls_into_counts_once_when_it_ends() {
     let mut first = None;
     around(&w, &w.gpu.stream, || {
         step(&w, &w.gpu.stream, 100);
-        settle(&w);
+        w.synchronize();
         first = Some(report());
         gpuprof::reset();
         step(&w, &w.gpu.stream, 7);
@@ -137,7 +133,7 @@ fn what_is_under_way_at_a_reset_belongs_to_the_window_before() {
     step(&w, &w.gpu.stream, 100);
     assert_eq!(function(&session.snapshot(), "step").untimed.unfinished, 1);
     gpuprof::reset();
-    settle(&w);
+    w.synchronize();
     assert_eq!(cpu_times(&report(), "step"), (0, 0, 0));
     step(&w, &w.gpu.stream, 100);
     let profile = w.finish(session);
@@ -194,7 +190,7 @@ fn a_report_gives_up_after_the_longest_wait() {
     assert_consistent(&profile);
     assert_eq!(function(&profile, "step").untimed.unfinished, 1);
     // GPU times that arrive after finish() belong to no window.
-    settle(&w);
+    w.synchronize();
     let session = w.session();
     let profile = w.finish(session);
     assert_eq!(function(&profile, "step").gpu, None);
@@ -206,7 +202,7 @@ fn many_windows_add_up() {
     let session = w.session();
     let (mut calls, mut cpu, mut timed, mut gpu_ns, mut items) = (0, 0, 0, 0, 0.0);
     let mut take = || {
-        settle(&w);
+        w.synchronize();
         let profile = report();
         gpuprof::reset();
         let (step_calls, total, _) = cpu_times(&profile, "step");

@@ -1,7 +1,7 @@
 //! Configures the simulated libcupti by an environment variable, for programs under test: CUPTI
 //! starts once in a process.
 
-use simcupti::{Cupti, InvalidStamps, Options, Order, Version};
+use simcupti::{Cupti, Options, Order, Version};
 
 /// The configuration: `WORD VALUE…` separated by semicolons; see [`install`].
 pub const CUPTI_CONFIGURATION: &str = "GPUPROF_TEST_CUPTI";
@@ -41,9 +41,6 @@ pub fn install() -> Cupti {
             ["number", number] => cupti.set_version_reporting(options.version, parsed(number)),
             ["split", records] => cupti.split(parsed(records)),
             ["reversed"] => cupti.set_order(Order::Reversed),
-            ["drop", kind, nth] => cupti.drop_record(parsed(kind), parsed(nth)),
-            ["zero", nth] => cupti.corrupt_stamps(parsed(nth), InvalidStamps::Zero),
-            ["backward", nth] => cupti.corrupt_stamps(parsed(nth), InvalidStamps::Reversed),
             ["fail", symbol, nth, times, code] => {
                 cupti.fail(symbol, parsed(nth), parsed(times), parsed(code));
             }

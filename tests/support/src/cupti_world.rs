@@ -62,11 +62,6 @@ impl Tier {
         builder().start().expect("no other session is open")
     }
 
-    /// Waits for the GPU.
-    pub fn synchronize(&self) {
-        self.gpu.context.synchronize().expect("synchronize");
-    }
-
     /// Waits for the GPU and ends the session. The profile is consistent, and no record was
     /// dropped, invalid, late or unfinished, and no function is timed on the wrong stream.
     pub fn finish(&self, session: Session) -> Profile {

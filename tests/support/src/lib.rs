@@ -23,6 +23,7 @@ pub mod report_text;
 pub mod sampled_world;
 mod simulated_world;
 pub mod suite;
+pub mod viewer;
 
 pub use profile_consistency::assert_consistent;
 pub use profile_lookups::{cpu_times, function, gpu, gpu_times, node, one_in};

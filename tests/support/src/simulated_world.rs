@@ -50,6 +50,17 @@ pub fn world_with(devices: u32) -> World {
 }
 
 impl World {
+    /// Waits for the GPU.
+    pub fn synchronize(&self) {
+        self.gpu.context.synchronize().expect("synchronize");
+    }
+
+    /// Waits for the GPU, and until gpuprof has read its times.
+    pub fn settle(&self) {
+        self.synchronize();
+        let _ = gpuprof::collect();
+    }
+
     /// Passes CPU time.
     pub fn cpu(&self, ns: u64) {
         self.sim.advance(ns);
@@ -65,11 +76,7 @@ impl World {
 
     /// Waits for the GPU and ends the session. The profile is [consistent](assert_consistent).
     pub fn finish(&self, session: Session) -> Profile {
-        self.gpu
-            .stream
-            .context()
-            .synchronize()
-            .expect("synchronize");
+        self.synchronize();
         let profile = session.finish();
         assert_consistent(&profile);
         profile

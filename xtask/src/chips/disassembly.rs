@@ -25,11 +25,7 @@ pub(super) fn make(target: &Path) -> Result<PathBuf, String> {
     let nvdisasm = program(target, "nvdisasm")?;
     let folder = target.join("cubins");
     let failed = |e| format!("cannot prepare {}: {e}", folder.display());
-    if folder.exists() {
-        fs::remove_dir_all(&folder).map_err(failed)?;
-    }
-    fs::create_dir_all(&folder).map_err(failed)?;
-
+    workspace::empty_folder(&folder)?;
     let checked_in = fs::read_dir(workspace::root().join("kernels/ptx")).map_err(failed)?;
     let mut sources = Vec::new();
     for entry in checked_in {

@@ -236,10 +236,7 @@ fn add_ptx(from: &Path, to: &Path) -> Result<Vec<(String, u64)>, String> {
 /// Recreates the folder with `files` and run.sh; returns their names and sizes in bytes.
 fn fill(pack: &Path, files: &[PathBuf]) -> Result<Vec<(String, u64)>, String> {
     let failed = |error: io::Error| format!("{}: {error}", pack.display());
-    if pack.exists() {
-        fs::remove_dir_all(pack).map_err(failed)?;
-    }
-    fs::create_dir_all(pack).map_err(failed)?;
+    workspace::empty_folder(pack)?;
     let mut sizes = Vec::new();
     let mut glibc = (0, 0);
     for file in files {

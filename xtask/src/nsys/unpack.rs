@@ -86,12 +86,12 @@ fn fetch(folder: &Path) -> Result<(), String> {
     let apt = Apt::prepare(&distribution, folder)?;
     apt.get(&["update"], folder)?;
     let packages = folder.join("packages");
-    empty(&packages)?;
+    workspace::empty_folder(&packages)?;
     let mut download = vec!["download"];
     download.extend(PACKAGES);
     apt.get(&download, &packages)?;
     let root = folder.join("root");
-    empty(&root)?;
+    workspace::empty_folder(&root)?;
     for entry in fs::read_dir(&packages).map_err(|error| at(&packages, &error))? {
         let package = entry.map_err(|error| at(&packages, &error))?.path();
         let mut unpack = Command::new("dpkg");
@@ -113,7 +113,7 @@ struct Apt {
 impl Apt {
     fn prepare(distribution: &Distribution, folder: &Path) -> Result<Apt, String> {
         let folder = folder.join("apt");
-        empty(&folder)?;
+        workspace::empty_folder(&folder)?;
         for below in ["sources.list.d", "lists/partial", "cache/archives/partial"] {
             let below = folder.join(below);
             fs::create_dir_all(&below).map_err(|error| at(&below, &error))?;
@@ -190,14 +190,6 @@ fn own_sources(distribution: &Distribution) -> Vec<(String, String)> {
         sources.push((format!("{stem}.{kind}"), text));
     }
     sources
-}
-
-/// Makes `folder` an empty folder.
-fn empty(folder: &Path) -> Result<(), String> {
-    if folder.exists() {
-        fs::remove_dir_all(folder).map_err(|error| at(folder, &error))?;
-    }
-    fs::create_dir_all(folder).map_err(|error| at(folder, &error))
 }
 
 fn at(path: &Path, error: &std::io::Error) -> String {

@@ -106,9 +106,7 @@ fn build_and_measure(
     profile: Profile,
 ) -> Result<Build, String> {
     let failed = |error| format!("{}: {error}", folder.display());
-    if folder.exists() {
-        fs::remove_dir_all(folder).map_err(failed)?;
-    }
+    workspace::empty_folder(folder)?;
     let program = Program::write(folder, features)?;
     let log = folder.join("rustc.log");
     let target = folder.join("target");

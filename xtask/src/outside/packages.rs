@@ -30,8 +30,7 @@ impl Packages {
             package.args(["--package", name]);
         }
         workspace::succeed(package.env("CARGO_TARGET_DIR", &target))?;
-        let _ = fs::remove_dir_all(&folder);
-        fs::create_dir_all(&folder).map_err(failed)?;
+        workspace::empty_folder(&folder)?;
         let mut patch = String::from("[patch.crates-io]\n");
         for name in &workspace.published {
             let package = format!("{name}-{VERSION}");

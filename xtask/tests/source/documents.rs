@@ -88,7 +88,11 @@ pub(crate) fn drawn_without_a_file(repository: &Path) -> Vec<String> {
 }
 
 /// The pages that name tests.
-const PAGES_WITH_TESTS: [&str; 2] = ["docs/concurrency.md", "docs/driver-rules.md"];
+const PAGES_WITH_TESTS: [&str; 3] = [
+    "docs/concurrency.md",
+    "docs/driver-rules.md",
+    "tests/sim/README.md",
+];
 
 /// One line for each test that a page names and that does not exist. A test has a name of several
 /// words.

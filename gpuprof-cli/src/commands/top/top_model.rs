@@ -52,69 +52,6 @@ pub(super) struct CounterRates {
     pub(super) cpu: f64,
 }
 
-/// The counters that rates are made of.
-trait RateCounters {
-    fn counted_calls(&self) -> u64;
-    fn counted_gpu_ns(&self) -> u64;
-    fn counted_cpu_ns(&self) -> u64;
-    /// What the spark line shows.
-    fn shown(rates: &CounterRates) -> f64;
-}
-
-impl RateCounters for FunctionRow {
-    fn counted_calls(&self) -> u64 {
-        self.calls
-    }
-
-    fn counted_gpu_ns(&self) -> u64 {
-        self.gpu_ns.unwrap_or(0)
-    }
-
-    fn counted_cpu_ns(&self) -> u64 {
-        self.cpu_ns
-    }
-
-    fn shown(rates: &CounterRates) -> f64 {
-        rates.calls_per_s
-    }
-}
-
-impl RateCounters for ThreadRow {
-    fn counted_calls(&self) -> u64 {
-        self.calls
-    }
-
-    fn counted_gpu_ns(&self) -> u64 {
-        0
-    }
-
-    fn counted_cpu_ns(&self) -> u64 {
-        self.cpu_ns
-    }
-
-    fn shown(rates: &CounterRates) -> f64 {
-        rates.cpu
-    }
-}
-
-impl RateCounters for DeviceRow {
-    fn counted_calls(&self) -> u64 {
-        self.timed_calls
-    }
-
-    fn counted_gpu_ns(&self) -> u64 {
-        self.busy_ns
-    }
-
-    fn counted_cpu_ns(&self) -> u64 {
-        0
-    }
-
-    fn shown(rates: &CounterRates) -> f64 {
-        rates.gpu
-    }
-}
-
 /// See the module.
 #[derive(Clone, Debug, Default)]
 pub(super) struct TopModel {
@@ -166,9 +103,27 @@ impl TopModel {
         self.live_ns = changes.live_ns;
         self.next_ms = changes.next_ms;
         let time = (self.offered_ns, elapsed_ns);
-        refresh(&mut self.functions, changes.functions, |row| row.id, time);
-        refresh(&mut self.threads, changes.threads, |row| row.tid, time);
-        refresh(&mut self.devices, changes.devices, |row| row.device, time);
+        refresh(
+            (&mut self.functions, changes.functions),
+            time,
+            |row| row.id,
+            |row| [row.calls, row.gpu_ns.unwrap_or(0), row.cpu_ns],
+            |rates| rates.calls_per_s,
+        );
+        refresh(
+            (&mut self.threads, changes.threads),
+            time,
+            |row| row.tid,
+            |row| [row.calls, 0, row.cpu_ns],
+            |rates| rates.cpu,
+        );
+        refresh(
+            (&mut self.devices, changes.devices),
+            time,
+            |row| row.device,
+            |row| [row.timed_calls, row.busy_ns, 0],
+            |rates| rates.gpu,
+        );
     }
 
     /// The functions in this order.
@@ -212,11 +167,14 @@ pub(super) fn interval(next_ms: u64) -> Duration {
     Duration::from_millis(next_ms.clamp(MIN_INTERVAL_MS, MAX_INTERVAL_MS))
 }
 
-fn refresh<Row: RateCounters>(
-    rows: &mut BTreeMap<u32, Tracked<Row>>,
-    changed: Vec<Row>,
-    number: impl Fn(&Row) -> u32,
+/// Takes over the rows that have changed: `counters` are calls, GPU time and CPU time, from which
+/// the rates are made, and `shown` is what the spark line shows.
+fn refresh<Row>(
+    (rows, changed): (&mut BTreeMap<u32, Tracked<Row>>, Vec<Row>),
     (offered_ns, elapsed_ns): (u64, u64),
+    number: impl Fn(&Row) -> u32,
+    counters: impl Fn(&Row) -> [u64; 3],
+    shown: impl Fn(&CounterRates) -> f64,
 ) {
     for tracked in rows.values_mut() {
         tracked.rates = CounterRates::default();
@@ -224,23 +182,18 @@ fn refresh<Row: RateCounters>(
     for row in changed {
         let id = number(&row);
         let before = rows.remove(&id);
-        let zero = (0, 0, 0);
-        let earlier = before.as_ref().map_or(zero, |before| {
-            let row = &before.row;
-            (
-                row.counted_calls(),
-                row.counted_gpu_ns(),
-                row.counted_cpu_ns(),
-            )
-        });
+        let earlier = before
+            .as_ref()
+            .map_or([0; 3], |before| counters(&before.row));
         let per_ns = |now: u64, before: u64| match elapsed_ns {
             0 => 0.0,
             ns => now.saturating_sub(before) as f64 / ns as f64,
         };
+        let [calls, gpu_ns, cpu_ns] = counters(&row);
         let rates = CounterRates {
-            calls_per_s: 1e9 * per_ns(row.counted_calls(), earlier.0),
-            gpu: per_ns(row.counted_gpu_ns(), earlier.1),
-            cpu: per_ns(row.counted_cpu_ns(), earlier.2),
+            calls_per_s: 1e9 * per_ns(calls, earlier[0]),
+            gpu: per_ns(gpu_ns, earlier[1]),
+            cpu: per_ns(cpu_ns, earlier[2]),
         };
         let tracked = Tracked {
             row,
@@ -254,7 +207,7 @@ fn refresh<Row: RateCounters>(
         return;
     }
     for tracked in rows.values_mut() {
-        tracked.history.push_back(Row::shown(&tracked.rates));
+        tracked.history.push_back(shown(&tracked.rates));
         if tracked.history.len() > HISTORY {
             tracked.history.pop_front();
         }

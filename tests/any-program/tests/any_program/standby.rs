@@ -2,18 +2,15 @@
 //! while one looks; without one it is as if nothing were injected.
 
 use std::fs;
-use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 use gpuprof::Profile;
 use gpuprof_report::json;
-use gpuprof_report::live::{
-    Head, MAX_FRAME_BYTES, from_json, read_document, read_frame, socket_name, write_frame,
-};
 use support::assert_consistent;
 use support::program::{Program, Running};
 use support::suite::Module;
 use support::tests;
+use support::viewer::Viewer;
 
 use crate::machine::Machine;
 use crate::programs::{calls, kernels};
@@ -47,18 +44,13 @@ fn work(machine: &Machine, number: u32) {
     wait_for(machine, &format!("done{number}"));
 }
 
-fn ask(viewer: &mut UnixStream, request: &str) {
-    write_frame(viewer, request.as_bytes()).expect("a request");
-    let frame = read_frame(viewer, MAX_FRAME_BYTES).expect("an answer");
-    let head: Head = from_json(&frame.expect("an answer")).expect("a head");
+fn look(viewer: &mut Viewer, request: &str) {
+    let head = viewer.ask(request).expect("an answer");
     assert_eq!((head.error, head.standby), (None, true));
 }
 
-fn finish(viewer: &mut UnixStream) -> Profile {
-    ask(viewer, "snapshot 1");
-    let mut text = Vec::new();
-    read_document(viewer, &mut text).expect("a whole document");
-    json::read(&*text).expect("a profile")
+fn finish(viewer: &mut Viewer) -> Profile {
+    json::read(&*viewer.document("snapshot 1")).expect("a profile")
 }
 
 /// Whether the process has mapped a file of this name.
@@ -72,13 +64,9 @@ fn a_look_has_the_work_of_its_time() {
     let running = serving(&machine).start();
     work(&machine, 1);
     assert!(!has_loaded(&running, "libsimcupti"));
-    let socket = machine
-        .folder
-        .path("gpuprof")
-        .join(socket_name(running.id()));
     for number in [2, 5] {
-        let mut viewer = UnixStream::connect(&socket).expect("the socket is open");
-        ask(&mut viewer, "look");
+        let mut viewer = Viewer::connect(&machine.folder, &running);
+        look(&mut viewer, "look");
         work(&machine, number);
         work(&machine, number + 1);
         let profile = finish(&mut viewer);
@@ -133,15 +121,11 @@ fn what_a_look_samples_ends_with_it() {
     let machine = Machine::new();
     let running = serving(&machine).start();
     work(&machine, 1);
-    let socket = machine
-        .folder
-        .path("gpuprof")
-        .join(socket_name(running.id()));
-    let connect = || UnixStream::connect(&socket).expect("the socket is open");
+    let connect = || Viewer::connect(&machine.folder, &running);
     let mut long = connect();
     for number in [2, 4] {
         let mut stalls = connect();
-        ask(&mut stalls, "look cupti,stalls");
+        look(&mut stalls, "look cupti,stalls");
         work(&machine, number);
         let profile = finish(&mut stalls);
         assert!(
@@ -151,14 +135,14 @@ fn what_a_look_samples_ends_with_it() {
         );
         // Each device samples one of both.
         let mut counters = connect();
-        ask(&mut counters, "look cupti,counters");
+        look(&mut counters, "look cupti,counters");
         work(&machine, number + 1);
         let profile = finish(&mut counters);
         assert_eq!(profile.stalls, None);
         assert_eq!(profile.diagnostics.notes, [""; 0]);
         // For the second time, beside a look that goes on.
         if number == 2 {
-            ask(&mut long, "look cupti");
+            look(&mut long, "look cupti");
         }
     }
     assert_eq!(finish(&mut long).stalls, None);

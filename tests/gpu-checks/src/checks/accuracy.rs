@@ -1,9 +1,7 @@
-//! Accuracy of GPU spans, compared with event pairs around the same launches, with nested spans,
-//! and (in `nsight_compute`) with Nsight Compute.
+//! Accuracy of GPU spans, compared with event pairs around the same launches and with nested spans.
 
 mod event_overhead;
 mod nested_spans;
-mod nsight_compute;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,11 +16,7 @@ use crate::hand_timed::{self, Answer, Kernel, Pair};
 use crate::session::every_call;
 use crate::statistics::{Spread, figure, off, percent, performance, time};
 
-pub(crate) const PROGRAMS: &[TestProgram] = &[
-    nsight_compute::DURATIONS,
-    (event_overhead::LOADED[0], event_overhead::loaded_later),
-    (event_overhead::LOADED[1], event_overhead::loaded_first),
-];
+pub(crate) const PROGRAMS: &[TestProgram] = &[event_overhead::LOADED];
 
 pub(crate) const CHECKS: &[Check] = &[
     Check {
@@ -48,12 +42,6 @@ pub(crate) const CHECKS: &[Check] = &[
         promise: "Work of the program's does not lengthen the reported event overhead.",
         limit: Duration::from_secs(60),
         run: event_overhead::under_load,
-    },
-    Check {
-        name: "kernel-time",
-        promise: "GPU spans of over 100 µs are within 2 % of Nsight Compute's durations.",
-        limit: Duration::from_secs(300),
-        run: nsight_compute::kernel_time,
     },
 ];
 

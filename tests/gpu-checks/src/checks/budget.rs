@@ -3,7 +3,6 @@
 //! Runs come in pairs, one with gpuprof off and one with its defaults, until the median of their
 //! ratios is known to half a percent.
 
-use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -14,7 +13,7 @@ use super::{TestProgram, slowdown};
 use crate::check::{Check, Row, RunMode};
 use crate::hand_timed::{self, Answer, Kernel};
 use crate::statistics::{MedianInterval, figure, performance};
-use crate::{device, process, runner};
+use crate::{device, examples, process, runner};
 
 pub(crate) const CHECKS: &[Check] = &[Check {
     name: "budget",
@@ -52,24 +51,18 @@ fn budget(run_mode: &RunMode) -> Result<Vec<Row>, String> {
         tokens(run_mode)?,
     ];
     let name = format!("{}, its training", slowdown::EXAMPLE);
-    rows.push(match slowdown::example() {
-        Some(path) => {
-            let example = || Ok(example_command(&path, run_mode));
+    rows.push(match examples::path(slowdown::EXAMPLE) {
+        Ok(path) => {
+            let example = || {
+                let mut command = examples::command(&path, run_mode.simulated);
+                command.arg("time");
+                Ok(command)
+            };
             compared(run_mode, &name, &example, trained_in, 1.02)?
         }
-        None => Row::unavailable(name, "it is not beside this program"),
+        Err(why) => Row::unavailable(name, why),
     });
     Ok(rows)
-}
-
-fn example_command(path: &PathBuf, run_mode: &RunMode) -> Command {
-    let mut command = Command::new(path);
-    process::clear_settings(&mut command);
-    command.arg("time");
-    if run_mode.simulated {
-        command.env("GPUPROF_SIM", "1");
-    }
-    command
 }
 
 /// The time that the example prints on standard error, s.
@@ -94,11 +87,8 @@ fn compared(
             .env("GPUPROF_REPORT", "none")
             .env_remove("GPUPROF_SAMPLE")
             .env("GPUPROF", if is_on { "on" } else { "off" });
-        let ended = process::run(command, LIMIT).map_err(|error| error.to_string())?;
-        match ended.failure() {
-            Some(trouble) => Err(format!("{what}: {trouble}\n{}", ended.tail())),
-            None => took(&ended),
-        }
+        let ended = process::finished(command, LIMIT);
+        took(&ended.map_err(|error| format!("{what}: {error}"))?)
     };
     let began = Instant::now();
     let mut ratios = Vec::new();
@@ -149,12 +139,9 @@ fn tokens(run_mode: &RunMode) -> Result<Row, String> {
     command
         .env("GPUPROF_REPORT", "none")
         .env_remove("GPUPROF_SAMPLE");
-    let ended = process::run(command, LIMIT).map_err(|error| error.to_string())?;
-    if let Some(trouble) = ended.failure() {
-        return Err(format!("{TOKENS}: {trouble}\n{}", ended.tail()));
-    }
-    let ratios: Vec<f64> =
-        serde_json::from_str(&ended.stdout).map_err(|error| error.to_string())?;
+    let ended = process::finished(command, LIMIT);
+    let ratios: Result<Vec<f64>, _> = ended.and_then(|ended| ended.answer());
+    let ratios = ratios.map_err(|error| format!("{TOKENS}: {error}"))?;
     let what = "200 launches a token in 37 spans: annotated functions against plain ones";
     Ok(judged(run_mode, what.to_owned(), &ratios, 1.01))
 }
@@ -243,7 +230,5 @@ fn token_loop(run_mode: &RunMode) -> Result<ExitCode, String> {
         };
         ratios.push(with / without);
     }
-    let ratios = serde_json::to_string(&ratios).map_err(|error| error.to_string())?;
-    println!("{ratios}");
-    Ok(ExitCode::SUCCESS)
+    process::print(&ratios)
 }

@@ -18,8 +18,7 @@ use promises::{KnownSpans, measured, observe};
 use super::TestProgram;
 use crate::check::{Check, Row, RunMode, rows};
 use crate::device::{self, Gpu, TOLERANCE, failed_in};
-use crate::process;
-use crate::runner::own_command;
+use crate::{process, runner};
 
 pub(crate) const CHECKS: &[Check] = &[
     Check {
@@ -110,16 +109,7 @@ fn devices(run_mode: &RunMode) -> Result<Vec<Row>, String> {
             return Ok(vec![Row::unavailable("times of two devices", why)]);
         }
     }
-    let ended = process::run(
-        own_command(&["program", "devices"], run_mode)?,
-        CHECKS[2].limit,
-    )
-    .map_err(failed_in("the program with two devices"))?;
-    match ended.failure() {
-        Some(trouble) => Err(format!("{trouble}\n{}", ended.tail())),
-        None => serde_json::from_str(ended.stdout.lines().last().unwrap_or_default())
-            .map_err(failed_in("its rows")),
-    }
+    runner::answer("devices", run_mode, CHECKS[2].limit, &[])
 }
 
 fn two_devices(run_mode: &RunMode) -> Result<ExitCode, String> {
@@ -137,9 +127,5 @@ fn two_devices(run_mode: &RunMode) -> Result<ExitCode, String> {
     let second = Gpu::of(CudaContext::new(1).map_err(&failed)?).map_err(&failed)?;
     let calls = if run_mode.short { 3 } else { 20 };
     let rows = rows([separate_times([&first, &second], calls, TOLERANCE)])?;
-    println!(
-        "{}",
-        serde_json::to_string(&rows).map_err(failed_in("rows"))?
-    );
-    Ok(ExitCode::SUCCESS)
+    process::print(&rows)
 }

@@ -7,28 +7,19 @@
 
 mod barrier;
 mod launch_loops;
-mod reader;
 
 use std::time::Duration;
 
 use crate::check::{Check, Row, RunMode};
 use crate::statistics::{Spread, figure, off, percent, performance, time};
-use launch_loops::{Measured, Method, Plan, STEPS};
+use launch_loops::{Measured, Method, Plan};
 
-pub(crate) const CHECKS: &[Check] = &[
-    Check {
-        name: "span-cost",
-        promise: "A timed launch costs at most 1.10 × its driver calls; the report states it.",
-        limit: Duration::from_secs(300),
-        run: span_cost,
-    },
-    Check {
-        name: "span-steps",
-        promise: "Reported, without a limit: which part of a timed span takes how long.",
-        limit: Duration::from_secs(120),
-        run: span_steps,
-    },
-];
+pub(crate) const CHECKS: &[Check] = &[Check {
+    name: "span-cost",
+    promise: "A timed launch costs at most 1.10 × its driver calls; the report states it.",
+    limit: Duration::from_secs(300),
+    run: span_cost,
+}];
 
 /// Accepted cost of a call with a span, relative to a call with two records by hand.
 const WANTED: f64 = 1.10;
@@ -42,28 +33,6 @@ fn span_cost(run_mode: &RunMode) -> Result<Vec<Row>, String> {
     for (threads, shared) in [(1, false), (2, false), (8, false), (8, true)] {
         let plan = Plan::new(threads, shared, run_mode.short);
         rows.extend(found(run_mode, &plan, &plan.measure()?));
-    }
-    Ok(rows)
-}
-
-/// From two records by hand to a span, step by step.
-fn span_steps(run_mode: &RunMode) -> Result<Vec<Row>, String> {
-    let mut rows = Vec::new();
-    for (threads, shared) in [(1, false), (8, false), (8, true)] {
-        let plan = Plan::of_steps(threads, shared, run_mode.short);
-        let measured = plan.measure()?;
-        for method in STEPS {
-            let ratios = measured.together(*method, Method::ByHand, |of, to| of / to);
-            rows.push(figure(
-                run_mode,
-                format!("{}: {}", plan.name(), method.name()),
-                format!(
-                    "{} of two records by hand: {}",
-                    Spread::of(&ratios).ratio(),
-                    Spread::of(measured.of(*method)).time()
-                ),
-            ));
-        }
     }
     Ok(rows)
 }

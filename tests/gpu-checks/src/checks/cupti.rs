@@ -26,6 +26,7 @@ mod test_program;
 mod timed_streams;
 mod token_costs;
 
+use std::process::Command;
 use std::time::Duration;
 
 use gpuprof::Profile;
@@ -174,36 +175,17 @@ const MARGINS: Margins = Margins {
 /// Time limit per process.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// What a test program prints on its last line, with CUPTI on.
-fn run_with_cupti<T: DeserializeOwned>(name: &str, run_mode: &RunMode) -> Result<T, String> {
-    run_with(name, run_mode, &[("GPUPROF_CUPTI", "on")])
+/// What a test program prints with CUPTI on.
+fn with_cupti<T: DeserializeOwned>(name: &str, run_mode: &RunMode) -> Result<T, String> {
+    runner::answer(name, run_mode, LIMIT, &[("GPUPROF_CUPTI", "on")])
 }
 
-/// What a test program prints on its last line, with these settings.
-fn run_with<T: DeserializeOwned>(
-    name: &str,
-    run_mode: &RunMode,
-    settings: &[(&str, &str)],
-) -> Result<T, String> {
-    let ended = run_to_end(name, run_mode, LIMIT, settings)?;
-    if let Some(trouble) = ended.failure() {
-        return Err(format!("{trouble}\n{}", ended.tail()));
-    }
-    let printed = ended.stdout.lines().last().unwrap_or_default();
-    serde_json::from_str(printed).map_err(|error| format!("{error} in `{printed}`"))
-}
-
-/// Runs a test program with these settings until it ends, or kills it after `limit`.
-fn run_to_end(
-    name: &str,
-    run_mode: &RunMode,
-    limit: Duration,
-    settings: &[(&str, &str)],
-) -> Result<process::Finished, String> {
-    let mut command = runner::own_command(&["program", name], run_mode)?;
-    command.envs(settings.iter().copied());
-    command.env("GPUPROF_REPORT", "none");
-    process::run(command, limit).map_err(|error| error.to_string())
+/// Runs a program that prints a time alone, perhaps among lines of a tool.
+fn printed_time(command: Command) -> Result<f64, String> {
+    let ended = process::finished(command, LIMIT)?;
+    let mut lines = ended.stdout.lines();
+    let time = lines.find_map(|line| line.parse().ok());
+    time.ok_or_else(|| "the program printed no time".to_owned())
 }
 
 /// Why CUPTI is unavailable, from the report.
@@ -232,7 +214,7 @@ fn graphs(run_mode: &RunMode) -> Result<Vec<Row>, String> {
 }
 
 fn counted(run_mode: &RunMode) -> Result<Vec<Row>, String> {
-    let profile: Profile = run_with_cupti(test_program::NAME, run_mode)?;
+    let profile: Profile = with_cupti(test_program::NAME, run_mode)?;
     if let Some(why) = refusal(&profile) {
         return Ok(vec![Row::unavailable("kernels inside functions", why)]);
     }

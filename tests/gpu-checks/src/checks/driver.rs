@@ -5,7 +5,6 @@
 //! what they found on a device. No span is open here, except where its effect is the question.
 
 mod capture_rules;
-mod destroyed_context;
 mod event_states;
 mod exit_handlers;
 mod function_table;
@@ -35,12 +34,6 @@ pub(crate) const CHECKS: &[Check] = &[
         run: event_states::run,
     },
     Check {
-        name: "gone-contexts",
-        promise: "Results for an event whose context was destroyed.",
-        limit: Duration::from_secs(120),
-        run: destroyed_context::run,
-    },
-    Check {
         name: "exit-handlers",
         promise: "The driver works in an exit handler registered after cuInit.",
         limit: Duration::from_secs(60),
@@ -58,24 +51,6 @@ pub(crate) const CHECKS: &[Check] = &[
 pub(crate) const PROGRAMS: &[TestProgram] = &[
     ("exit-handlers", exit_handlers::program),
     ("cpu-run", initialization::program),
-    ("gone-query", |run_mode| {
-        destroyed_context::program(run_mode, destroyed_context::QUERY)
-    }),
-    ("gone-elapsed", |run_mode| {
-        destroyed_context::program(run_mode, destroyed_context::ELAPSED)
-    }),
-    ("gone-record", |run_mode| {
-        destroyed_context::program(run_mode, destroyed_context::RECORD)
-    }),
-    ("gone-destroy", |run_mode| {
-        destroyed_context::program(run_mode, destroyed_context::DESTROY)
-    }),
-    ("gone-query-pending", |run_mode| {
-        destroyed_context::program(run_mode, destroyed_context::QUERY_PENDING)
-    }),
-    ("gone-destroy-pending", |run_mode| {
-        destroyed_context::program(run_mode, destroyed_context::DESTROY_PENDING)
-    }),
 ];
 
 /// The raw stream handle.

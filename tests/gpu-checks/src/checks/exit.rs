@@ -4,12 +4,10 @@
 //! Each end is a process of its own that prints the time at which it leaves; the remaining time is
 //! gpuprof's and the driver's.
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use std::{env, fs};
 
 use cudarc::driver::{CudaSlice, CudaStream, DriverError};
 use gpuprof::{Profile, gpu_profile};
@@ -17,7 +15,7 @@ use gpuprof::{Profile, gpu_profile};
 use super::TestProgram;
 use crate::check::{Check, Row, RunMode};
 use crate::device::{self, Gpu, failed_in};
-use crate::process::{self, Finished};
+use crate::process::{self, Finished, ReportFile};
 use crate::runner::own_command;
 
 pub(crate) const CHECKS: &[Check] = &[Check {
@@ -115,24 +113,21 @@ fn run(run_mode: &RunMode) -> Result<Vec<Row>, String> {
 
 /// Runs the test program and checks its status, its report and the time it took.
 fn take(end: &End, run_mode: &RunMode) -> Result<Vec<Row>, String> {
-    let json = env::temp_dir().join(format!(
-        "gpu-checks-{}-{}.json",
-        end.program,
-        std::process::id()
-    ));
+    let report = ReportFile::new(end.program);
     let mut command = own_command(&["program", end.program], run_mode)?;
     command
-        .env("GPUPROF_REPORT", format!("table,json={}", json.display()))
+        .env("GPUPROF_REPORT", report.setting())
         .env("GPUPROF_EXIT_WAIT", format!("{}ms", end.wait.as_millis()));
     let ended = process::run(command, LIMIT).map_err(failed_in(end.program))?;
     let now = SystemTime::now();
-    let profile = read(&json);
     // Without gpuprof, to measure the driver's own shutdown.
     let mut bare = own_command(&["program", end.program], run_mode)?;
     bare.env("GPUPROF", "off");
     let bare_ended = process::run(bare, LIMIT).map_err(failed_in(end.program))?;
     let bare = left(&bare_ended, SystemTime::now());
-    let profile = profile.map_err(|error| format!("{}: {error}\n{}", end.program, ended.tail()))?;
+    let profile = report
+        .read()
+        .map_err(|error| format!("{}: {error}\n{}", end.program, ended.tail()))?;
     Ok(vec![
         status(end, &ended),
         counts(end, &profile),
@@ -222,13 +217,6 @@ fn left(ended: &Finished, now: SystemTime) -> Option<Duration> {
         .find_map(|line| line.strip_prefix(LEAVING))?;
     let left_at = UNIX_EPOCH + Duration::from_nanos(line.parse().ok()?);
     now.duration_since(left_at).ok()
-}
-
-fn read(path: &PathBuf) -> Result<Profile, String> {
-    let text = fs::read_to_string(path).map_err(failed_in("the report"))?;
-    // A file that cannot be removed stays in the temporary folder.
-    let _ = fs::remove_file(path);
-    serde_json::from_str(&text).map_err(failed_in("the report"))
 }
 
 #[gpu_profile]

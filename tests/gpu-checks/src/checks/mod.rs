@@ -1,7 +1,6 @@
 //! The list of all checks. A new check is a file here and a line in [`all`].
 
 mod accuracy;
-mod amounts;
 mod any_program;
 mod blocking;
 mod budget;
@@ -33,7 +32,7 @@ pub(crate) type TestProgram = (&'static str, fn(&RunMode) -> Result<ExitCode, St
 
 /// Every check, in execution order.
 pub(crate) fn all() -> impl Iterator<Item = &'static Check> {
-    let files: [&'static [Check]; 22] = [
+    let files: [&'static [Check]; 21] = [
         blocking::CHECKS,
         exit::CHECKS,
         termination::CHECKS,
@@ -45,7 +44,6 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Check> {
         graphs::CHECKS,
         driver::CHECKS,
         accuracy::CHECKS,
-        amounts::CHECKS,
         sampling::CHECKS,
         cost::CHECKS,
         slowdown::CHECKS,

@@ -5,15 +5,15 @@ use std::process::ExitCode;
 use std::sync::{Arc, Barrier};
 use std::task::{Context, Waker};
 use std::time::Duration;
-use std::{env, fs, future, thread};
+use std::{future, thread};
 
-use gpuprof::{Profile, gpu_profile};
+use gpuprof::gpu_profile;
 use promises::{Tolerance, open_calls};
 
 use super::TestProgram;
 use crate::check::{Check, Row, RunMode, rows};
 use crate::device::{self, Gpu, TOLERANCE, failed_in};
-use crate::process;
+use crate::process::{self, ReportFile};
 use crate::runner::own_command;
 
 pub(crate) const CHECKS: &[Check] = &[Check {
@@ -73,15 +73,13 @@ fn run(run_mode: &RunMode) -> Result<Vec<Row>, String> {
 
 /// The report of a process that exits inside calls.
 fn at_exit(run_mode: &RunMode, within: Tolerance) -> Result<Vec<Row>, String> {
-    let json = env::temp_dir().join(format!("gpu-checks-open-{}.json", std::process::id()));
+    let report = ReportFile::new("open-calls");
     let mut command = own_command(&["program", "open-calls"], run_mode)?;
-    command.env("GPUPROF_REPORT", format!("table,json={}", json.display()));
+    command.env("GPUPROF_REPORT", report.setting());
     let ended = process::run(command, LIMIT).map_err(failed_in("the program"))?;
-    let text = fs::read_to_string(&json);
-    // A file that cannot be removed stays in the temporary folder.
-    let _ = fs::remove_file(&json);
-    let text = text.map_err(|error| format!("the report: {error}\n{}", ended.tail()))?;
-    let profile: Profile = serde_json::from_str(&text).map_err(failed_in("the report"))?;
+    let profile = report
+        .read()
+        .map_err(|error| format!("{error}\n{}", ended.tail()))?;
     let line = ended
         .stderr
         .lines()

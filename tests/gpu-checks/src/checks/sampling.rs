@@ -15,9 +15,8 @@ use serde::{Deserialize, Serialize};
 use super::TestProgram;
 use crate::check::{Check, Row, RunMode};
 use crate::device::{self, Gpu, TOLERANCE, failed_in};
-use crate::process;
-use crate::runner::own_command;
 use crate::statistics::time;
+use crate::{process, runner};
 
 pub(crate) const CHECKS: &[Check] = &[
     Check {
@@ -121,9 +120,7 @@ fn sampled(run_mode: &RunMode) -> Result<ExitCode, String> {
             hold = MAX_KERNEL_NS.min(2 * hold);
         }
     }
-    let windows = serde_json::to_string(&windows).map_err(failed_in("windows"))?;
-    println!("{windows}");
-    Ok(ExitCode::SUCCESS)
+    process::print(&windows)
 }
 
 /// Makes the calls in batches of [`QUEUED`], each behind a kernel. Returns whether all were queued
@@ -144,19 +141,8 @@ fn window(gpu: &Gpu, stream: &Arc<CudaStream>, hold: u64, calls: u64) -> Result<
 }
 
 fn windows(run_mode: &RunMode, sample: u64) -> Result<Vec<Window>, String> {
-    let mut command = own_command(&["program", "sampled"], run_mode)?;
-    command
-        .env("GPUPROF_SAMPLE", sample.to_string())
-        .env("GPUPROF_REPORT", "none");
-    let ended = process::run(command, LIMIT).map_err(failed_in("the program with the calls"))?;
-    if let Some(trouble) = ended.failure() {
-        return Err(format!(
-            "GPUPROF_SAMPLE={sample}: {trouble}\n{}",
-            ended.tail()
-        ));
-    }
-    let last = ended.stdout.lines().last().unwrap_or_default();
-    serde_json::from_str(last).map_err(failed_in("its windows"))
+    let settings = [("GPUPROF_SAMPLE", &*sample.to_string())];
+    runner::answer("sampled", run_mode, LIMIT, &settings)
 }
 
 fn sampling(run_mode: &RunMode) -> Result<Vec<Row>, String> {

@@ -3,8 +3,7 @@
 //!
 //! Each run is its own process, because gpuprof's settings apply to a process.
 
-use std::path::PathBuf;
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -16,8 +15,8 @@ use serde::{Deserialize, Serialize};
 use super::TestProgram;
 use crate::check::{Check, Row, RunMode};
 use crate::hand_timed::{self, Answer, Kernel};
-use crate::statistics::{Spread, figure, performance};
-use crate::{device, process, runner};
+use crate::statistics::{Spread, figure, in_turn, performance, ratios};
+use crate::{device, examples, process, runner};
 
 pub(crate) const CHECKS: &[Check] = &[
     Check {
@@ -110,11 +109,7 @@ fn back_to_back(
         host_ns,
         diagnostics,
     };
-    println!(
-        "{}",
-        serde_json::to_string(&found).map_err(|error| error.to_string())?
-    );
-    Ok(ExitCode::SUCCESS)
+    process::print(&found)
 }
 
 /// One method of running a program, and its settings.
@@ -157,37 +152,16 @@ fn repeats(run_mode: &RunMode) -> usize {
     if run_mode.short { 2 } else { 7 }
 }
 
-/// The command with the settings of one method and without a report.
-fn set(mut command: Command, method: &Method) -> Command {
-    command.env("GPUPROF_REPORT", "none");
-    command.envs(method.settings.iter().copied());
-    command
-}
-
-fn run_to_success(command: Command) -> Result<process::Finished, String> {
-    let ended = process::run(command, LIMIT).map_err(|error| error.to_string())?;
-    match ended.failure() {
-        Some(trouble) => Err(format!("{trouble}\n{}", ended.tail())),
-        None => Ok(ended),
-    }
-}
-
 fn slow_down(run_mode: &RunMode) -> Result<Vec<Row>, String> {
-    let mut runs: Vec<Vec<Looped>> = METHODS.iter().map(|_| Vec::new()).collect();
-    for repeat in 0..repeats(run_mode) {
-        for index in 0..METHODS.len() {
-            let index = (index + repeat) % METHODS.len();
-            let method = &METHODS[index];
-            let command = set(
-                runner::own_command(&["program", method.program], run_mode)?,
-                method,
-            );
-            let ended =
-                run_to_success(command).map_err(|error| format!("{}: {error}", method.name))?;
-            runs[index]
-                .push(serde_json::from_str(&ended.stdout).map_err(|error| error.to_string())?);
-        }
-    }
+    let runs = in_turn(METHODS.len(), repeats(run_mode), |index| {
+        let Method {
+            name,
+            program,
+            settings,
+        } = METHODS[index];
+        let looped: Result<Looped, _> = runner::answer(program, run_mode, LIMIT, settings);
+        looped.map_err(|error| format!("{name}: {error}"))
+    })?;
     let launches = launches(run_mode);
     let walls = |index: usize| {
         runs[index]
@@ -231,11 +205,6 @@ fn slow_down(run_mode: &RunMode) -> Result<Vec<Row>, String> {
         ));
     }
     Ok(rows)
-}
-
-/// Compares run by run: runs of one repeat are adjacent in time.
-fn ratios(of: &[f64], to: &[f64]) -> Vec<f64> {
-    of.iter().zip(to).map(|(of, to)| of / to).collect()
 }
 
 /// Every launch is timed or has a reason why not.
@@ -286,32 +255,26 @@ fn accounted(method: &str, launches: u64, all_diagnostics: &[&Diagnostics]) -> [
 
 fn example_slow_down(run_mode: &RunMode) -> Result<Vec<Row>, String> {
     let what = format!("{EXAMPLE}, the whole process");
-    let Some(path) = example() else {
-        let why = format!("{EXAMPLE} is not beside this program");
-        return Ok(vec![Row::unavailable(what, why)]);
+    let path = match examples::path(EXAMPLE) {
+        Ok(path) => path,
+        Err(why) => return Ok(vec![Row::unavailable(what, why)]),
     };
     let methods: Vec<&Method> = METHODS
         .iter()
         .filter(|method| method.program == ANNOTATED)
         .collect();
-    let mut walls: Vec<Vec<f64>> = methods.iter().map(|_| Vec::new()).collect();
     let mut printed = Vec::new();
-    for repeat in 0..repeats(run_mode) {
-        for index in 0..methods.len() {
-            let index = (index + repeat) % methods.len();
-            let mut command = Command::new(&path);
-            process::clear_settings(&mut command);
-            // It prints the bits of its results too.
-            command.arg("time");
-            if run_mode.simulated {
-                command.env("GPUPROF_SIM", "1");
-            }
-            let ended = run_to_success(set(command, methods[index]))
-                .map_err(|error| format!("{EXAMPLE}, {}: {error}", methods[index].name))?;
-            walls[index].push(ended.elapsed.as_nanos() as f64);
-            printed.push(ended.stdout);
-        }
-    }
+    let walls = in_turn(methods.len(), repeats(run_mode), |index| {
+        let method = methods[index];
+        let mut command = examples::command(&path, run_mode.simulated);
+        // It prints the bits of its results too.
+        command.arg("time").env("GPUPROF_REPORT", "none");
+        command.envs(method.settings.iter().copied());
+        let ended = process::finished(command, LIMIT)
+            .map_err(|error| format!("{EXAMPLE}, {}: {error}", method.name))?;
+        printed.push(ended.stdout);
+        Ok(ended.elapsed.as_nanos() as f64)
+    })?;
     let shown = |index: usize| {
         let wall = Spread::of(&walls[index]).time();
         match index {
@@ -339,12 +302,4 @@ fn example_slow_down(run_mode: &RunMode) -> Result<Vec<Row>, String> {
         same == printed.len() && !printed[0].is_empty(),
     ));
     Ok(rows)
-}
-
-/// The example beside this program, as in the pack, or in cargo's `examples` folder.
-pub(super) fn example() -> Option<PathBuf> {
-    let here = std::env::current_exe().ok()?;
-    let folder = here.parent()?;
-    let mut places = [folder.join(EXAMPLE), folder.join("examples").join(EXAMPLE)].into_iter();
-    places.find(|place| place.is_file())
 }

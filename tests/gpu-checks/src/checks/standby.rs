@@ -131,17 +131,11 @@ fn opened(run_mode: &RunMode) -> Result<Arc<CudaStream>, String> {
     hand_timed::stream().map_err(device::failed_in("a stream"))
 }
 
-fn print(looped: &Looped) -> Result<ExitCode, String> {
-    let printed = serde_json::to_string(looped).map_err(|error| error.to_string())?;
-    println!("{printed}");
-    Ok(ExitCode::SUCCESS)
-}
-
 fn run_bare(run_mode: &RunMode) -> Result<ExitCode, String> {
     let stream = opened(run_mode)?;
     let run = || loops(run_mode, &stream, |stream, kernel| kernel.launch(stream));
     let phases: Answer<Vec<_>> = PHASES.iter().map(|_| run()).collect();
-    print(&Looped {
+    process::print(&Looped {
         phases: phases.map_err(device::failed_in("launching"))?,
         begin_ns: 0.0,
         end_ns: 0.0,
@@ -169,7 +163,7 @@ fn run_in_standby(run_mode: &RunMode) -> Result<ExitCode, String> {
     problems.extend(problem(&profile, run_mode, true));
     drop(viewer);
     let after = run()?;
-    print(&Looped {
+    process::print(&Looped {
         phases: vec![before, calls, between, cupti, after],
         begin_ns,
         end_ns,
@@ -311,12 +305,8 @@ fn run(run_mode: &RunMode, program: &str) -> Result<Looped, String> {
     let mut command = runner::own_command(&["program", program], run_mode)?;
     let mode = if program == BARE { "off" } else { "standby" };
     command.env("GPUPROF", mode).env("XDG_RUNTIME_DIR", &folder);
-    let ended = process::run(command, LIMIT);
+    let ended = process::finished(command, LIMIT);
     let _ = std::fs::remove_dir_all(&folder);
-    let ended = ended.map_err(trouble)?;
-    if let Some(failure) = ended.failure() {
-        return Err(format!("{program}: {failure}\n{}", ended.tail()));
-    }
-    let printed = ended.stdout.lines().find(|line| line.starts_with('{'));
-    serde_json::from_str(printed.unwrap_or_default()).map_err(device::failed_in(program))
+    let looped = ended.and_then(|ended| ended.answer());
+    looped.map_err(device::failed_in(program))
 }

@@ -9,12 +9,10 @@ mod checkpoint;
 mod fork;
 
 use std::os::unix::process::ExitStatusExt;
-use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
-use std::{env, fs};
 
 use cudarc::driver::{CudaStream, DriverError};
 use gpuprof::{Profile, gpu_profile};
@@ -23,7 +21,7 @@ use promises::function;
 use super::TestProgram;
 use crate::check::{Check, Row, RunMode};
 use crate::device::{self, Gpu, failed_in};
-use crate::process::{self, Finished};
+use crate::process::{self, Finished, ReportFile};
 use crate::runner::own_command;
 
 pub(crate) const CHECKS: &[Check] = &[
@@ -130,7 +128,7 @@ fn run(run_mode: &RunMode) -> Result<Vec<Row>, String> {
 }
 
 fn take(end: &End, run_mode: &RunMode) -> Result<Vec<Row>, String> {
-    let json = Json::new(end.program);
+    let json = ReportFile::new(end.program);
     let mut command = own_command(&["program", end.program], run_mode)?;
     command
         .env("GPUPROF_SIGNALS", "on")
@@ -240,45 +238,4 @@ fn of_work(profile: &Profile) -> (u64, u64, u64) {
         let timed = work.gpu.as_ref().map_or(0, |gpu| gpu.timed_calls);
         (work.calls, timed, work.untimed.unfinished)
     })
-}
-
-/// The JSON file of a program's report, in a folder that is removed with it.
-struct Json {
-    folder: PathBuf,
-}
-
-impl Json {
-    fn new(name: &str) -> Json {
-        let folder = format!("gpu-checks-{name}-{}", std::process::id());
-        Json {
-            folder: env::temp_dir().join(folder),
-        }
-    }
-
-    /// The value for `GPUPROF_REPORT`.
-    fn setting(&self) -> String {
-        // If the folder cannot be created, the report is missing, which the check reports.
-        let _ = fs::create_dir_all(&self.folder);
-        format!("table,json={}", self.path().display())
-    }
-
-    fn path(&self) -> PathBuf {
-        self.folder.join("report.json")
-    }
-
-    fn read(&self) -> Result<Profile, String> {
-        parsed(&self.path())
-    }
-}
-
-impl Drop for Json {
-    fn drop(&mut self) {
-        // A file that cannot be removed stays in the temporary folder.
-        let _ = fs::remove_dir_all(&self.folder);
-    }
-}
-
-fn parsed(path: &Path) -> Result<Profile, String> {
-    let text = fs::read_to_string(path).map_err(failed_in("the report"))?;
-    serde_json::from_str(&text).map_err(failed_in("the report"))
 }

@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use super::TestProgram;
 use crate::check::{Check, Row, RunMode};
 use crate::hand_timed::{self, Answer, Kernel};
-use crate::statistics::{Spread, figure, performance};
+use crate::statistics::{Spread, figure, in_turn, performance, ratios};
 use crate::{device, process, runner};
 
 pub(crate) const CHECKS: &[Check] = &[Check {
@@ -77,9 +77,7 @@ fn launch_for_a_while(run_mode: &RunMode) -> Result<ExitCode, String> {
         wall_ns: began.elapsed().as_nanos() as f64,
         diagnostics: gpuprof::collect().diagnostics,
     };
-    let printed = serde_json::to_string(&looped).map_err(|error| error.to_string())?;
-    println!("{printed}");
-    Ok(ExitCode::SUCCESS)
+    process::print(&looped)
 }
 
 #[derive(Clone, Copy)]
@@ -105,33 +103,28 @@ const METHODS: [(Method, &str); 5] = [
 
 fn watched_cost(run_mode: &RunMode) -> Result<Vec<Row>, String> {
     let repeats = if run_mode.short { 1 } else { 7 };
-    let mut walls: Vec<Vec<f64>> = METHODS.iter().map(|_| Vec::new()).collect();
     let mut rows = Vec::new();
-    for repeat in 0..repeats {
-        for index in 0..METHODS.len() {
-            let index = (index + repeat) % METHODS.len();
-            let (method, name) = METHODS[index];
-            let (looped, looks) = run(run_mode, method).map_err(|why| format!("{name}: {why}"))?;
-            walls[index].push(looped.wall_ns);
-            let counted = looped.diagnostics.calls == launches(run_mode) + 1;
-            if !counted || (matches!(method, Method::Viewer | Method::Scraper) && looks == 0) {
-                rows.push(Row::judged(
-                    name,
-                    format!("{} calls, {looks} looks", looped.diagnostics.calls),
-                    format!("{} calls, and a look", launches(run_mode) + 1),
-                    false,
-                ));
-            }
+    let walls = in_turn(METHODS.len(), repeats, |index| {
+        let (method, name) = METHODS[index];
+        let (looped, looks) = run(run_mode, method).map_err(|why| format!("{name}: {why}"))?;
+        let counted = looped.diagnostics.calls == launches(run_mode) + 1;
+        if !counted || (matches!(method, Method::Viewer | Method::Scraper) && looks == 0) {
+            rows.push(Row::judged(
+                name,
+                format!("{} calls, {looks} looks", looped.diagnostics.calls),
+                format!("{} calls, and a look", launches(run_mode) + 1),
+                false,
+            ));
         }
-    }
+        Ok(looped.wall_ns)
+    })?;
     rows.push(figure(
         run_mode,
         format!("{} launches of 1 µs, {}", launches(run_mode), METHODS[0].1),
         Spread::of(&walls[0]).time(),
     ));
     for (index, (_, name)) in METHODS.iter().enumerate().skip(1) {
-        let each = walls[index].iter().zip(&walls[0]).map(|(of, to)| of / to);
-        let ratio = Spread::of(&each.collect::<Vec<_>>());
+        let ratio = Spread::of(&ratios(&walls[index], &walls[0]));
         rows.push(performance(
             run_mode,
             format!("the same, {name}"),
@@ -178,13 +171,7 @@ fn run(run_mode: &RunMode, method: Method) -> Result<(Looped, u64), String> {
         }
     });
     let _ = std::fs::remove_dir_all(&folder);
-    let ended = ended.map_err(trouble)?;
-    if let Some(failure) = ended.failure() {
-        return Err(format!("{failure}\n{}", ended.tail()));
-    }
-    let printed = ended.stdout.lines().find(|line| line.starts_with('{'));
-    let looped = serde_json::from_str(printed.unwrap_or_default());
-    Ok((looped.map_err(|error| error.to_string())?, looks))
+    Ok((ended.map_err(trouble)?.success()?.answer()?, looks))
 }
 
 fn free_port() -> io::Result<u16> {

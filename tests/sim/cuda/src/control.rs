@@ -1,37 +1,16 @@
 //! [`Sim`] controls the loaded driver through functions that `dlsym` finds in it. It never calls
 //! the copy of the driver's code that is linked into the rlib.
 
-use std::ffi::{CString, c_char};
+use std::ffi::c_char;
 
-use libloading::os::unix::Library;
+use simbase::control::{self, c_text};
+use simbase::functions;
 
 use crate::function_names::NAMES;
 
 /// The loaded simulated driver.
 #[derive(Clone, Copy, Debug)]
 pub struct Sim(&'static Functions);
-
-macro_rules! functions {
-    ($($field:ident = $symbol:literal: $type:ty),* $(,)?) => {
-        /// The control functions of the loaded library, and the number of its sources.
-        #[derive(Debug)]
-        pub(crate) struct Functions {
-            $($field: $type),*
-        }
-
-        impl Functions {
-            pub(crate) fn find(library: &Library) -> Result<Functions, libloading::Error> {
-                Ok(Functions {
-                    $($field: {
-                        // SAFETY: `exports::control` defines the symbol with this type.
-                        let symbol = unsafe { library.get::<$type>($symbol) }?;
-                        *symbol
-                    }),*
-                })
-            }
-        }
-    };
-}
 
 functions! {
     build = b"simcuda_build": &'static u64,
@@ -135,13 +114,7 @@ impl Sim {
 
     /// The functions that were called, with their numbers of calls, sorted by name.
     pub fn calls_by_symbol(self) -> Vec<(String, u64)> {
-        let mut calls: Vec<_> = NAMES
-            .iter()
-            .map(|name| (name.to_string(), self.calls(name)))
-            .collect();
-        calls.retain(|(_, count)| *count > 0);
-        calls.sort();
-        calls
+        control::calls_by_symbol(NAMES, |name| self.calls(name))
     }
 
     /// Sets all counts to 0, including those of threads.
@@ -272,13 +245,6 @@ impl Sim {
     /// The number of contexts that exist: retained primary ones, and created ones.
     pub fn live_contexts(self) -> u64 {
         (self.0.live_contexts)()
-    }
-}
-
-fn c_text(symbol: &str) -> CString {
-    match CString::new(symbol) {
-        Ok(text) => text,
-        Err(_) => panic!("{symbol:?} contains a NUL"),
     }
 }
 

@@ -2,6 +2,7 @@
 //! durations.
 
 use simbase::cbid;
+use simbase::control::position;
 
 /// Every exported `cu*` function.
 pub(crate) const NAMES: &[&str] = &[
@@ -122,14 +123,7 @@ pub(crate) struct Symbol(pub(crate) usize);
 impl Symbol {
     /// The function called `name`, at compile time. A name that is not listed does not compile.
     pub(crate) const fn named(name: &str) -> Symbol {
-        let mut index = 0;
-        while index < NAMES.len() {
-            if cbid::same(NAMES[index].as_bytes(), name.as_bytes()) {
-                return Symbol(index);
-            }
-            index += 1;
-        }
-        panic!("function_names::NAMES lacks an exported function")
+        Symbol(position(NAMES, name))
     }
 
     /// Its CUPTI callback id.

@@ -3,7 +3,8 @@
 
 use std::ffi::{CString, c_char};
 
-use libloading::os::unix::Library;
+use simbase::control::{self, c_text};
+use simbase::functions;
 
 use crate::abi::{Array, Text};
 use crate::counter_model::KernelCounters;
@@ -41,29 +42,6 @@ pub enum InvalidStamps {
     Zero,
     /// Start and end are exchanged, and at least 1 ns apart.
     Reversed,
-}
-
-macro_rules! functions {
-    ($($field:ident = $symbol:literal: $type:ty),* $(,)?) => {
-        #[derive(Debug)]
-        pub(crate) struct Functions {
-            $($field: $type),*
-        }
-
-        impl Functions {
-            /// Looks up every control function.
-            pub(crate) fn find(library: &Library) -> Result<Functions, libloading::Error> {
-                Ok(Functions {
-                    $($field: {
-                        // SAFETY: this crate defines the symbol with this type in
-                        // `exports::control`.
-                        let symbol = unsafe { library.get::<$type>($symbol) }?;
-                        *symbol
-                    }),*
-                })
-            }
-        }
-    };
 }
 
 functions! {
@@ -109,20 +87,14 @@ impl Cupti {
     /// If the library has no function of that name. The other methods that take a `symbol` do the
     /// same.
     pub fn calls(self, symbol: &str) -> u64 {
-        let count = (self.0.calls)(text(symbol).as_ptr());
+        let count = (self.0.calls)(c_text(symbol).as_ptr());
         assert_known(symbol, count != u64::MAX);
         count
     }
 
     /// Every CUPTI function that was called and its number of calls, sorted by name.
     pub fn calls_by_symbol(self) -> Vec<(String, u64)> {
-        let mut calls: Vec<_> = NAMES
-            .iter()
-            .map(|name| (name.to_string(), self.calls(name)))
-            .collect();
-        calls.retain(|(_, count)| *count > 0);
-        calls.sort();
-        calls
+        control::calls_by_symbol(NAMES, |name| self.calls(name))
     }
 
     /// Sets all counts to 0.
@@ -139,7 +111,7 @@ impl Cupti {
     pub fn fail(self, symbol: &str, nth: u64, times: u64, code: u32) {
         assert_known(
             symbol,
-            (self.0.fail)(text(symbol).as_ptr(), nth, times, code),
+            (self.0.fail)(c_text(symbol).as_ptr(), nth, times, code),
         );
     }
 
@@ -148,7 +120,7 @@ impl Cupti {
     /// # Panics
     /// As [`Cupti::calls`].
     pub fn delay(self, symbol: &str, ms: u64) {
-        assert_known(symbol, (self.0.delay)(text(symbol).as_ptr(), ms));
+        assert_known(symbol, (self.0.delay)(c_text(symbol).as_ptr(), ms));
     }
 
     /// Cancels all failures that were requested.
@@ -223,7 +195,7 @@ impl Cupti {
     /// # Panics
     /// If `kernel` holds a NUL.
     pub fn set_counters(self, kernel: &str, counters: KernelCounters) {
-        (self.0.set_counters)(text(kernel).as_ptr(), &counters);
+        (self.0.set_counters)(c_text(kernel).as_ptr(), &counters);
     }
 
     /// Sets the samples that each launch of a kernel from now on adds while PC sampling is enabled;
@@ -239,7 +211,7 @@ impl Cupti {
                 None => panic!("the device has no stall reason {:?}", model.reason),
             })
             .collect();
-        (self.0.set_stalls)(text(kernel).as_ptr(), Array::new(&stalls));
+        (self.0.set_stalls)(c_text(kernel).as_ptr(), Array::new(&stalls));
     }
 
     /// Adds samples that the hardware has dropped to the next read of PC samples.
@@ -266,7 +238,7 @@ impl Cupti {
     pub fn set_code(self, kernel: &str, code: &[Instruction<'_>]) {
         let paths: Vec<Option<CString>> = code
             .iter()
-            .map(|instruction| instruction.line.map(|(path, _)| text(path)))
+            .map(|instruction| instruction.line.map(|(path, _)| c_text(path)))
             .collect();
         let code: Vec<GivenInstruction> = code
             .iter()
@@ -277,7 +249,7 @@ impl Cupti {
                 line: instruction.line.map_or(0, |(_, line)| line),
             })
             .collect();
-        (self.0.set_code)(text(kernel).as_ptr(), Array::new(&code));
+        (self.0.set_code)(c_text(kernel).as_ptr(), Array::new(&code));
     }
 
     /// Sets how many metrics fit into one pass; without, all do.
@@ -297,7 +269,7 @@ impl Cupti {
     /// # Panics
     /// If `thread` holds a NUL.
     pub fn enables_by(self, thread: &str) -> u64 {
-        (self.0.enables_by)(text(thread).as_ptr())
+        (self.0.enables_by)(c_text(thread).as_ptr())
     }
 
     /// Lets another process read so many bytes of device memory per ns, all the time.
@@ -310,13 +282,6 @@ impl Cupti {
     /// forgotten. For tests that share a process; no other thread may be inside a driver call.
     pub fn reset(self) {
         (self.0.reset)();
-    }
-}
-
-fn text(symbol: &str) -> CString {
-    match CString::new(symbol) {
-        Ok(text) => text,
-        Err(_) => panic!("{symbol:?} holds a NUL"),
     }
 }
 

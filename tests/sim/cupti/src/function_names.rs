@@ -1,5 +1,7 @@
 //! The names of all exported functions of CUPTI, so that counts and failures are in plain arrays.
 
+use simbase::control::position;
+
 /// Every exported `cupti*` function.
 pub(crate) const NAMES: &[&str] = &[
     "cuptiGetVersion",
@@ -71,14 +73,7 @@ pub(crate) struct Symbol(pub(crate) usize);
 impl Symbol {
     /// The function `name`, at compile time; a name that is not in the list does not compile.
     pub(crate) const fn named(name: &str) -> Symbol {
-        let mut index = 0;
-        while index < NAMES.len() {
-            if simbase::cbid::same(NAMES[index].as_bytes(), name.as_bytes()) {
-                return Symbol(index);
-            }
-            index += 1;
-        }
-        panic!("an exported function is missing from function_names::NAMES")
+        Symbol(position(NAMES, name))
     }
 
     pub(crate) fn find(name: &str) -> Option<Symbol> {

@@ -31,13 +31,13 @@ pub(crate) trait Sizes {
     fn size(&self) -> usize;
 }
 
-macro_rules! parameters {
+/// Structs that begin with their size.
+macro_rules! structs {
     ($($(#[$doc:meta])* $name:ident $sizes:expr => { $($field:ident: $type:ty,)* })*) => {$(
         $(#[$doc])*
         #[repr(C)]
         pub(crate) struct $name {
             size_of: usize,
-            private: *mut c_void,
             $(pub(crate) $field: $type,)*
         }
 
@@ -50,6 +50,17 @@ macro_rules! parameters {
         }
     )*};
 }
+
+/// Structs with a private pointer after their size.
+macro_rules! parameters {
+    ($($(#[$doc:meta])* $name:ident $sizes:expr => { $($field:ident: $type:ty,)* })*) => {
+        structs! {
+            $($(#[$doc])* $name $sizes => { private: *mut c_void, $($field: $type,)* })*
+        }
+    };
+}
+
+pub(crate) use {parameters, structs};
 
 parameters! {
     Initialize [16] => {}

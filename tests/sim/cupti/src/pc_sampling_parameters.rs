@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::ffi::{CString, c_char, c_void};
 use std::sync::{Mutex, PoisonError};
 
-use crate::parameters::{Name, Sizes};
+use crate::parameters::{Name, Sizes, parameters, structs};
 use crate::pc_samples::{Collected, PcSamples};
 use crate::result_codes::{Answer, Code};
 use crate::stall_model;
@@ -13,47 +13,24 @@ use crate::stall_model;
 /// `CUPTI_STALL_REASON_STRING_SIZE`.
 const REASON_BYTES: usize = 128;
 
-macro_rules! structs {
-    ($($(#[$doc:meta])* $name:ident $sizes:expr => { $($field:ident: $type:ty,)* })*) => {$(
-        $(#[$doc])*
-        #[repr(C)]
-        pub(crate) struct $name {
-            size_of: usize,
-            $(pub(crate) $field: $type,)*
-        }
-
-        impl Sizes for $name {
-            const SIZES: &'static [usize] = &$sizes;
-
-            fn size(&self) -> usize {
-                self.size_of
-            }
-        }
-    )*};
-}
-
-structs! {
+parameters! {
     /// Of enable, disable, start and stop.
     OfContext [24] => {
-        private: *mut c_void,
         context: u64,
     }
 
     Configuration [40] => {
-        private: *mut c_void,
         context: u64,
         count: usize,
         attributes: *mut AttributeInfo,
     }
 
     ReasonCount [32] => {
-        private: *mut c_void,
         context: u64,
         count: *mut usize,
     }
 
     Reasons [48] => {
-        private: *mut c_void,
         context: u64,
         count: usize,
         indices: *mut u32,
@@ -61,11 +38,12 @@ structs! {
     }
 
     GetData [32] => {
-        private: *mut c_void,
         context: u64,
         data: DataBuffer,
     }
+}
 
+structs! {
     CubinCrc [32] => {
         bytes: usize,
         cubin: *const u8,

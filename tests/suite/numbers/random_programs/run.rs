@@ -5,12 +5,11 @@ use std::panic;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll, Waker};
 use std::thread;
 
 use cudarc::driver::CudaStream;
 use support::World;
-use support::executor::join;
+use support::executor::{join, poll};
 
 use super::enclosing::{self, Enclosing, Inside};
 use super::program::{Function, Lane, Program, SLOTS, STREAMS, Step};
@@ -321,10 +320,6 @@ impl Run {
             self.watcher.end(&log);
         }
     }
-}
-
-fn poll(future: Pin<&mut (dyn Future<Output = ()> + Send)>) -> Poll<()> {
-    future.poll(&mut Context::from_waker(Waker::noop()))
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -9,15 +9,15 @@ use cudarc::driver::CudaStream;
 
 use super::{RESOLUTION_NS, annotated, text};
 use crate::check::{Row, RunMode};
-use crate::device;
+use crate::checks::TestProgram;
 use crate::hand_timed::{self, Kernel, Pair};
-use crate::process;
-use crate::runner::own_command;
 use crate::session::every_call;
 use crate::statistics::{Spread, figure, performance, time};
+use crate::{device, process, runner};
 
-/// Programs under load, by whether the load begins before the first call.
-pub(super) const LOADED: [&str; 2] = ["loaded-later", "loaded-first"];
+pub(super) const LOADED: TestProgram = (PROGRAM, loaded);
+
+const PROGRAM: &str = "loaded";
 /// Processes that measure under load.
 const RUNS: usize = 3;
 const LIMIT: Duration = Duration::from_secs(15);
@@ -55,24 +55,16 @@ pub(super) fn under_load(run_mode: &RunMode) -> Result<Vec<Row>, String> {
         shown(&empty),
     )];
     let most = WANTED * empty.median;
-    let [later, first] = LOADED;
-    let overheads = overheads(later, run_mode)?;
+    let overheads = overheads(run_mode)?;
+    let shown: Vec<_> = overheads.iter().map(|ns| time(*ns)).collect();
     rows.push(performance(
         run_mode,
         format!("{RUNS} programs, kernels on other streams from the first call on"),
-        list(&overheads),
+        shown.join(", "),
         format!("over 0, at most {WANTED} times the median: {}", time(most)),
         overheads.iter().all(|ns| *ns > 0.0 && *ns <= most),
     ));
-    let overheads = self::overheads(first, run_mode)?;
-    let what = "the same, with kernels before the first call";
-    rows.push(figure(run_mode, what, list(&overheads)));
     Ok(rows)
-}
-
-fn list(overheads: &[f64]) -> String {
-    let shown: Vec<_> = overheads.iter().map(|ns| time(*ns)).collect();
-    shown.join(", ")
 }
 
 fn shown(empty: &Spread) -> String {
@@ -80,31 +72,14 @@ fn shown(empty: &Spread) -> String {
 }
 
 /// What each of the processes printed, ns.
-fn overheads(program: &str, run_mode: &RunMode) -> Result<Vec<f64>, String> {
-    let run = |_| {
-        let command = own_command(&["program", program], run_mode)?;
-        let ended = process::run(command, LIMIT).map_err(text)?;
-        if let Some(trouble) = ended.failure() {
-            return Err(format!("{program}: {trouble}\n{}", ended.tail()));
-        }
-        let last = ended.stdout.lines().last().unwrap_or_default();
-        last.parse()
-            .map_err(|_| format!("{program} printed `{last}`"))
-    };
+fn overheads(run_mode: &RunMode) -> Result<Vec<f64>, String> {
+    let run = |_| runner::answer(PROGRAM, run_mode, LIMIT, &[]);
     (0..RUNS).map(run).collect()
-}
-
-pub(super) fn loaded_later(run_mode: &RunMode) -> Result<ExitCode, String> {
-    loaded(run_mode, false)
-}
-
-pub(super) fn loaded_first(run_mode: &RunMode) -> Result<ExitCode, String> {
-    loaded(run_mode, true)
 }
 
 /// Annotated short kernels on one stream beside kernels of two other threads, each with a stream
 /// of its own: short ones, and ones that fill the device. Prints the event overhead in ns.
-fn loaded(run_mode: &RunMode, is_first: bool) -> Result<ExitCode, String> {
+fn loaded(run_mode: &RunMode) -> Result<ExitCode, String> {
     device::open(run_mode)?;
     let stream = hand_timed::stream().map_err(text)?;
     let kernel = Kernel::spin(1_000).map_err(text)?;
@@ -124,10 +99,6 @@ fn loaded(run_mode: &RunMode, is_first: bool) -> Result<ExitCode, String> {
         Ok(())
     };
     let work = || {
-        // The device is loaded, or the load begins soon.
-        if is_first {
-            thread::sleep(Duration::from_millis(200));
-        }
         let began = Instant::now();
         let length = Duration::from_millis(if run_mode.short { 100 } else { 1_500 });
         while began.elapsed() < length {
@@ -139,9 +110,7 @@ fn loaded(run_mode: &RunMode, is_first: bool) -> Result<ExitCode, String> {
         Ok(())
     };
     let worked: Result<(), String> = thread::scope(|scope| {
-        if !is_first {
-            annotated(&stream, &kernel).map_err(text)?;
-        }
+        annotated(&stream, &kernel).map_err(text)?;
         let threads = [&kernel, &large].map(|kernel| scope.spawn(|| load(kernel)));
         let worked = work();
         is_over.store(true, Ordering::Relaxed);
@@ -150,9 +119,9 @@ fn loaded(run_mode: &RunMode, is_first: bool) -> Result<ExitCode, String> {
         worked.and(a).and(b)
     });
     worked?;
-    println!("{}", reported()?);
+    let overhead = reported()?;
     let _ = session.finish();
-    Ok(ExitCode::SUCCESS)
+    process::print(&overhead)
 }
 
 /// The event overhead of the session so far, ns.

@@ -8,7 +8,6 @@ use cudarc::driver::CudaStream;
 use gpuprof::{Profile, gpu_profile};
 
 use super::barrier::Gate;
-use super::reader::{Outbox, Reader};
 use crate::hand_timed::{self, Answer, Kernel, Pair};
 use crate::session::every_call;
 
@@ -25,37 +24,14 @@ pub(super) enum Method {
     Empty,
     /// Two event records by hand and nothing else.
     EmptyByHand,
-    /// As by hand, asking before each record whether the stream is being captured.
-    Asked,
-    /// The same, and two messages to a thread that takes them each millisecond.
-    Sent,
-    /// The same, and that thread reads the elapsed time.
-    Read,
-    /// The same, and it does so three times.
-    ReadOften,
-    /// As by hand, with many event pairs in turn.
-    ManyPairs,
 }
 
-/// What the promise is about.
-const PROMISED: &[Method] = &[
+const METHODS: [Method; 5] = [
     Method::Attribute,
     Method::ByHand,
     Method::Bare,
     Method::Empty,
     Method::EmptyByHand,
-];
-
-/// From two records by hand to all that a span does, step by step.
-pub(super) const STEPS: &[Method] = &[
-    Method::Bare,
-    Method::ByHand,
-    Method::Asked,
-    Method::Sent,
-    Method::Read,
-    Method::ReadOften,
-    Method::Attribute,
-    Method::ManyPairs,
 ];
 
 impl Method {
@@ -66,11 +42,6 @@ impl Method {
             Method::Bare => "the launch alone",
             Method::Empty => "empty function",
             Method::EmptyByHand => "two records",
-            Method::Asked => "asking for capture",
-            Method::Sent => "and with two messages to a thread",
-            Method::Read => "and with its time read there",
-            Method::ReadOften => "and with three reads",
-            Method::ManyPairs => "by hand with 256 pairs a thread",
         }
     }
 }
@@ -92,44 +63,16 @@ fn by_hand(stream: &Arc<CudaStream>, kernel: &Kernel, pair: Pair) -> Answer {
     pair.end(stream)
 }
 
-fn asked(stream: &Arc<CudaStream>, kernel: &Kernel, pair: Pair) -> Answer {
-    hand_timed::ask(stream)?;
-    pair.start(stream)?;
-    kernel.launch(stream)?;
-    hand_timed::ask(stream)?;
-    pair.end(stream)
-}
-
-fn sent(
-    stream: &Arc<CudaStream>,
-    kernel: &Kernel,
-    pair: Pair,
-    (outbox, reads): (&mut Outbox, u64),
-) -> Answer {
-    hand_timed::ask(stream)?;
-    pair.start(stream)?;
-    outbox.send(pair, 0);
-    kernel.launch(stream)?;
-    hand_timed::ask(stream)?;
-    pair.end(stream)?;
-    outbox.send(pair, reads);
-    Ok(())
-}
-
 fn empty_by_hand(stream: &Arc<CudaStream>, pair: Pair) -> Answer {
     pair.start(stream)?;
     pair.end(stream)
 }
-
-/// Pairs of [`Method::ManyPairs`].
-const MANY: usize = 256;
 
 /// The number of threads and of calls.
 pub(super) struct Plan {
     pub(super) threads: usize,
     /// One stream for all threads instead of one each.
     pub(super) shared: bool,
-    methods: &'static [Method],
     /// Turns per method.
     series: usize,
     /// Consecutive blocks per turn: gpuprof's resolver then reads the events of a block while the
@@ -151,18 +94,9 @@ impl Plan {
         Plan {
             threads,
             shared,
-            methods: PROMISED,
             series,
             blocks,
             calls: if short { 10 } else { calls },
-        }
-    }
-
-    /// The same for [`STEPS`].
-    pub(super) fn of_steps(threads: usize, shared: bool, short: bool) -> Plan {
-        Plan {
-            methods: STEPS,
-            ..Plan::new(threads, shared, short)
         }
     }
 
@@ -193,11 +127,10 @@ impl Plan {
         let kernel = Kernel::spin(0).map_err(text)?;
         let session = every_call().start().map_err(|error| error.to_string())?;
         let gate = Gate::new(self.threads);
-        let reader = Reader::start(&context);
         let ended: Vec<Answer<Vec<Vec<f64>>>> = thread::scope(|scope| {
             let spawned = |(index, stream)| {
-                let (kernel, gate, reader) = (&kernel, &gate, &reader);
-                scope.spawn(move || self.thread(index == 0, reader, stream, kernel, gate))
+                let (kernel, gate) = (&kernel, &gate);
+                scope.spawn(move || self.thread(index == 0, stream, kernel, gate))
             };
             let threads: Vec<_> = streams.iter().enumerate().map(spawned).collect();
             let joined = threads.into_iter().map(|thread| thread.join());
@@ -208,7 +141,7 @@ impl Plan {
         let profile = session.finish();
         let threads = ended.into_iter().collect::<Answer<Vec<_>>>();
         let threads = threads.map_err(text)?;
-        Ok(Measured::new(self.methods, &threads, profile))
+        Ok(Measured::new(&threads, profile))
     }
 
     /// Runs one thread's turns. Returns ns per call by method and turn. A thread that failed still
@@ -216,30 +149,24 @@ impl Plan {
     fn thread(
         &self,
         leads: bool,
-        reader: &Reader,
         stream: &Arc<CudaStream>,
         kernel: &Kernel,
         gate: &Gate,
     ) -> Answer<Vec<Vec<f64>>> {
         let context = stream.context();
-        let many = MANY.max(self.calls);
-        let mut ready = context.bind_to_thread().and_then(|()| Pair::ring(many));
-        let mut outbox = reader.outbox();
-        let mut found = vec![Vec::new(); self.methods.len()];
+        let mut ready = context
+            .bind_to_thread()
+            .and_then(|()| Pair::ring(self.calls));
+        let mut found = vec![Vec::new(); METHODS.len()];
         // The first turn of each method creates events and loads code.
         for turn in 0..=self.series {
-            for index in 0..self.methods.len() {
-                let index = (index + turn) % self.methods.len();
-                let method = self.methods[index];
+            for index in 0..METHODS.len() {
+                let index = (index + turn) % METHODS.len();
                 let mut ns = 0.0;
                 for _ in 0..self.blocks {
                     gate.pass();
-                    if let Ok(ring) = &mut ready {
-                        if method == Method::ManyPairs {
-                            ring.rotate_left(self.calls);
-                        }
-                        let pairs = &ring[..self.calls];
-                        match block(method, stream, kernel, pairs, &mut outbox) {
+                    if let Ok(ring) = &ready {
+                        match block(METHODS[index], stream, kernel, ring) {
                             Ok(took) => ns += took,
                             Err(error) => ready = Err(error),
                         }
@@ -264,27 +191,12 @@ impl Plan {
 }
 
 /// One call per event pair. Returns the total time in ns. The GPU is idle afterwards.
-fn block(
-    method: Method,
-    stream: &Arc<CudaStream>,
-    kernel: &Kernel,
-    ring: &[Pair],
-    outbox: &mut Outbox,
-) -> Answer<f64> {
-    let reads = match method {
-        Method::Read => 1,
-        Method::ReadOften => 3,
-        _ => 0,
-    };
+fn block(method: Method, stream: &Arc<CudaStream>, kernel: &Kernel, ring: &[Pair]) -> Answer<f64> {
     let began = Instant::now();
     for pair in ring {
         match method {
             Method::Attribute => annotated(stream, kernel)?,
-            Method::ByHand | Method::ManyPairs => by_hand(stream, kernel, *pair)?,
-            Method::Asked => asked(stream, kernel, *pair)?,
-            Method::Sent | Method::Read | Method::ReadOften => {
-                sent(stream, kernel, *pair, (outbox, reads))?;
-            }
+            Method::ByHand => by_hand(stream, kernel, *pair)?,
             Method::Bare => kernel.launch(stream)?,
             Method::Empty => empty(stream)?,
             Method::EmptyByHand => empty_by_hand(stream, *pair)?,
@@ -297,22 +209,20 @@ fn block(
 
 /// The results: ns per call by method and turn, averaged over all threads.
 pub(super) struct Measured {
-    known: &'static [Method],
     methods: Vec<Vec<f64>>,
     pub(super) profile: Profile,
 }
 
 impl Measured {
-    fn new(known: &'static [Method], threads: &[Vec<Vec<f64>>], profile: Profile) -> Measured {
+    fn new(threads: &[Vec<Vec<f64>>], profile: Profile) -> Measured {
         let mean = |method: usize, turn: usize| {
             let sum: f64 = threads.iter().map(|thread| thread[method][turn]).sum();
             sum / threads.len() as f64
         };
         let turns = |method: usize| threads.first().map_or(0, |thread| thread[method].len());
-        let methods = (0..known.len())
+        let methods = (0..METHODS.len())
             .map(|method| (0..turns(method)).map(|turn| mean(method, turn)).collect());
         Measured {
-            known,
             methods: methods.collect(),
             profile,
         }
@@ -320,7 +230,7 @@ impl Measured {
 
     /// All turns of one method.
     pub(super) fn of(&self, method: Method) -> &[f64] {
-        let index = self.known.iter().position(|known| *known == method);
+        let index = METHODS.iter().position(|known| *known == method);
         index.map_or(&[], |index| &self.methods[index])
     }
 

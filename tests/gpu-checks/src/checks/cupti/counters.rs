@@ -156,9 +156,7 @@ pub(super) fn run_program(run_mode: &RunMode) -> Result<ExitCode, String> {
         products(&stream)?;
     }
     stream.synchronize().map_err(&failed)?;
-    let printed = serde_json::to_string(&gpuprof::collect());
-    println!("{}", printed.map_err(|error| error.to_string())?);
-    Ok(ExitCode::SUCCESS)
+    process::print(&gpuprof::collect())
 }
 
 /// Set for a program that multiplies too.
@@ -202,17 +200,12 @@ fn products(stream: &Arc<CudaStream>) -> Result<(), String> {
 }
 
 pub(super) fn run(run_mode: &RunMode) -> Result<Vec<Row>, String> {
-    let mut command = runner::own_command(&["program", NAME], run_mode)?;
-    command
-        .env("GPUPROF_CUPTI", "on")
-        .env("GPUPROF_COUNTERS", "on");
-    command.env("GPUPROF_REPORT", "none").env(PRODUCTS, "1");
-    let ended = process::run(command, LIMIT).map_err(|error| error.to_string())?;
-    if let Some(trouble) = ended.failure() {
-        return Err(format!("{trouble}\n{}", ended.tail()));
-    }
-    let printed = ended.stdout.lines().last().unwrap_or_default();
-    let profile: Profile = serde_json::from_str(printed).map_err(|error| error.to_string())?;
+    let settings = [
+        ("GPUPROF_CUPTI", "on"),
+        ("GPUPROF_COUNTERS", "on"),
+        (PRODUCTS, "1"),
+    ];
+    let profile: Profile = runner::answer(NAME, run_mode, LIMIT, &settings)?;
     let what = "hardware counters";
     if let Some(why) = refusal(&profile) {
         return Ok(vec![Row::unavailable(what, why)]);
@@ -256,10 +249,7 @@ fn seen(ncu: &std::path::Path, run_mode: &RunMode) -> Result<Seen, String> {
     let mut plain: Command = runner::own_command(&["program", NAME], &few)?;
     plain.env("GPUPROF", "off");
     let traced = nsight_tools::under_ncu(ncu, &plain, DRAM_BYTES);
-    let traced = process::run(traced, LIMIT).map_err(|error| error.to_string())?;
-    if let Some(trouble) = traced.failure() {
-        return Err(format!("ncu: {trouble}: {}", traced.tail()));
-    }
+    let traced = process::finished(traced, LIMIT).map_err(|error| format!("ncu: {error}"))?;
     let values = nsight_tools::values(&traced.stdout)?;
     let medians = values
         .into_iter()

@@ -74,9 +74,6 @@ pub(super) fn prepare(
     let mut compiler = Command::new(nvcc);
     compiler.args(["-O3", "-arch=native", "-lineinfo", "-o"]);
     compiler.arg(&program).arg(&source);
-    let ended = process::run(compiler, LIMIT).map_err(|error| error.to_string())?;
-    match ended.failure() {
-        Some(trouble) => Err(format!("nvcc: {trouble}\n{}", ended.tail())),
-        None => Ok(Ok((installed, program))),
-    }
+    process::finished(compiler, LIMIT).map_err(|error| format!("nvcc: {error}"))?;
+    Ok(Ok((installed, program)))
 }

@@ -10,7 +10,8 @@ use promises::attribution;
 use super::{LIMIT, function, launches, nsight_tools, test_program};
 use crate::check::{Row, RunMode};
 use crate::device::{self, Gpu, failed_in};
-use crate::{process, runner};
+use crate::process::{self, ReportFile};
+use crate::runner;
 
 pub(super) const QUEUED: &str = "kernels-queued";
 
@@ -55,18 +56,12 @@ pub(super) fn run(run_mode: &RunMode) -> Result<Vec<Row>, String> {
 }
 
 fn at_exit(run_mode: &RunMode) -> Result<Row, String> {
-    let json = std::env::temp_dir().join(format!("gpu-checks-{}-queued.json", std::process::id()));
+    let report = ReportFile::new(QUEUED);
     let mut command = runner::own_command(&["program", QUEUED], run_mode)?;
     command.env("GPUPROF_CUPTI", "on");
-    command.env("GPUPROF_REPORT", format!("json={}", json.display()));
-    let ended = process::run(command, LIMIT).map_err(|error| error.to_string())?;
-    if let Some(trouble) = ended.failure() {
-        return Err(format!("{trouble}\n{}", ended.tail()));
-    }
-    let text = std::fs::read_to_string(&json).map_err(|error| error.to_string())?;
-    // A file that cannot be removed stays in the temporary folder.
-    let _ = std::fs::remove_file(&json);
-    let profile: Profile = serde_json::from_str(&text).map_err(|error| error.to_string())?;
+    command.env("GPUPROF_REPORT", report.setting());
+    process::finished(command, LIMIT)?;
+    let profile = report.read()?;
     let Some(cupti) = &profile.cupti else {
         let why = profile.diagnostics.notes.join("; ");
         return Ok(Row::unavailable("exit with kernels queued", why));

@@ -13,8 +13,8 @@ use gpuprof::gpu_profile;
 use super::nsight_tools;
 use crate::check::{Row, RunMode};
 use crate::device::{self, Gpu, failed_in};
-use crate::statistics::{Spread, figure};
-use crate::{process, runner};
+use crate::runner;
+use crate::statistics::{Spread, figure, in_turn, ratios};
 
 pub(super) const NAME: &str = "small-graph-nodes";
 
@@ -77,36 +77,25 @@ pub(super) fn rows(run_mode: &RunMode) -> Result<Vec<Row>, String> {
     let (nodes, launches, repeats) = counts(run_mode);
     let nsys = nsight_tools::find("nsys").filter(|_| !run_mode.simulated);
     let methods = if nsys.is_some() { 3 } else { 2 };
-    let mut walls = vec![Vec::new(); methods];
-    for repeat in 0..repeats {
-        for index in 0..methods {
-            let index = (index + repeat) % methods;
-            let mut command = runner::own_command(&["program", NAME], run_mode)?;
-            command.env("GPUPROF_REPORT", "none");
-            match index {
-                1 => command.env("GPUPROF_CUPTI", "on"),
-                _ => command.env("GPUPROF", "off"),
-            };
-            if let (2, Some(nsys)) = (index, &nsys) {
-                let report = std::env::temp_dir().join(format!("graphs-{}", std::process::id()));
-                let options = ["--cuda-graph-trace=node"];
-                command = nsight_tools::under_nsys(nsys, &command, &report, &options);
-            }
-            let ended = process::run(command, super::LIMIT).map_err(|error| error.to_string())?;
-            if let Some(trouble) = ended.failure() {
-                return Err(format!("{}: {trouble}\n{}", METHODS[index], ended.tail()));
-            }
-            let lines = ended.stdout.lines();
-            let wall = lines.filter_map(|line| line.parse::<f64>().ok()).next();
-            walls[index].push(wall.ok_or("the program printed no time")?);
+    let walls = in_turn(methods, repeats, |index| {
+        let mut command = runner::own_command(&["program", NAME], run_mode)?;
+        command.env("GPUPROF_REPORT", "none");
+        match index {
+            1 => command.env("GPUPROF_CUPTI", "on"),
+            _ => command.env("GPUPROF", "off"),
+        };
+        if let (2, Some(nsys)) = (index, &nsys) {
+            let report = std::env::temp_dir().join(format!("graphs-{}", std::process::id()));
+            let options = ["--cuda-graph-trace=node"];
+            command = nsight_tools::under_nsys(nsys, &command, &report, &options);
         }
-    }
+        super::printed_time(command).map_err(|error| format!("{}: {error}", METHODS[index]))
+    })?;
     let rows = METHODS.iter().zip(&walls).map(|(method, wall)| {
-        let ratios: Vec<f64> = wall.iter().zip(&walls[0]).map(|(of, to)| of / to).collect();
         let shown = format!(
             "{}: {} times off",
             Spread::of(wall).time(),
-            Spread::of(&ratios).ratio()
+            Spread::of(&ratios(wall, &walls[0])).ratio()
         );
         let what = format!("{launches} launches of a graph of {nodes} small kernels, {method}");
         figure(run_mode, what, shown)

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::refusal;
 use crate::check::{Row, RunMode};
 use crate::device::{self, Gpu, failed_in};
+use crate::process;
 
 pub(super) const NAME: &str = "kernels-graphs";
 
@@ -38,13 +39,11 @@ fn outcomes() -> Result<Vec<Outcome>, DriverError> {
 pub(super) fn run_program(run_mode: &RunMode) -> Result<ExitCode, String> {
     device::open(run_mode)?;
     let outcomes = outcomes().map_err(failed_in("a graph"))?;
-    let printed = serde_json::to_string(&outcomes).map_err(|error| error.to_string())?;
-    println!("{printed}");
-    Ok(ExitCode::SUCCESS)
+    process::print(&outcomes)
 }
 
 pub(super) fn run(run_mode: &RunMode) -> Result<Vec<Row>, String> {
-    let outcomes: Vec<Outcome> = super::run_with_cupti(NAME, run_mode)?;
+    let outcomes: Vec<Outcome> = super::with_cupti(NAME, run_mode)?;
     Ok(SCENARIOS.iter().zip(&outcomes).map(row).collect())
 }
 

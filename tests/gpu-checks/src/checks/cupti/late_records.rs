@@ -8,9 +8,10 @@ use gpuprof::{Profile, gpu_profile};
 use promises::{Tolerance, kernels_of, late_records};
 use serde::{Deserialize, Serialize};
 
-use super::{function, refusal, run_with_cupti};
+use super::{function, refusal, with_cupti};
 use crate::check::{Row, RunMode};
 use crate::device::{self, Gpu, LaunchKernel, TOLERANCE, failed_in};
+use crate::process;
 
 pub(super) const NAME: &str = "kernels-late";
 
@@ -92,16 +93,14 @@ pub(super) fn run_program(run_mode: &RunMode) -> Result<ExitCode, String> {
     variants(&gpu, &b, run_mode.simulated)?;
     gpu.context.synchronize().map_err(&failed)?;
     let profile = gpuprof::collect();
-    let measured = serde_json::to_string(&Measured {
+    process::print(&Measured {
         is_running,
         profile,
-    });
-    println!("{}", measured.map_err(|error| error.to_string())?);
-    Ok(ExitCode::SUCCESS)
+    })
 }
 
 pub(super) fn run(run_mode: &RunMode) -> Result<Vec<Row>, String> {
-    let measured: Measured = run_with_cupti(NAME, run_mode)?;
+    let measured: Measured = with_cupti(NAME, run_mode)?;
     let profile = &measured.profile;
     if let Some(why) = refusal(profile) {
         return Ok(vec![Row::unavailable("records of long kernels", why)]);

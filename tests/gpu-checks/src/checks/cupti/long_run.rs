@@ -16,10 +16,11 @@ use gpuprof::profile::CuptiCompleteness;
 use promises::kernels_of;
 use serde::{Deserialize, Serialize};
 
-use super::{refusal, run_to_end};
+use super::refusal;
 use crate::check::{Row, RunMode};
 use crate::device::{self, Gpu, failed_in};
 use crate::statistics::{figure, performance};
+use crate::{process, runner};
 
 pub(super) const NAME: &str = "cupti-long";
 
@@ -136,7 +137,7 @@ pub(super) fn run_program(run_mode: &RunMode) -> Result<ExitCode, String> {
         let profile = gpuprof::collect();
         let report_ns = report.elapsed().as_nanos() as u64;
         let Some(cupti) = &profile.cupti else {
-            print_line(&refusal(&profile))?;
+            process::print(&refusal(&profile))?;
             return Ok(ExitCode::SUCCESS);
         };
         let (free, all) = gpu.context.mem_get_info().map_err(&failed)?;
@@ -152,15 +153,9 @@ pub(super) fn run_program(run_mode: &RunMode) -> Result<ExitCode, String> {
                 ..Counts::of(cupti)
             },
         };
-        print_line(&sample)?;
+        process::print(&sample)?;
     }
     Ok(ExitCode::SUCCESS)
-}
-
-fn print_line(value: &impl Serialize) -> Result<(), String> {
-    let line = serde_json::to_string(value).map_err(|error| error.to_string())?;
-    println!("{line}");
-    Ok(())
 }
 
 impl Counts {
@@ -188,7 +183,11 @@ fn resident() -> Result<u64, String> {
 
 pub(super) fn run(run_mode: &RunMode) -> Result<Vec<Row>, String> {
     let (total, part) = records(run_mode)?;
-    let ended = run_to_end(NAME, run_mode, LIMIT, &[("GPUPROF_CUPTI", "on")])?;
+    let mut command = runner::own_command(&["program", NAME], run_mode)?;
+    command
+        .env("GPUPROF_CUPTI", "on")
+        .env("GPUPROF_REPORT", "none");
+    let ended = process::run(command, LIMIT).map_err(|error| error.to_string())?;
     let lines = ended.stdout.lines();
     let samples: Vec<Sample> = lines
         .filter_map(|line| serde_json::from_str(line).ok())

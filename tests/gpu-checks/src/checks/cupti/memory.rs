@@ -8,9 +8,10 @@ use gpuprof::profile::MemoryKind;
 use gpuprof::{Profile, gpu_profile};
 use promises::memory;
 
-use super::{refusal, run_with};
+use super::{LIMIT, refusal};
 use crate::check::{Row, RunMode};
 use crate::device::{self, failed_in};
+use crate::{process, runner};
 
 pub(super) const NAME: &str = "memory";
 
@@ -37,9 +38,7 @@ pub(super) fn run_program(run_mode: &RunMode) -> Result<ExitCode, String> {
         profile,
         has_mapped,
     };
-    let printed = serde_json::to_string(&printed).map_err(|error| error.to_string())?;
-    println!("{printed}");
-    Ok(ExitCode::SUCCESS)
+    process::print(&printed)
 }
 
 fn work() -> Result<(Profile, bool), DriverError> {
@@ -75,7 +74,7 @@ fn map_and_unmap() -> Result<(), DriverError> {
 }
 
 pub(super) fn run(run_mode: &RunMode) -> Result<Vec<Row>, String> {
-    let records: Printed = run_with(NAME, run_mode, &[("GPUPROF_MEMORY", "on")])?;
+    let records: Printed = runner::answer(NAME, run_mode, LIMIT, &[("GPUPROF_MEMORY", "on")])?;
     Ok(match refusal(&records.profile) {
         Some(why) => vec![Row::unavailable("allocations inside functions", why)],
         None => by_records(&records),

@@ -1,7 +1,6 @@
 //! Kernel counts and times compared with Nsight Compute, kernel by kernel, for the test program and
 //! the examples.
 
-use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
@@ -10,8 +9,9 @@ use gpuprof::Profile;
 use super::nsight_tools::{self, Seen};
 use super::{refusal, test_program};
 use crate::check::{Row, RunMode};
+use crate::process::{self, ReportFile};
 use crate::statistics::{off, percent, time};
-use crate::{process, runner};
+use crate::{examples, runner};
 
 /// The tool measures each launch separately, which takes milliseconds.
 const LIMIT: Duration = Duration::from_secs(120);
@@ -34,39 +34,26 @@ pub(super) fn run(run_mode: &RunMode) -> Result<Vec<Row>, String> {
         runner::own_command(&["program", test_program::NAME], run_mode)
     })?;
     for name in EXAMPLES {
-        if let Some(path) = example(name) {
-            rows.extend(beside(&ncu, name, &|| {
-                let mut command = Command::new(&path);
-                process::clear_settings(&mut command);
-                Ok(command)
-            })?);
+        match examples::path(name) {
+            Ok(path) => rows.extend(beside(&ncu, name, &|| {
+                Ok(examples::command(&path, run_mode.simulated))
+            })?),
+            Err(why) => rows.push(Row::unavailable(format!("{name}: kernels"), why)),
         }
     }
     Ok(rows)
-}
-
-/// The example beside this program, as in the pack.
-fn example(name: &str) -> Option<PathBuf> {
-    let here = std::env::current_exe().ok()?;
-    Some(here.parent()?.join(name)).filter(|path| path.is_file())
 }
 
 type Program<'a> = &'a dyn Fn() -> Result<Command, String>;
 
 fn beside(ncu: &std::path::Path, name: &str, program: Program<'_>) -> Result<Vec<Row>, String> {
     let mut alone = program()?;
-    let json = std::env::temp_dir().join(format!("gpu-checks-{}-{name}.json", std::process::id()));
+    let report = ReportFile::new(name);
     alone.env("GPUPROF_CUPTI", "on");
-    alone.env("GPUPROF_REPORT", format!("json={}", json.display()));
-    let ended = process::run(alone, LIMIT).map_err(|error| error.to_string())?;
-    if let Some(trouble) = ended.failure() {
-        return Err(format!("{name}: {trouble}\n{}", ended.tail()));
-    }
-    let text = std::fs::read_to_string(&json).map_err(|error| format!("{name}: {error}"))?;
-    // A file that cannot be removed stays in the temporary folder.
-    let _ = std::fs::remove_file(&json);
-    let profile: Profile =
-        serde_json::from_str(&text).map_err(|error| format!("{name}: {error}"))?;
+    alone.env("GPUPROF_REPORT", report.setting());
+    let ended = process::finished(alone, LIMIT);
+    let profile = ended.and_then(|_| report.read());
+    let profile = profile.map_err(|error| format!("{name}: {error}"))?;
     if let Some(why) = refusal(&profile) {
         return Ok(vec![Row::unavailable(format!("{name}: kernels"), why)]);
     }

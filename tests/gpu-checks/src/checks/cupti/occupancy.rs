@@ -13,6 +13,7 @@ use gpuprof::{Profile, gpu_profile};
 use super::refusal;
 use crate::check::{Row, RunMode};
 use crate::device::{self, failed_in};
+use crate::process;
 
 pub(super) const NAME: &str = "kernels-limits";
 
@@ -78,13 +79,11 @@ pub(super) fn run_program(run_mode: &RunMode) -> Result<ExitCode, String> {
             profile: gpuprof::collect(),
         });
     }
-    let printed = serde_json::to_string(&shapes).map_err(|error| error.to_string())?;
-    println!("{printed}");
-    Ok(ExitCode::SUCCESS)
+    process::print(&shapes)
 }
 
 pub(super) fn run(run_mode: &RunMode) -> Result<Vec<Row>, String> {
-    let shapes: Vec<Shape> = super::run_with_cupti(NAME, run_mode)?;
+    let shapes: Vec<Shape> = super::with_cupti(NAME, run_mode)?;
     Ok(shapes.iter().map(row).collect())
 }
 

@@ -1,15 +1,15 @@
 //! How much longer programs take with gpuprof's CUPTI tier, compared with Nsight Systems' CUDA
 //! trace of the same programs in the same run.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
 use super::nsight_tools;
 use crate::check::{Row, RunMode};
 use crate::checks::slowdown;
-use crate::statistics::{Spread, figure, performance};
-use crate::{process, runner};
+use crate::statistics::{Spread, figure, in_turn, performance, ratios};
+use crate::{examples, process, runner};
 
 const LIMIT: Duration = Duration::from_secs(60);
 /// Runs of the launches per method, and of the example, which is slow under Nsight Systems.
@@ -54,33 +54,27 @@ pub(super) fn run(run_mode: &RunMode) -> Result<Vec<Row>, String> {
         &inside,
         REPEATS,
     )?;
-    let example = slowdown::example();
-    if let Some(path) = example {
-        let program = || Ok(example_command(&path, run_mode));
-        // The time that the program prints, without the tool's own start and end; otherwise that of
-        // the whole process.
-        let whole = |_: &str, took: Duration| Ok(took.as_nanos() as f64);
-        let name = format!("{}, the whole process", slowdown::EXAMPLE);
-        let nsys = nsys.as_deref();
-        rows.extend(compared(
-            run_mode,
-            &name,
-            nsys,
-            &program,
-            &whole,
-            REPEATS_OF_EXAMPLE,
-        )?);
-    }
+    let name = format!("{}, the whole process", slowdown::EXAMPLE);
+    let path = match examples::path(slowdown::EXAMPLE) {
+        Ok(path) => path,
+        Err(why) => {
+            rows.push(Row::unavailable(name, why));
+            return Ok(rows);
+        }
+    };
+    let program = || Ok(examples::command(&path, run_mode.simulated));
+    // The time that the program prints, without the tool's own start and end; otherwise that of the
+    // whole process.
+    let whole = |_: &str, took: Duration| Ok(took.as_nanos() as f64);
+    rows.extend(compared(
+        run_mode,
+        &name,
+        nsys.as_deref(),
+        &program,
+        &whole,
+        REPEATS_OF_EXAMPLE,
+    )?);
     Ok(rows)
-}
-
-fn example_command(path: &PathBuf, run_mode: &RunMode) -> Command {
-    let mut command = Command::new(path);
-    process::clear_settings(&mut command);
-    if run_mode.simulated {
-        command.env("GPUPROF_SIM", "1");
-    }
-    command
 }
 
 type Program<'a> = &'a dyn Fn() -> Result<Command, String>;
@@ -98,24 +92,14 @@ fn compared(
         .into_iter()
         .filter(|(method, _)| *method != Method::Nsys || nsys.is_some())
         .collect();
-    let mut walls: Vec<Vec<f64>> = methods.iter().map(|_| Vec::new()).collect();
     let repeats = if run_mode.short { 1 } else { repeats };
-    for repeat in 0..repeats {
-        for index in 0..methods.len() {
-            let index = (index + repeat) % methods.len();
-            let (method, name) = methods[index];
-            let command = set(program()?, method, nsys);
-            let ended = process::run(command, LIMIT).map_err(|error| error.to_string())?;
-            if let Some(trouble) = ended.failure() {
-                return Err(format!("{name}: {trouble}\n{}", ended.tail()));
-            }
-            walls[index].push(took(&ended.stdout, ended.elapsed)?);
-        }
-    }
-    let ratios = |index: usize| {
-        let each = walls[index].iter().zip(&walls[0]).map(|(of, to)| of / to);
-        Spread::of(&each.collect::<Vec<_>>())
-    };
+    let walls = in_turn(methods.len(), repeats, |index| {
+        let (method, name) = methods[index];
+        let ended = process::finished(set(program()?, method, nsys), LIMIT)
+            .map_err(|error| format!("{name}: {error}"))?;
+        took(&ended.stdout, ended.elapsed)
+    })?;
+    let ratios = |index: usize| Spread::of(&ratios(&walls[index], &walls[0]));
     let mut rows = vec![figure(
         run_mode,
         format!("{what}, off"),

@@ -17,10 +17,11 @@ use gpuprof::{Profile, gpu_profile};
 use serde::{Deserialize, Serialize};
 
 use super::test_program::square_product;
-use super::{function, refusal, run_with};
+use super::{LIMIT, function, refusal};
 use crate::check::{Row, RunMode};
 use crate::device::{self, failed_in};
 use crate::statistics::time;
+use crate::{process, runner};
 
 pub(super) const NAME: &str = "stacks";
 
@@ -138,9 +139,7 @@ pub(super) fn run_program(run_mode: &RunMode) -> Result<ExitCode, String> {
         launch_ns,
         profile_ns: began.elapsed().as_nanos() as f64,
     };
-    let printed = serde_json::to_string(&printed).map_err(|error| error.to_string())?;
-    println!("{printed}");
-    Ok(ExitCode::SUCCESS)
+    process::print(&printed)
 }
 
 fn products(stream: &Arc<CudaStream>) -> Result<(), String> {
@@ -181,11 +180,11 @@ fn work() -> Result<(Spin, f64), DriverError> {
 
 pub(super) fn run(run_mode: &RunMode) -> Result<Vec<Row>, String> {
     let cupti = ("GPUPROF_CUPTI", "on");
-    let with: Printed = run_with(NAME, run_mode, &[cupti, ("GPUPROF_STACKS", "on")])?;
+    let with: Printed = runner::answer(NAME, run_mode, LIMIT, &[cupti, ("GPUPROF_STACKS", "on")])?;
     if let Some(why) = refusal(&with.profile) {
         return Ok(vec![Row::unavailable("lines of launches", why)]);
     }
-    let without: Printed = run_with(NAME, run_mode, &[cupti])?;
+    let without: Printed = runner::answer(NAME, run_mode, LIMIT, &[cupti])?;
     let profile = &with.profile;
     let mut rows = vec![
         line_row(profile, "annotated", "annotated", FIRST),

@@ -220,10 +220,8 @@ impl Ncu {
         reader
             .arg(report.with_extension("ncu-rep"))
             .env("NCU", &self.ncu);
-        let read = process::run(reader, LIMIT).map_err(|error| error.to_string())?;
-        if let Some(trouble) = read.failure() {
-            return Err(format!("{READER}: {trouble}\n{}", read.tail()));
-        }
+        let read =
+            process::finished(reader, LIMIT).map_err(|error| format!("{READER}: {error}"))?;
         serde_json::from_str(&read.stdout).map_err(|error| format!("{error}: {}", read.stdout))
     }
 }

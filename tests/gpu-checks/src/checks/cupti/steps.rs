@@ -11,9 +11,10 @@ use cudarc::nvrtc::Ptx;
 use gpuprof::profile::StepTimes;
 use gpuprof::{Profile, gpu_profile};
 
-use super::{launches, refusal, run_with_cupti};
+use super::{launches, refusal, with_cupti};
 use crate::check::{Row, RunMode};
 use crate::device::{self, failed_in};
+use crate::process;
 
 pub(super) const NAME: &str = "steps";
 
@@ -49,9 +50,7 @@ fn collectives(step: u64) -> u64 {
 pub(super) fn run_program(run_mode: &RunMode) -> Result<ExitCode, String> {
     device::open(run_mode)?;
     work(steps(run_mode)).map_err(failed_in("a launch"))?;
-    let profile = serde_json::to_string(&gpuprof::collect());
-    println!("{}", profile.map_err(|error| error.to_string())?);
-    Ok(ExitCode::SUCCESS)
+    process::print(&gpuprof::collect())
 }
 
 fn work(steps: u64) -> Result<(), DriverError> {
@@ -71,7 +70,7 @@ fn work(steps: u64) -> Result<(), DriverError> {
 }
 
 pub(super) fn run(run_mode: &RunMode) -> Result<Vec<Row>, String> {
-    let profile: Profile = run_with_cupti(NAME, run_mode)?;
+    let profile: Profile = with_cupti(NAME, run_mode)?;
     if let Some(why) = refusal(&profile) {
         return Ok(vec![Row::unavailable("collectives of steps", why)]);
     }

@@ -13,6 +13,7 @@ use promises::attribution::{self, CALLS, LONG_NS};
 use super::function;
 use crate::check::{Row, RunMode};
 use crate::device::{self, Gpu, failed_in};
+use crate::process;
 use crate::statistics::{off, percent, performance, time};
 
 pub(super) const NAME: &str = "kernels";
@@ -75,9 +76,7 @@ pub(super) fn run_program(run_mode: &RunMode) -> Result<ExitCode, String> {
     }
     stream.synchronize().map_err(&failed)?;
     let profile = gpuprof::collect();
-    let printed = serde_json::to_string(&profile).map_err(|error| error.to_string())?;
-    println!("{printed}");
-    Ok(ExitCode::SUCCESS)
+    process::print(&profile)
 }
 
 /// Checks the launches by cuBLAS.

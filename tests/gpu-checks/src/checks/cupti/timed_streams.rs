@@ -8,9 +8,10 @@ use gpuprof::{Profile, gpu_profile};
 use promises::Tolerance;
 use promises::timed_streams::{self, SpanMargins};
 
-use super::{refusal, run_with_cupti};
+use super::{refusal, with_cupti};
 use crate::check::{Row, RunMode};
 use crate::device::{self, Gpu, TOLERANCE, failed_in};
+use crate::process;
 
 pub(super) const NAME: &str = "kernels-streams";
 
@@ -40,13 +41,11 @@ pub(super) fn run_program(run_mode: &RunMode) -> Result<ExitCode, String> {
     let failed = failed_in("a launch");
     let (gpu, [a, b]) = set_up().map_err(&failed)?;
     timed_streams::work(&gpu, [&a, &b], CALLS).map_err(&failed)?;
-    let profile = serde_json::to_string(&gpuprof::collect());
-    println!("{}", profile.map_err(|error| error.to_string())?);
-    Ok(ExitCode::SUCCESS)
+    process::print(&gpuprof::collect())
 }
 
 pub(super) fn run(run_mode: &RunMode) -> Result<Vec<Row>, String> {
-    let profile: Profile = run_with_cupti(NAME, run_mode)?;
+    let profile: Profile = with_cupti(NAME, run_mode)?;
     if let Some(why) = refusal(&profile) {
         return Ok(vec![Row::unavailable("streams of kernels", why)]);
     }

@@ -13,8 +13,8 @@ use super::nsight_tools;
 use crate::check::{Row, RunMode};
 use crate::device::{self, failed_in};
 use crate::hand_timed::{Answer, Kernel};
-use crate::statistics::{Spread, figure, performance, time};
-use crate::{process, runner};
+use crate::runner;
+use crate::statistics::{Spread, figure, in_turn, performance, ratios, time};
 
 pub(super) const NAME: &str = "tokens-with-cupti";
 
@@ -119,21 +119,10 @@ pub(super) fn rows(run_mode: &RunMode) -> Result<Vec<Row>, String> {
         .filter(|(method, _)| *method != Method::Nsys || has_nsys)
         .collect();
     let rounds = if run_mode.short { 1 } else { 9 };
-    let mut tokens = vec![Vec::new(); methods.len()];
-    for round in 0..rounds {
-        for index in 0..methods.len() {
-            let index = (index + round) % methods.len();
-            let (method, name) = methods[index];
-            let ended = process::run(command(run_mode, method)?, super::LIMIT)
-                .map_err(|error| error.to_string())?;
-            if let Some(trouble) = ended.failure() {
-                return Err(format!("{name}: {trouble}\n{}", ended.tail()));
-            }
-            let printed = ended.stdout.lines();
-            let token = printed.filter_map(|line| line.parse::<f64>().ok()).next();
-            tokens[index].push(token.ok_or("the program printed no time")?);
-        }
-    }
+    let tokens = in_turn(methods.len(), rounds, |index| {
+        let (method, name) = methods[index];
+        super::printed_time(command(run_mode, method)?).map_err(|error| format!("{name}: {error}"))
+    })?;
     let launches = LAYERS * LAUNCHES_PER_LAYER;
     let what = format!("a token of {launches} launches, allocations and frees");
     let fastest = |index: usize| Spread::of(&tokens[index]).least / Spread::of(&tokens[0]).least;
@@ -141,15 +130,10 @@ pub(super) fn rows(run_mode: &RunMode) -> Result<Vec<Row>, String> {
         .iter()
         .enumerate()
         .map(|(index, (_, name))| {
-            let ratios: Vec<f64> = tokens[index]
-                .iter()
-                .zip(&tokens[0])
-                .map(|(of, to)| of / to)
-                .collect();
             let shown = format!(
                 "{}: {} times off, the fastest run {:.3}",
                 time(Spread::of(&tokens[index]).median),
-                Spread::of(&ratios).ratio(),
+                Spread::of(&ratios(&tokens[index], &tokens[0])).ratio(),
                 fastest(index)
             );
             figure(run_mode, format!("{what}, {name}"), shown)

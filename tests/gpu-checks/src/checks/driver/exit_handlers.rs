@@ -23,11 +23,7 @@ static EVENT: AtomicUsize = AtomicUsize::new(0);
 
 /// One row per handler, in execution order.
 pub(super) fn run(run_mode: &RunMode) -> Result<Vec<Row>, String> {
-    let ended = process::run(own_command(&["program", "exit-handlers"], run_mode)?, LIMIT)
-        .map_err(failed_in("the program that registers"))?;
-    if let Some(trouble) = ended.failure() {
-        return Err(format!("{trouble}\n{}", ended.tail()));
-    }
+    let ended = process::finished(own_command(&["program", "exit-handlers"], run_mode)?, LIMIT)?;
     let said = |when: &str| {
         let line = ended
             .stdout

@@ -20,11 +20,7 @@ const LIMIT: Duration = Duration::from_secs(30);
 fn work() {}
 
 pub(super) fn run(run_mode: &RunMode) -> Result<Vec<Row>, String> {
-    let ended = process::run(own_command(&["program", "cpu-run"], run_mode)?, LIMIT)
-        .map_err(failed_in("the program that begins on the CPU"))?;
-    if let Some(trouble) = ended.failure() {
-        return Err(format!("{trouble}\n{}", ended.tail()));
-    }
+    let ended = process::finished(own_command(&["program", "cpu-run"], run_mode)?, LIMIT)?;
     let row = |when: &str, wanted: &str| {
         let mut lines = ended.stdout.lines();
         let found = lines.find_map(|line| line.strip_prefix(when)?.strip_prefix(": "));

@@ -84,9 +84,7 @@ fn program(
     let profile = gpuprof::collect();
     // As it is shown at exit.
     eprintln!("{profile}");
-    let averages = serde_json::to_string(&averages_of(&profile));
-    println!("{}", averages.map_err(failed_in("the averages"))?);
-    Ok(ExitCode::SUCCESS)
+    process::print(&averages_of(&profile))
 }
 
 pub(super) fn run(run_mode: &RunMode) -> Result<Vec<Row>, String> {
@@ -134,15 +132,14 @@ pub(super) fn run(run_mode: &RunMode) -> Result<Vec<Row>, String> {
 fn averages(run_mode: &RunMode, program: &str, sample: Option<&str>) -> Result<Averages, String> {
     let mut command = own_command(&["program", program], run_mode)?;
     command.env("GPUPROF_REPORT", "none");
-    if let Some(sample) = sample {
-        command.env("GPUPROF_SAMPLE", sample);
-    }
-    let ended = process::run(command, LIMIT).map_err(failed_in("the layers"))?;
-    if let Some(trouble) = ended.failure() {
-        return Err(format!("{program}: {trouble}\n{}", ended.tail()));
-    }
-    let last = ended.stdout.lines().last().unwrap_or_default();
-    serde_json::from_str(last).map_err(failed_in("its rows"))
+    match sample {
+        Some(sample) => command.env("GPUPROF_SAMPLE", sample),
+        // `own_command` has every call timed.
+        None => command.env_remove("GPUPROF_SAMPLE"),
+    };
+    let ended = process::finished(command, LIMIT);
+    let averages = ended.and_then(|ended| ended.answer());
+    averages.map_err(failed_in(program))
 }
 
 fn averages_of(profile: &Profile) -> Averages {

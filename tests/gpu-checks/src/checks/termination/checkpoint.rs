@@ -8,10 +8,10 @@ use std::process::ExitCode;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::{Json, LIMIT, of_work, send, work};
+use super::{LIMIT, of_work, send, work};
 use crate::check::{Row, RunMode};
 use crate::device::{self, Gpu, failed_in};
-use crate::process;
+use crate::process::{self, ReportFile};
 use crate::runner::own_command;
 
 /// The value of `GPUPROF_CHECKPOINT`.
@@ -51,7 +51,7 @@ pub(super) fn run(run_mode: &RunMode) -> Result<Vec<Row>, String> {
 }
 
 fn kill_and_compare(run_mode: &RunMode, time: u32) -> Result<Row, String> {
-    let json = Json::new("checkpoint");
+    let json = ReportFile::new("checkpoint");
     let mut command = own_command(&["program", "checkpoint"], run_mode)?;
     command
         .env("GPUPROF_REPORT", json.setting())

@@ -5,10 +5,10 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 use std::{io, thread};
 
-use super::{CALLS, Json, LIMIT, SHORT, of_work, tables, work};
+use super::{CALLS, LIMIT, SHORT, of_work, tables, work};
 use crate::check::{Row, RunMode};
 use crate::device::{self, Gpu, failed_in};
-use crate::process::{self, Finished};
+use crate::process::{self, Finished, ReportFile};
 use crate::runner::own_command;
 
 /// The child's exit status.
@@ -89,7 +89,7 @@ pub(super) fn run(run_mode: &RunMode) -> Result<Vec<Row>, String> {
 }
 
 fn check_child(run_mode: &RunMode, program: &str, what: &str) -> Result<Vec<Row>, String> {
-    let json = Json::new(program);
+    let json = ReportFile::new(program);
     let mut command = own_command(&["program", program], run_mode)?;
     command.env("GPUPROF_REPORT", json.setting());
     let with = process::run(command, LIMIT).map_err(failed_in(program))?;

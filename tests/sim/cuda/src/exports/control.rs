@@ -2,6 +2,7 @@
 //! unknown, they return [`UNKNOWN`] or false.
 
 use simbase::activity::{FoundContext, Observer};
+use simbase::control_functions;
 
 use crate::abi::{CText, Handle};
 use crate::function_names::Symbol;
@@ -10,16 +11,6 @@ use crate::{call_wrapper, clock, load, observer, state};
 
 /// The number of calls of an unknown function, and the time on an unknown stream.
 const UNKNOWN: u64 = u64::MAX;
-
-macro_rules! control_functions {
-    ($($(#[$doc:meta])*
-       fn $name:ident($($arg:ident: $type:ty),*) $(-> $out:ty)? $body:block)*) => {$(
-        $(#[$doc])*
-        // SAFETY: the prefix makes the name unique to this crate.
-        #[unsafe(no_mangle)]
-        extern "C" fn $name($($arg: $type),*) $(-> $out)? $body
-    )*};
-}
 
 /// A number that identifies the sources of this library.
 // SAFETY: the prefix makes the name unique to this crate.

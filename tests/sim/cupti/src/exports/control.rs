@@ -2,6 +2,8 @@
 //! `dlsym`. Texts are NUL-terminated. A function returns [`UNKNOWN`] or false if its symbol is
 //! unknown.
 
+use simbase::control_functions;
+
 use crate::abi::{Array, Text};
 use crate::control::{InvalidStamps, Order};
 use crate::counter_model::KernelCounters;
@@ -14,18 +16,6 @@ use crate::{call_wrapper, driver, state};
 
 /// The count of a function that is not exported.
 const UNKNOWN: u64 = u64::MAX;
-
-macro_rules! control_functions {
-    ($(
-        $(#[$doc:meta])*
-        fn $name:ident($($arg:ident: $type:ty),*) $(-> $out:ty)? $body:block
-    )*) => {$(
-        $(#[$doc])*
-        // SAFETY: the prefix makes the name this crate's own.
-        #[unsafe(no_mangle)]
-        extern "C" fn $name($($arg: $type),*) $(-> $out)? $body
-    )*};
-}
 
 control_functions! {
     fn simcupti_calls(symbol: Text) -> u64 {
