@@ -21,11 +21,11 @@ use super::row_totals::{ApiTotals, CallTotals, CopyTotals, DurationTotals, durat
 use super::window_tables::WindowTables;
 use super::wrong_streams;
 use crate::clock;
-use crate::cupti::collect::record::{ApiFunction, CopyKind};
+use crate::cupti::collect::record::ApiFunction;
 use crate::stats::path_ids::CallPath;
 use crate::stats::profile_inputs::{CuptiActivity, RecordedActivity};
 use gpuprof_report::occupancy;
-use gpuprof_report::profile::{self, ApiStats, CopyStats, KernelStats, Profile};
+use gpuprof_report::profile::{ApiStats, CopyStats, KernelStats, Profile};
 use gpuprof_report::sorting::sort_by;
 
 /// What functions and call paths ran.
@@ -226,7 +226,7 @@ fn merged<'a, K: Hash + Eq, T: Default + 'a>(
 
 fn copy_stats((kind, device): CopyRowKey, totals: &CopyTotals, tables: &WindowTables) -> CopyStats {
     let mut copies = CopyStats::default();
-    copies.kind = kind_of_copy(kind);
+    copies.kind = kind;
     copies.device = device;
     copies.times = duration_stats(&totals.times);
     copies.bytes = totals.bytes;
@@ -236,24 +236,6 @@ fn copy_stats((kind, device): CopyRowKey, totals: &CopyTotals, tables: &WindowTa
     copies.exposed_ns = tables.device_times(device).map(|_| totals.exposed_ns);
     copies.streams = totals.streams.count();
     copies
-}
-
-/// The same direction in a profile.
-pub(crate) fn kind_of_copy(kind: CopyKind) -> profile::CopyKind {
-    match kind {
-        CopyKind::HtoD => profile::CopyKind::HtoD,
-        CopyKind::DtoH => profile::CopyKind::DtoH,
-        CopyKind::HtoA => profile::CopyKind::HtoA,
-        CopyKind::AtoH => profile::CopyKind::AtoH,
-        CopyKind::AtoA => profile::CopyKind::AtoA,
-        CopyKind::AtoD => profile::CopyKind::AtoD,
-        CopyKind::DtoA => profile::CopyKind::DtoA,
-        CopyKind::DtoD => profile::CopyKind::DtoD,
-        CopyKind::HtoH => profile::CopyKind::HtoH,
-        CopyKind::PtoP => profile::CopyKind::PtoP,
-        CopyKind::Memset => profile::CopyKind::Memset,
-        CopyKind::Unknown => profile::CopyKind::Unknown,
-    }
 }
 
 /// Longest total time first; equal times by name, so that the order is the same in every run.

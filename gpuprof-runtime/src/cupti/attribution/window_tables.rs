@@ -24,11 +24,12 @@ use super::row_totals::{
 use super::sample_sums::RowSamples;
 use super::step_collectives::StepCollectives;
 use crate::cupti::collect::record::{
-    ActivitySpan, ApiFunction, ApiRecord, CopyKind, CopyRecord, KernelRecord, MemorySpace,
+    ActivitySpan, ApiFunction, ApiRecord, CopyRecord, KernelRecord, MemorySpace,
 };
 use crate::cupti::launch_lines::stack_totals::StackTotals;
 use crate::stats::by_window::WindowSum;
 use crate::stats::profiled_call::EndedCall;
+use gpuprof_report::profile::CopyKind;
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct WindowTables {
@@ -334,9 +335,9 @@ impl WindowSum for WindowTables {
 
 #[cfg(test)]
 mod tests {
-    use super::{ActivityPath, Cause, MAX_COPY_ROWS, MAX_KERNEL_ROWS, WindowTables};
+    use super::{ActivityPath, Cause, CopyKind, MAX_COPY_ROWS, MAX_KERNEL_ROWS, WindowTables};
     use crate::cupti::attribution::row_totals::ReplayKey;
-    use crate::cupti::collect::record::{ActivitySpan, CopyKind, CopyRecord, KernelRecord};
+    use crate::cupti::collect::record::{ActivitySpan, CopyRecord, KernelRecord};
 
     /// Of a call on path 7, launched on path `launch`.
     fn replayed(launch: u32) -> Cause {

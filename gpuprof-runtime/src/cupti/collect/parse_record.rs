@@ -7,10 +7,10 @@
 use super::bindings::kind;
 use super::kernel_symbol::KernelSymbol;
 use super::record::{
-    ActivityRecord, ActivitySpan, CopyKind, CopyRecord, KernelRecord, MemoryOperation,
-    MemoryRecord, MemorySpace,
+    ActivityRecord, ActivitySpan, CopyRecord, KernelRecord, MemoryOperation, MemoryRecord,
+    MemorySpace,
 };
-use gpuprof_report::profile::MemoryKind;
+use gpuprof_report::profile::{CopyKind, MemoryKind};
 
 #[derive(Debug, PartialEq)]
 pub(crate) enum Parsed {

@@ -8,13 +8,13 @@ use crate::cupti::collect::callback_ids::DRIVER_LAUNCH;
 use crate::cupti::collect::pm_sampling::metrics::{METRICS, MetricSet, PmSample};
 use crate::cupti::collect::pm_sampling::{PmSampling, SamplingEvent};
 use crate::cupti::collect::record::{
-    ActivityRecord, ActivitySpan, ApiFunction, ApiRecord, CopyKind, CopyRecord, MemoryOperation,
+    ActivityRecord, ActivitySpan, ApiFunction, ApiRecord, CopyRecord, MemoryOperation,
     MemoryRecord, MemorySpace,
 };
 use crate::recorder::Recorder;
 use crate::stats::by_window::Since;
 use crate::stats::profiled_call::CallPosition;
-use gpuprof_report::profile::MemoryKind;
+use gpuprof_report::profile::{CopyKind, MemoryKind};
 
 const MANY: u32 = 300_000;
 

@@ -4,7 +4,8 @@ use super::{DeviceSweep, DeviceTimes, TimedActivity};
 use crate::cupti::attribution::activity_path::{ActivityPath, ClosedNs, LaunchCall};
 use crate::cupti::attribution::row_keys::{CopyKey, KernelKey, RowKey};
 use crate::cupti::attribution::window_history::WindowHistory;
-use crate::cupti::collect::record::{ActivitySpan, CopyKind};
+use crate::cupti::collect::record::ActivitySpan;
+use gpuprof_report::profile::CopyKind;
 
 /// A kernel of the row `path`. Its call began at `launched_at` and returned 5 ns later; 0 if the
 /// call is unknown.

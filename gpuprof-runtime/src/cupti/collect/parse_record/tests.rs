@@ -4,10 +4,10 @@
 use super::{Parsed, parse};
 use crate::cupti::collect::kernel_symbol::KernelSymbol;
 use crate::cupti::collect::record::{
-    ActivityRecord, ActivitySpan, CopyKind, CopyRecord, KernelRecord, MemoryOperation,
-    MemoryRecord, MemorySpace,
+    ActivityRecord, ActivitySpan, CopyRecord, KernelRecord, MemoryOperation, MemoryRecord,
+    MemorySpace,
 };
-use gpuprof_report::profile::MemoryKind;
+use gpuprof_report::profile::{CopyKind, MemoryKind};
 
 /// Record sizes in bytes.
 struct Layout {
