@@ -201,46 +201,8 @@ pub(crate) struct ReplayKey {
     pub(crate) captured: u32,
 }
 
-/// The activities of replayed calls.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct ReplayTotals {
-    /// How often launches replayed a call; at depth 0, the launches.
-    pub(crate) replays: u64,
-    /// Busy time of each replay, ns.
-    pub(crate) busy_ns: u64,
-    pub(crate) activities: u64,
-    pub(crate) launches: u64,
-    /// The most streams that one replay used.
-    pub(crate) streams: u32,
-    /// One bit per device.
-    pub(crate) devices: u64,
-}
-
-impl ReplayTotals {
-    pub(crate) fn merge(&mut self, other: &Self) {
-        self.replays += other.replays;
-        self.busy_ns += other.busy_ns;
-        self.activities += other.activities;
-        self.launches += other.launches;
-        self.streams = self.streams.max(other.streams);
-        self.devices |= other.devices;
-    }
-
-    /// As activities of calls that no events timed.
-    pub(crate) fn as_calls(&self) -> CallTotals {
-        CallTotals {
-            busy_ns: self.busy_ns,
-            calls: self.replays,
-            activities: self.activities,
-            launches: self.launches,
-            streams: self.streams,
-            devices: self.devices,
-            ..CallTotals::default()
-        }
-    }
-}
-
-/// The activities of the closed calls on one path.
+/// The activities of the closed calls on one path, or of the replays of a captured call, which no
+/// events time.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct CallTotals {
     pub(crate) busy_ns: u64,
@@ -248,6 +210,7 @@ pub(crate) struct CallTotals {
     pub(crate) extent_ns: u64,
     /// The part of `busy_ns` from calls that events timed.
     pub(crate) timed_busy_ns: u64,
+    /// Of replays, how often launches replayed the call; at depth 0, the launches.
     pub(crate) calls: u64,
     pub(crate) activities: u64,
     pub(crate) launches: u64,

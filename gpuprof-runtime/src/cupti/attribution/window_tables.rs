@@ -18,8 +18,7 @@ use super::limits::{MAX_COPY_ROWS, MAX_KERNEL_ROWS, MAX_REPLAY_ROWS};
 use super::memory_totals::PathMemory;
 use super::row_keys::{CopyKey, KernelKey, RowKey};
 use super::row_totals::{
-    ApiTotals, CallTotals, CopyTotals, KernelTotals, LaunchShape, ReplayKey, ReplayTotals,
-    merge_kernel,
+    ApiTotals, CallTotals, CopyTotals, KernelTotals, LaunchShape, ReplayKey, merge_kernel,
 };
 use super::sample_sums::RowSamples;
 use super::step_collectives::StepCollectives;
@@ -40,7 +39,7 @@ pub(crate) struct WindowTables {
     pub(crate) api: FxHashMap<(Option<u32>, ApiFunction), ApiTotals>,
     /// By call path.
     pub(crate) calls: FxHashMap<u32, CallTotals>,
-    pub(crate) replays: FxHashMap<ReplayKey, ReplayTotals>,
+    pub(crate) replays: FxHashMap<ReplayKey, CallTotals>,
     /// By call path and space.
     pub(crate) memory: FxHashMap<(u32, MemorySpace), PathMemory>,
     /// Replays of captured calls beyond [`MAX_REPLAY_ROWS`].
@@ -247,11 +246,11 @@ impl WindowTables {
     }
 
     /// Adds replays of a captured call.
-    pub(crate) fn add_replays(&mut self, key: ReplayKey, totals: &ReplayTotals) {
+    pub(crate) fn add_replays(&mut self, key: ReplayKey, totals: &CallTotals) {
         if self.replays.len() < MAX_REPLAY_ROWS || self.replays.contains_key(&key) {
             self.replays.entry(key).or_default().merge(totals)
         } else {
-            self.dropped_replays += totals.replays
+            self.dropped_replays += totals.calls
         }
     }
 
