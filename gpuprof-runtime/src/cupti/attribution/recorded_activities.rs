@@ -133,13 +133,14 @@ impl ActivityRecorder {
         let (start_ns, end_ns, correlation) = (span.start, span.end, span.correlation);
         let event = match activity {
             ActivityRecord::Kernel(kernel) => {
-                let shared_bytes = kernel.static_shared_bytes;
+                let launch = kernel.shape;
+                let shared_bytes = launch.static_shared_bytes;
                 let mut shape = KernelShape {
                     symbol,
-                    grid: kernel.grid,
-                    block: kernel.block,
-                    registers: kernel.registers,
-                    shared_bytes: shared_bytes.saturating_add(kernel.dynamic_shared_bytes),
+                    grid: launch.grid,
+                    block: launch.block,
+                    registers: launch.registers,
+                    shared_bytes: shared_bytes.saturating_add(launch.dynamic_shared_bytes),
                 };
                 if self.shapes.len() >= MAX_SHAPES && !self.shapes.contains_key(&shape) {
                     shape = KernelShape {

@@ -8,6 +8,7 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::sample_sums::RowSamples;
+use crate::cupti::collect::record::LaunchShape;
 use crate::cupti::launch_lines::stack_totals::StackTotals;
 use crate::stats::durations::DurationSums;
 use crate::stats::profiled_call::EndedCall;
@@ -79,17 +80,6 @@ impl StreamIds {
     pub(crate) fn count(&self) -> u32 {
         self.0.len() as u32
     }
-}
-
-/// How a kernel was launched.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct LaunchShape {
-    pub(crate) grid: [u32; 3],
-    pub(crate) block: [u32; 3],
-    pub(crate) dynamic_shared_bytes: u32,
-    pub(crate) static_shared_bytes: u32,
-    pub(crate) registers: u32,
-    pub(crate) local_bytes_per_thread: u32,
 }
 
 /// One kernel of one call path on one device.

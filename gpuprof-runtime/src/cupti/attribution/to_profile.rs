@@ -258,7 +258,7 @@ mod tests {
     use crate::cupti::attribution::kernel_names::KernelNames;
     use crate::cupti::attribution::symbol_table::SymbolNumbers;
     use crate::cupti::attribution::window_tables::WindowTables;
-    use crate::cupti::collect::record::{ActivityRecord, ActivitySpan, KernelRecord};
+    use crate::cupti::collect::record::{ActivityRecord, ActivitySpan, KernelRecord, LaunchShape};
     use crate::cupti::launch_lines::line_cache::LineCache;
     use crate::stats::path_ids::ROOT;
 
@@ -266,12 +266,7 @@ mod tests {
         let kernel = KernelRecord {
             span: ActivitySpan::default(),
             symbol: symbol.into(),
-            grid: [1; 3],
-            block: [1; 3],
-            registers: 0,
-            static_shared_bytes: 0,
-            dynamic_shared_bytes: 0,
-            local_bytes_per_thread: 0,
+            shape: LaunchShape::default(),
         };
         let symbol = symbols.intern(&ActivityRecord::Kernel(kernel.clone()));
         let cause = Cause {

@@ -17,9 +17,7 @@ use super::device_sweep::{DeviceTimes, RowTime, TimedActivity};
 use super::limits::{MAX_COPY_ROWS, MAX_KERNEL_ROWS, MAX_REPLAY_ROWS};
 use super::memory_totals::PathMemory;
 use super::row_keys::{CopyKey, KernelKey, RowKey};
-use super::row_totals::{
-    ApiTotals, CallTotals, CopyTotals, KernelTotals, LaunchShape, ReplayKey, merge_kernel,
-};
+use super::row_totals::{ApiTotals, CallTotals, CopyTotals, KernelTotals, ReplayKey, merge_kernel};
 use super::sample_sums::RowSamples;
 use super::step_collectives::StepCollectives;
 use crate::cupti::collect::record::{
@@ -95,15 +93,7 @@ impl WindowTables {
                 .add(span.start.saturating_sub(launch.began.get()));
         }
         totals.graph_calls += u64::from(span.graph_node != 0);
-        let shape = LaunchShape {
-            grid: kernel.grid,
-            block: kernel.block,
-            dynamic_shared_bytes: kernel.dynamic_shared_bytes,
-            static_shared_bytes: kernel.static_shared_bytes,
-            registers: kernel.registers,
-            local_bytes_per_thread: kernel.local_bytes_per_thread,
-        };
-        totals.add_shape(shape, ns);
+        totals.add_shape(kernel.shape, ns);
         totals.streams.add((span.context, span.stream));
         if let Some(stack) = cause.stack {
             let stacks = totals.stacks.get_or_insert_default();
@@ -336,7 +326,7 @@ impl WindowSum for WindowTables {
 mod tests {
     use super::{ActivityPath, Cause, CopyKind, MAX_COPY_ROWS, MAX_KERNEL_ROWS, WindowTables};
     use crate::cupti::attribution::row_totals::ReplayKey;
-    use crate::cupti::collect::record::{ActivitySpan, CopyRecord, KernelRecord};
+    use crate::cupti::collect::record::{ActivitySpan, CopyRecord, KernelRecord, LaunchShape};
 
     /// Of a call on path 7, launched on path `launch`.
     fn replayed(launch: u32) -> Cause {
@@ -355,12 +345,7 @@ mod tests {
         let kernel = KernelRecord {
             span: ActivitySpan::default(),
             symbol: "axpy".into(),
-            grid: [1; 3],
-            block: [1; 3],
-            registers: 0,
-            static_shared_bytes: 0,
-            dynamic_shared_bytes: 0,
-            local_bytes_per_thread: 0,
+            shape: LaunchShape::default(),
         };
         let mut tables = WindowTables::default();
         for symbol in 0..MAX_KERNEL_ROWS as u32 {

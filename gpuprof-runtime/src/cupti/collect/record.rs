@@ -43,11 +43,17 @@ pub(crate) struct ActivitySpan {
 pub(crate) struct KernelRecord {
     pub(crate) span: ActivitySpan,
     pub(crate) symbol: KernelSymbol,
+    pub(crate) shape: LaunchShape,
+}
+
+/// How a kernel was launched.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct LaunchShape {
     pub(crate) grid: [u32; 3],
     pub(crate) block: [u32; 3],
-    pub(crate) registers: u32,
-    pub(crate) static_shared_bytes: u32,
     pub(crate) dynamic_shared_bytes: u32,
+    pub(crate) static_shared_bytes: u32,
+    pub(crate) registers: u32,
     pub(crate) local_bytes_per_thread: u32,
 }
 
