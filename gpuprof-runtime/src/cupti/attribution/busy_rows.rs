@@ -12,7 +12,7 @@ pub(super) fn write(profile: &mut Profile, tables: &WindowTables) {
     let Some(cupti) = &profile.cupti else {
         return;
     };
-    let missing = cupti.dropped_records.saturating_add(tables.unfinished);
+    let missing = cupti.dropped_records.saturating_add(cupti.unfinished);
     if missing as f64 / cupti.records.max(1) as f64 > MAX_MISSING_SHARE {
         return;
     }

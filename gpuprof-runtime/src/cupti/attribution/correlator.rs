@@ -160,7 +160,7 @@ impl Correlator {
             self.recorded.calls.stop_awaiting(call.id);
         }
         if was_counted && let Some(tables) = self.tables_at(launched_at) {
-            tables.unfinished = tables.unfinished.saturating_sub(1);
+            tables.completeness.unfinished = tables.completeness.unfinished.saturating_sub(1);
         }
     }
 
@@ -192,10 +192,10 @@ impl Correlator {
         let added = owner.map(|owner| (owner, self.graphs.add(launch, owner, activity)));
         let tables = self.recorded.tables.get_mut(epoch)?;
         let Some((owner, (depth, is_exact))) = added else {
-            tables.unattributed_graph_nodes += 1;
+            tables.completeness.unattributed_graph_nodes += 1;
             return None;
         };
-        tables.late_records += u64::from(!is_exact);
+        tables.completeness.late_records += u64::from(!is_exact);
         Some(ActivityPath::Replayed(ReplayKey {
             launch: launch_path,
             depth,
@@ -260,7 +260,7 @@ impl Correlator {
     /// Counts ended calls that did not fit in the queue.
     pub(crate) fn add_dropped_calls(&mut self, calls: u64) {
         if let Some(tables) = self.recorded.tables.current_mut() {
-            tables.dropped_calls += calls;
+            tables.completeness.dropped_calls += calls;
         }
     }
 
@@ -299,7 +299,7 @@ impl Correlator {
             && is_new
             && let Some(tables) = self.tables_at(launched_at)
         {
-            tables.unfinished += 1;
+            tables.completeness.unfinished += 1;
             if let Some(known) = self.calls.get_mut(correlation) {
                 known.is_counted_unfinished = true;
             }
@@ -359,7 +359,7 @@ impl Correlator {
             {
                 let is_new = !known.is_counted_unfinished;
                 let is_unfinished = is_new && self.unfinished_since(known).is_some();
-                tables.unfinished += u64::from(is_unfinished);
+                tables.completeness.unfinished += u64::from(is_unfinished);
                 graph_replays::add_to(known, tables);
                 graph_replays::add_latency(known, tables);
             }

@@ -162,21 +162,15 @@ pub(crate) fn write_to_profile(
     sort_by(&mut copies, |(_, a), (_, b)| copy_order(a, b));
     let (copy_rows, copies): (Vec<CopyRowKey>, _) = copies.into_iter().unzip();
     (profile.kernels, profile.copies) = (kernels, copies);
+    if let Some(cupti) = &mut profile.cupti {
+        cupti.add(&tables.completeness);
+    }
     busy_rows::write(profile, tables);
     device_samples::write(&mut profile.counters, &tables.device_samples);
     node_activities::write_activities(profile, tables, paths, &kernel_rows, &copy_rows);
     let api = tables.api.iter();
     profile.api = api_rows(api.map(|((_, function), totals)| (*function, totals)));
     sort_by(&mut profile.api, api_order);
-    if let Some(cupti) = &mut profile.cupti {
-        cupti.unfinished = tables.unfinished;
-        cupti.late_records = tables.late_records;
-        cupti.records_without_call = tables.records_without_call;
-        cupti.dropped_calls = tables.dropped_calls;
-        cupti.unattributed = tables.unattributed;
-        cupti.unattributed_ns = tables.unattributed_ns;
-        cupti.unattributed_graph_nodes = tables.unattributed_graph_nodes;
-    }
     if cfg!(not(feature = "cupti")) && profile.kernels.iter().any(is_mangled) {
         profile.diagnostics.notes.push(
             "kernel names are shown mangled: gpuprof is built without its feature cupti".into(),

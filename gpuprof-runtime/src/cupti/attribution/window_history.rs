@@ -170,7 +170,7 @@ impl RecordedWindows {
         self.calls.compact();
         let forgotten = self.calls.take_forgotten();
         if let Some(tables) = self.tables.current_mut() {
-            tables.records_without_call += forgotten;
+            tables.completeness.records_without_call += forgotten;
         }
     }
 

@@ -26,7 +26,7 @@ use crate::cupti::collect::record::{
 use crate::cupti::launch_lines::stack_totals::StackTotals;
 use crate::stats::by_window::WindowSum;
 use crate::stats::profiled_call::EndedCall;
-use gpuprof_report::profile::CopyKind;
+use gpuprof_report::profile::{CopyKind, CuptiCompleteness};
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct WindowTables {
@@ -50,19 +50,10 @@ pub(crate) struct WindowTables {
     pub(crate) site_samples: FxHashMap<u32, RowSamples>,
     /// By device.
     pub(crate) device_samples: FxHashMap<u32, DeviceSamples>,
-    /// CUDA calls whose activities have not arrived.
-    pub(crate) unfinished: u64,
-    pub(crate) late_records: u64,
-    /// Activities that are missing from busy times because their call was forgotten.
-    pub(crate) records_without_call: u64,
-    pub(crate) dropped_calls: u64,
-    /// Activities outside any profiled function.
-    pub(crate) unattributed: u64,
-    pub(crate) unattributed_ns: u64,
-    /// Where those were launched.
+    /// What the attribution counts of it: from `unfinished` on.
+    pub(crate) completeness: CuptiCompleteness,
+    /// Where unattributed activities were launched.
     pub(crate) unattributed_stacks: StackTotals,
-    /// Activities of graph nodes that no profiled call is known to have captured.
-    pub(crate) unattributed_graph_nodes: u64,
     /// Graph nodes and captured calls that were forgotten, for lack of memory.
     pub(crate) forgotten_captures: u64,
 }
@@ -197,8 +188,8 @@ impl WindowTables {
         self.add_row_times(finished);
         let ns = span.end.saturating_sub(span.start);
         if !cause.path.is_attributed() {
-            self.unattributed += 1;
-            self.unattributed_ns += ns;
+            self.completeness.unattributed += 1;
+            self.completeness.unattributed_ns += ns;
             if let Some(stack) = cause.stack {
                 self.unattributed_stacks.add_activity(stack, ns);
             }
@@ -263,8 +254,8 @@ impl WindowTables {
     pub(crate) fn count_inexact(&mut self, added: Added, activities: u64) {
         match added {
             Added::Exact => {}
-            Added::Inexact => self.late_records += activities,
-            Added::Missing => self.records_without_call += activities,
+            Added::Inexact => self.completeness.late_records += activities,
+            Added::Missing => self.completeness.records_without_call += activities,
         }
     }
 }
@@ -296,12 +287,7 @@ impl WindowSum for WindowTables {
         for (path, totals) in &other.calls {
             self.calls.entry(*path).or_default().merge(totals);
         }
-        self.unfinished += other.unfinished;
-        self.late_records += other.late_records;
-        self.records_without_call += other.records_without_call;
-        self.dropped_calls += other.dropped_calls;
-        self.unattributed += other.unattributed;
-        self.unattributed_ns += other.unattributed_ns;
+        self.completeness.add(&other.completeness);
         self.unattributed_stacks.merge(&other.unattributed_stacks);
         for (key, totals) in &other.replays {
             self.add_replays(*key, totals);
@@ -310,7 +296,6 @@ impl WindowSum for WindowTables {
         for (key, totals) in &other.memory {
             self.memory.entry(*key).or_default().merge(totals);
         }
-        self.unattributed_graph_nodes += other.unattributed_graph_nodes;
         self.forgotten_captures += other.forgotten_captures;
         for (site, samples) in &other.site_samples {
             self.site_samples.entry(*site).or_default().merge(samples);
