@@ -13,7 +13,7 @@ use super::call_activity::{ActivityInterval, CallActivity};
 use super::calls_awaiting_records::Added;
 use super::device_busy::DeviceBusy;
 use super::device_samples::DeviceSamples;
-use super::device_sweep::{DeviceTimes, RowTime, TimedActivity};
+use super::device_sweep::{RowTime, TimedActivity};
 use super::limits::{MAX_COPY_ROWS, MAX_KERNEL_ROWS, MAX_REPLAY_ROWS};
 use super::memory_totals::PathMemory;
 use super::row_keys::{CopyKey, KernelKey, RowKey};
@@ -26,7 +26,7 @@ use crate::cupti::collect::record::{
 use crate::cupti::launch_lines::stack_totals::StackTotals;
 use crate::stats::by_window::WindowSum;
 use crate::stats::profiled_call::EndedCall;
-use gpuprof_report::profile::{CopyKind, CuptiCompleteness};
+use gpuprof_report::profile::{BusyRecords, CopyKind, CuptiCompleteness};
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct WindowTables {
@@ -163,7 +163,7 @@ impl WindowTables {
 
     /// How a device spent its time; `None` if too many of its records came late. Exposed times of
     /// copies and concurrent times of kernels are complete where this is.
-    pub(crate) fn device_times(&self, device: u32) -> Option<DeviceTimes> {
+    pub(crate) fn device_times(&self, device: u32) -> Option<BusyRecords> {
         self.timelines.get(&device)?.times()
     }
 
