@@ -5,7 +5,7 @@ use super::counters::CounterValues;
 use super::launch_lines::LaunchLine;
 use super::span_stats::Bucket;
 use super::word_enums::{ApiKind, CopyKind};
-use crate::figures::figures;
+use crate::figures::{Sum, figures};
 
 figures! {
     /// How complete CUPTI's records are.
@@ -49,6 +49,13 @@ figures! {
         /// have captured: those captured outside any or before CUPTI was on, and those of child
         /// graphs and of loops. They are attributed to the function that launched the graph.
         pub unattributed_graph_nodes: u64 = sum;
+    }
+}
+
+impl CuptiCompleteness {
+    /// Adds `other`; `all_calls` is then true if it was in both.
+    pub fn add(&mut self, other: &Self) {
+        Sum::add(self, other);
     }
 }
 

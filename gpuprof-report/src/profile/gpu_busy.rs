@@ -1,6 +1,6 @@
 //! How busy each device was during the whole window.
 
-use crate::figures::figures;
+use crate::figures::{Sum, figures};
 
 figures! {
     /// How busy one device was, by CUPTI's records or, without them, by the GPU spans.
@@ -58,5 +58,18 @@ figures! {
         /// a graph's node is the graph launch, so idle time between the nodes of one launch is in
         /// here.
         pub idle_queued_ns: u64 = sum;
+    }
+}
+
+impl BusyRecords {
+    /// Time during which at least one kernel, copy or memset ran, ns.
+    #[must_use]
+    pub fn busy_ns(&self) -> u64 {
+        self.kernel_ns.saturating_add(self.copy_only_ns)
+    }
+
+    /// Adds `other`.
+    pub fn add(&mut self, other: &Self) {
+        Sum::add(self, other);
     }
 }

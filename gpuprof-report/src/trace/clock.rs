@@ -41,6 +41,29 @@ impl ClockMap {
         }
     }
 
+    /// Adds a moment after all others; an earlier one is ignored. Above `limit` moments, an even
+    /// number, every second one is forgotten, but neither the first nor the last.
+    pub fn add(&mut self, moment: ClockPair, limit: usize) {
+        let last = self.moments.last();
+        if last.is_some_and(|last| last.from >= moment.from) {
+            return;
+        }
+        self.moments.push(moment);
+        if self.moments.len() > limit {
+            let mut is_kept = false;
+            self.moments.retain(|_| {
+                is_kept = !is_kept;
+                is_kept
+            });
+        }
+    }
+
+    /// The moments, ascending by `from`.
+    #[must_use]
+    pub fn moments(&self) -> &[ClockPair] {
+        &self.moments
+    }
+
     /// Whether there is no moment to convert by.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -131,6 +154,27 @@ mod tests {
             },
         ]);
         assert_eq!(slow.with_max_drift_ppm(100).convert(12_000_000), 11_000_550);
+    }
+
+    #[test]
+    fn a_clock_that_was_set_back_is_followed() {
+        let map = map(&[(0, 10_000), (1_000, 11_000), (2_000, 4_000)]);
+        assert_eq!((map.convert(500), map.convert(2_000)), (10_500, 4_000));
+    }
+
+    #[test]
+    fn many_moments_are_thinned_and_the_latest_is_kept() {
+        let mut map = ClockMap::default();
+        let last = 9_999;
+        // A later read of an earlier moment changes nothing.
+        for (at, to) in (0..=last).map(|at| (at, at)).chain([(last, 0)]) {
+            let from = 10 * at;
+            map.add(ClockPair { from, to }, 100);
+            assert!(map.moments().len() <= 100);
+        }
+        for at in [0, 1_234, last - 1, last] {
+            assert_eq!(map.convert(10 * at), at);
+        }
     }
 
     #[test]

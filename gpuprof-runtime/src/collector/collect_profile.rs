@@ -236,9 +236,6 @@ impl Collector {
                 .extend(self.cupti.pm_sampling.notes(&settings.counters));
             profile.diagnostics.notes.extend(self.cupti.note());
             profile.cupti = cupti::counts().map(|counts| counts.since(&since));
-            if let Some(cupti) = &mut profile.cupti {
-                cupti.all_calls = settings.cupti == Some(CuptiMode::Full);
-            }
             profile
                 .diagnostics
                 .notes
@@ -250,6 +247,9 @@ impl Collector {
                 profile.counters = self.cupti.pm_sampling.devices();
             }
             cupti::write_to_profile(&mut profile, &tables, &names, &paths);
+            if let Some(cupti) = &mut profile.cupti {
+                cupti.all_calls = settings.cupti == Some(CuptiMode::Full);
+            }
             if settings.stacks && profile.cupti.is_some() {
                 let stacks = &tables.unattributed_stacks;
                 cupti::write_launch_lines(&mut profile, stacks, &self.lines);

@@ -60,7 +60,7 @@ impl Collector {
     pub(crate) fn awaits_records(&self, number: u64, limit: Duration) -> bool {
         let windows = || Some(self.window.try_lock_for(limit)?.looks.get(number)?.windows);
         let attributed = windows().and_then(|of| self.cupti.attributed(Since::Look(of), limit));
-        attributed.is_some_and(|attributed| attributed.tables.unfinished > 0)
+        attributed.is_some_and(|attributed| attributed.tables.completeness.unfinished > 0)
     }
 
     /// No profile of the look is made any more.

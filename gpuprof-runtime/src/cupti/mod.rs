@@ -11,6 +11,8 @@ mod module_code;
 use std::sync::Arc;
 use std::time::Duration;
 
+use gpuprof_report::profile::CopyKind;
+
 #[cfg(feature = "inject")]
 pub(crate) use collect::handover::offer as offer_handover;
 pub(crate) use {
@@ -38,10 +40,9 @@ pub(crate) use {
 };
 
 /// The direction of a recorded copy.
-pub(crate) fn copy_kind(number: u32) -> gpuprof_report::profile::CopyKind {
-    let kinds = attribution::recorded_activities::COPY_KINDS;
-    let kind = kinds.get(number as usize).copied();
-    kind.map_or_else(Default::default, attribution::to_profile::kind_of_copy)
+pub(crate) fn copy_kind(number: u32) -> CopyKind {
+    let kind = CopyKind::ALL.get(number as usize).copied();
+    kind.unwrap_or_default()
 }
 
 /// The name of a recorded CUDA call.

@@ -127,10 +127,15 @@ fn add_child(parent: sys::CUgraph, child: sys::CUgraph) -> Done {
     unsafe { sys::cuGraphAddChildGraphNode(&raw mut node, parent, none, 0, child) }.result()
 }
 
+/// Gives an executable graph the parameters of another graph.
+///
+/// # Errors
+/// A driver error.
 #[gpu_profile(name = "graph update", cpu)]
-fn update(executable: sys::CUgraphExec, graph: sys::CUgraph) -> Done {
+pub fn update(executable: &CudaGraph, graph: &CudaGraph) -> Done {
     // SAFETY: the type is a plain struct of an enumeration, for which 0 is a value, and pointers.
     let mut info: sys::CUgraphExecUpdateResultInfo = unsafe { std::mem::zeroed() };
+    let (executable, graph) = (executable.cu_graph_exec(), graph.cu_graph());
     // SAFETY: both live, and `info` is writable.
     unsafe { sys::cuGraphExecUpdate_v2(executable, graph, &raw mut info) }.result()
 }
@@ -231,7 +236,7 @@ pub const SCENARIOS: [Scenario; 7] = [
         run: |w| {
             let (one, two) = (w.capture(|| first(w))?, w.capture(|| second(w))?);
             w.replay(one.cu_graph_exec())?;
-            update(one.cu_graph_exec(), two.cu_graph())?;
+            update(&one, &two)?;
             w.replay(one.cu_graph_exec())?;
             w.replay(two.cu_graph_exec())
         },

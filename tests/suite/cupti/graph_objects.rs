@@ -8,7 +8,8 @@ use cudarc::driver::sys::CUstreamCaptureMode as Mode;
 use cudarc::driver::{CudaGraph, CudaStream, sys};
 use gpuprof::gpu_profile;
 use promises::assert_kept;
-use promises::graph_nodes::{SCENARIOS, Work};
+use promises::graph_nodes::{SCENARIOS, Work, update};
+use simcupti::Version;
 use support::cupti_world::{Tier, busy, cupti, kernels, tier};
 use support::suite::Module;
 use support::tests;
@@ -18,6 +19,7 @@ pub(crate) const MODULE: Module = Module::new(
     &[tests![
         every_way_of_making_an_executable_keeps_its_owners,
         what_no_function_captured_is_counted,
+        with_cuda_12_an_updated_node_stays_with_the_function_that_captured_it,
     ]],
 )
 .with_subscriber_calls();
@@ -41,6 +43,11 @@ pub(crate) fn launch(t: &Tier, graph: &CudaGraph, ns: u64) {
 #[gpu_profile]
 fn first(t: &Tier, stream: &Arc<CudaStream>) {
     t.gpu.kernel_on(stream, 1_000);
+}
+
+#[gpu_profile]
+fn second(t: &Tier, stream: &Arc<CudaStream>) {
+    t.gpu.scaled_kernel_on(stream, 1_000, 3.0);
 }
 
 #[gpu_profile]
@@ -78,4 +85,26 @@ fn what_no_function_captured_is_counted() {
     assert_eq!(busy(&profile, "replay"), (2_000, 1, 2, 2));
     assert_eq!(cupti(&profile).unattributed_graph_nodes, 1);
     assert_eq!(cupti(&profile).unattributed, 0);
+}
+
+fn with_cuda_12_an_updated_node_stays_with_the_function_that_captured_it() {
+    let t = tier();
+    t.cupti.set_version(Version::Cuda12_0);
+    let stream = t.gpu.another_stream();
+    let session = t.session();
+    let [one, two] = [first, second].map(|body| capture(&stream, || body(&t, &stream)));
+    replay(&t, one.cu_graph_exec(), &stream);
+    update(&one, &two).expect("the graphs differ in one value");
+    replay(&t, one.cu_graph_exec(), &stream);
+    replay(&t, two.cu_graph_exec(), &stream);
+    let profile = t.finish(session);
+    assert_eq!(cupti(&profile).version, 18);
+    assert_eq!(profile.diagnostics.notes, [""; 0]);
+    assert_eq!(kernels(&profile, "first"), [("saxpy", 2, 2_000)]);
+    assert_eq!(kernels(&profile, "second"), [("saxpy", 1, 1_000)]);
+    assert!(kernels(&profile, "replay").is_empty());
+    assert_eq!(busy(&profile, "first"), (2_000, 2, 2, 2));
+    assert_eq!(busy(&profile, "second"), (1_000, 1, 1, 1));
+    assert_eq!(busy(&profile, "replay"), (3_000, 3, 3, 3));
+    assert_eq!(cupti(&profile).unattributed_graph_nodes, 0);
 }

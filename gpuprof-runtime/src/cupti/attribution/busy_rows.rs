@@ -12,24 +12,17 @@ pub(super) fn write(profile: &mut Profile, tables: &WindowTables) {
     let Some(cupti) = &profile.cupti else {
         return;
     };
-    let missing = cupti.dropped_records.saturating_add(tables.unfinished);
+    let missing = cupti.dropped_records.saturating_add(cupti.unfinished);
     if missing as f64 / cupti.records.max(1) as f64 > MAX_MISSING_SHARE {
         return;
     }
     for device in tables.devices() {
-        let Some(times) = tables.device_times(device) else {
+        let Some(records) = tables.device_times(device) else {
             continue;
         };
-        let mut records = BusyRecords::default();
-        records.kernel_ns = times.kernel_ns;
-        records.copy_only_ns = times.copy_only_ns;
-        records.gaps = times.gaps;
-        records.idle_host_ns = times.idle_host_ns;
-        records.idle_launch_ns = times.idle_launch_ns;
-        records.idle_queued_ns = times.idle_queued_ns;
         let mut busy = GpuBusy::default();
         busy.device = device;
-        busy.busy_ns = times.busy_ns();
+        busy.busy_ns = records.busy_ns();
         busy.records = Some(records);
         profile.gpu_busy.retain(|known| known.device != device);
         profile.gpu_busy.push(busy);

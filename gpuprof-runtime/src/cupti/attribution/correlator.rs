@@ -105,7 +105,7 @@ impl Correlator {
     pub(crate) fn add_node_event(&mut self, event: NodeEvent) {
         self.graphs.add_node_event(event);
         let forgotten = self.graphs.take_forgotten();
-        if let Some(tables) = self.recorded.current_tables() {
+        if let Some(tables) = self.recorded.tables.current_mut() {
             tables.forgotten_captures += forgotten;
         }
     }
@@ -160,7 +160,7 @@ impl Correlator {
             self.recorded.calls.stop_awaiting(call.id);
         }
         if was_counted && let Some(tables) = self.tables_at(launched_at) {
-            tables.unfinished = tables.unfinished.saturating_sub(1);
+            tables.completeness.unfinished = tables.completeness.unfinished.saturating_sub(1);
         }
     }
 
@@ -190,12 +190,12 @@ impl Correlator {
         }
         let owner = owner.and_then(NodeOwner::call);
         let added = owner.map(|owner| (owner, self.graphs.add(launch, owner, activity)));
-        let tables = self.recorded.tables(epoch)?;
+        let tables = self.recorded.tables.get_mut(epoch)?;
         let Some((owner, (depth, is_exact))) = added else {
-            tables.unattributed_graph_nodes += 1;
+            tables.completeness.unattributed_graph_nodes += 1;
             return None;
         };
-        tables.late_records += u64::from(!is_exact);
+        tables.completeness.late_records += u64::from(!is_exact);
         Some(ActivityPath::Replayed(ReplayKey {
             launch: launch_path,
             depth,
@@ -209,7 +209,7 @@ impl Correlator {
             return;
         };
         let epoch = self.windows.window_at(launch.launched_at);
-        let tables = epoch.and_then(|epoch| self.recorded.tables(epoch));
+        let tables = epoch.and_then(|epoch| self.recorded.tables.get_mut(epoch));
         self.graphs.finish(launch, tables);
     }
 
@@ -225,7 +225,7 @@ impl Correlator {
     /// The tables of the window that was open at `time`.
     pub(super) fn tables_at(&mut self, time: u64) -> Option<&mut WindowTables> {
         let epoch = self.windows.window_at(time)?;
-        self.recorded.tables(epoch)
+        self.recorded.tables.get_mut(epoch)
     }
 
     /// `site`: of the function that launched it, or captured it.
@@ -259,8 +259,8 @@ impl Correlator {
 
     /// Counts ended calls that did not fit in the queue.
     pub(crate) fn add_dropped_calls(&mut self, calls: u64) {
-        if let Some(tables) = self.recorded.current_tables() {
-            tables.dropped_calls += calls;
+        if let Some(tables) = self.recorded.tables.current_mut() {
+            tables.completeness.dropped_calls += calls;
         }
     }
 
@@ -299,7 +299,7 @@ impl Correlator {
             && is_new
             && let Some(tables) = self.tables_at(launched_at)
         {
-            tables.unfinished += 1;
+            tables.completeness.unfinished += 1;
             if let Some(known) = self.calls.get_mut(correlation) {
                 known.is_counted_unfinished = true;
             }
@@ -312,7 +312,7 @@ impl Correlator {
             return;
         };
         let epoch = self.windows.window_at(known.launched_at);
-        if let Some(tables) = epoch.and_then(|epoch| self.recorded.tables(epoch)) {
+        if let Some(tables) = epoch.and_then(|epoch| self.recorded.tables.get_mut(epoch)) {
             graph_replays::add_latency(known, tables);
         }
         if let Some(launch) = &mut known.graph {
@@ -343,7 +343,7 @@ impl Correlator {
 
     /// The devices with records in this window.
     pub(crate) fn devices(&mut self) -> Vec<u32> {
-        let tables = self.recorded.current_tables();
+        let tables = self.recorded.tables.current_mut();
         tables.map_or_else(Vec::new, |tables| tables.devices())
     }
 
@@ -355,11 +355,11 @@ impl Correlator {
         recorded.close_all();
         for known in self.calls.values() {
             if let Some(epoch) = self.windows.window_at(known.launched_at)
-                && let Some(tables) = recorded.tables(epoch)
+                && let Some(tables) = recorded.tables.get_mut(epoch)
             {
                 let is_new = !known.is_counted_unfinished;
                 let is_unfinished = is_new && self.unfinished_since(known).is_some();
-                tables.unfinished += u64::from(is_unfinished);
+                tables.completeness.unfinished += u64::from(is_unfinished);
                 graph_replays::add_to(known, tables);
                 graph_replays::add_latency(known, tables);
             }

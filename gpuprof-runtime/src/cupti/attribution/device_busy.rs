@@ -2,8 +2,9 @@
 //!
 //! Records arrive in any order, so activities wait until their window ends or there are too many.
 
-use super::device_sweep::{DeviceSweep, DeviceTimes, RowTime, TimedActivity};
+use super::device_sweep::{DeviceSweep, RowTime, TimedActivity};
 use super::limits::MAX_PENDING_ACTIVITIES;
+use gpuprof_report::profile::BusyRecords;
 
 /// Of the busy time, the part that may come too late for the sweep and is left out of it: 1 %.
 const MAX_LATE_SHARE: u64 = 100;
@@ -13,7 +14,7 @@ pub(crate) struct DeviceBusy {
     pending: Vec<TimedActivity>,
     sweep: DeviceSweep,
     /// Of finished sweeps.
-    times: DeviceTimes,
+    times: BusyRecords,
     /// The time of activities that came when their time was swept already.
     late_ns: u64,
     /// The window has ended: what ran beside an activity that comes now is unknown.
@@ -43,7 +44,7 @@ impl DeviceBusy {
         let mut finished = self.sweep_earliest(self.pending.len());
         let sweep = std::mem::take(&mut self.sweep);
         let times = sweep.finish(|row_time| finished.push(row_time));
-        self.times.merge(&times);
+        self.times.add(&times);
         finished
     }
 
@@ -57,14 +58,14 @@ impl DeviceBusy {
             return pending.flat_map(|activity| self.add(activity)).collect();
         }
         let finished = self.finish();
-        later.times.merge(&self.times);
+        later.times.add(&self.times);
         later.late_ns += self.late_ns;
         *self = later;
         finished
     }
 
     /// The times of all finished activities; `None` if too much came late.
-    pub(crate) fn times(&self) -> Option<DeviceTimes> {
+    pub(crate) fn times(&self) -> Option<BusyRecords> {
         let limit = self.times.busy_ns() / MAX_LATE_SHARE;
         (self.late_ns <= limit).then_some(self.times)
     }

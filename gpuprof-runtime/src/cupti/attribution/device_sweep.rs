@@ -6,6 +6,7 @@ use std::collections::BinaryHeap;
 
 use super::activity_path::{ClosedNs, LaunchCall};
 use super::row_keys::RowKey;
+use gpuprof_report::profile::BusyRecords;
 
 /// When a kernel, copy or memset ran, and which row it counts in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,75 +27,14 @@ pub(crate) struct RowTime {
     pub(crate) ns: u64,
 }
 
-/// How a device spent its time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct DeviceTimes {
-    /// At least one kernel ran.
-    pub(crate) kernel_ns: u64,
-    /// Copies and memsets ran, but no kernel.
-    pub(crate) copy_only_ns: u64,
-    /// Idle periods between two activities, without what of them the window was paused for.
-    pub(crate) gaps: u64,
-    /// Before the CUDA call began that launched the activity after the gap.
-    pub(crate) idle_host_ns: u64,
-    /// After that, if the call had not returned before the gap; else for as long as a launch may
-    /// take to arrive.
-    pub(crate) idle_launch_ns: u64,
-    /// The rest of the gap, if the call had returned before it.
-    pub(crate) idle_queued_ns: u64,
-}
-
 /// How long a launch may take to arrive, in times of the shortest so far on the device. On an H200
 /// half of the short kernels of a launch-bound loop start 6.8 µs after their call began, which
 /// returns after 3.4 µs: the device waits for the launch, though the call has returned.
 const LAUNCH_TIMES: u64 = 2;
 
-impl DeviceTimes {
-    pub(crate) fn busy_ns(&self) -> u64 {
-        self.kernel_ns + self.copy_only_ns
-    }
-
-    pub(crate) fn merge(&mut self, other: &Self) {
-        self.kernel_ns += other.kernel_ns;
-        self.copy_only_ns += other.copy_only_ns;
-        self.gaps += other.gaps;
-        self.idle_host_ns += other.idle_host_ns;
-        self.idle_launch_ns += other.idle_launch_ns;
-        self.idle_queued_ns += other.idle_queued_ns;
-    }
-
-    /// Adds the gap from `since` to the start of an activity, without the time for which the window
-    /// was paused. A launch may take `launch_ns` to arrive.
-    fn add_gap(&mut self, since: LatestEnd, activity: &TimedActivity, launch_ns: u64) {
-        let LatestEnd { time, closed_ns } = since;
-        let (start, closed) = (activity.start, activity.closed);
-        let idle_ns = (start - time).saturating_sub(closed.at_start.saturating_sub(closed_ns));
-        if idle_ns == 0 {
-            return;
-        }
-        self.gaps += 1;
-        let Some(LaunchCall { began, returned }) = activity.launch else {
-            return;
-        };
-        if began.get() < time && returned <= time {
-            // The window was open at the launch: a pause in the gap is later.
-            let arrived = began.get().saturating_add(launch_ns).clamp(time, start);
-            let launch_ns = (arrived - time).min(idle_ns);
-            self.idle_launch_ns += launch_ns;
-            self.idle_queued_ns += idle_ns - launch_ns;
-        } else {
-            let before_ns = began.get().clamp(time, start) - time;
-            let host_ns = before_ns.saturating_sub(closed.at_launch.saturating_sub(closed_ns));
-            let host_ns = host_ns.min(idle_ns);
-            self.idle_host_ns += host_ns;
-            self.idle_launch_ns += idle_ns - host_ns;
-        }
-    }
-}
-
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DeviceSweep {
-    times: DeviceTimes,
+    times: BusyRecords,
     /// Everything before is in `times`.
     now: u64,
     /// `None` before the first.
@@ -158,8 +98,7 @@ impl DeviceSweep {
         }
         let since = self.latest_end.filter(|since| since.time < start);
         if let Some(since) = since.filter(|_| self.running.is_empty()) {
-            let launch_ns = LAUNCH_TIMES * self.shortest_launch_ns.unwrap_or(0);
-            self.times.add_gap(since, activity, launch_ns);
+            self.add_gap(since, activity);
         }
         let before_ns = match row {
             RowKey::Kernel(_) => {
@@ -177,8 +116,37 @@ impl DeviceSweep {
         });
     }
 
+    /// Adds the gap from `since` to the start of an activity, without the time for which the window
+    /// was paused.
+    fn add_gap(&mut self, since: LatestEnd, activity: &TimedActivity) {
+        let LatestEnd { time, closed_ns } = since;
+        let (start, closed) = (activity.start, activity.closed);
+        let idle_ns = (start - time).saturating_sub(closed.at_start.saturating_sub(closed_ns));
+        if idle_ns == 0 {
+            return;
+        }
+        self.times.gaps += 1;
+        let Some(LaunchCall { began, returned }) = activity.launch else {
+            return;
+        };
+        if began.get() < time && returned <= time {
+            // The window was open at the launch: a pause in the gap is later.
+            let launch_ns = LAUNCH_TIMES * self.shortest_launch_ns.unwrap_or(0);
+            let arrived = began.get().saturating_add(launch_ns).clamp(time, start);
+            let launch_ns = (arrived - time).min(idle_ns);
+            self.times.idle_launch_ns += launch_ns;
+            self.times.idle_queued_ns += idle_ns - launch_ns;
+        } else {
+            let before_ns = began.get().clamp(time, start) - time;
+            let host_ns = before_ns.saturating_sub(closed.at_launch.saturating_sub(closed_ns));
+            let host_ns = host_ns.min(idle_ns);
+            self.times.idle_host_ns += host_ns;
+            self.times.idle_launch_ns += idle_ns - host_ns;
+        }
+    }
+
     /// Passes to the end of the latest activity. Returns the times of the whole sweep.
-    pub(crate) fn finish(mut self, on_end: impl FnMut(RowTime)) -> DeviceTimes {
+    pub(crate) fn finish(mut self, on_end: impl FnMut(RowTime)) -> BusyRecords {
         self.end_until(u64::MAX, on_end);
         self.times
     }

@@ -82,7 +82,12 @@ impl IntervalUnion {
 
     /// Adds another union. Returns false if an overlap with a forgotten part is unknown.
     pub(crate) fn merge(&mut self, other: &Self) -> bool {
-        let mut is_exact = other.compacted_ns == 0 || self.intervals.is_empty();
+        if self.intervals.is_empty() {
+            // With what it has forgotten: later intervals may overlap that.
+            self.clone_from(other);
+            return true;
+        }
+        let mut is_exact = other.compacted_ns == 0;
         self.compacted_ns += other.compacted_ns;
         self.start = self.start.into_iter().chain(other.start).min();
         for &(start, end) in &other.intervals {

@@ -89,7 +89,7 @@ mod tests {
     use crate::cupti::attribution::activity_path::{ActivityPath, Cause};
     use crate::cupti::attribution::row_totals::KernelTotals;
     use crate::cupti::attribution::window_tables::WindowTables;
-    use crate::cupti::collect::record::{ActivitySpan, KernelRecord};
+    use crate::cupti::collect::record::{ActivitySpan, KernelRecord, LaunchShape};
     use crate::stats::by_window::WindowSum;
 
     /// Adds a kernel of 10 ns.
@@ -105,12 +105,7 @@ mod tests {
                 ..ActivitySpan::default()
             },
             symbol: "axpy".into(),
-            grid: [1; 3],
-            block: [1; 3],
-            registers: 0,
-            static_shared_bytes: 0,
-            dynamic_shared_bytes: 0,
-            local_bytes_per_thread: 0,
+            shape: LaunchShape::default(),
         };
         tables.add_kernel(cause, Some(0), &kernel);
     }

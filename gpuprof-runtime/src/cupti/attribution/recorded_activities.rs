@@ -8,10 +8,9 @@ use super::activity_path::Cause;
 use super::limits::MAX_RECORDED_SAMPLES;
 use super::live_memory::MemoryChange;
 use crate::cupti::collect::pm_sampling::metrics::PmSample;
-use crate::cupti::collect::record::{ActivityRecord, ApiEvent, CopyKind, MemorySpace};
+use crate::cupti::collect::record::{ActivityRecord, ApiEvent, MemorySpace};
 use crate::cupti::collect::stack_table::StackId;
 use crate::recorder::{CallEvent, ChunkWriter, Recorder};
-use gpuprof_report::profile::MemoryKind;
 
 /// Kernels with their launch shapes that are told apart; of others the shape is omitted.
 const MAX_SHAPES: usize = 1 << 16;
@@ -43,22 +42,6 @@ pub(crate) struct RecordedNames {
     /// Samples of the hardware counters, by device, in order of time.
     pub(crate) samples: FxHashMap<u32, Vec<PmSample>>,
 }
-
-/// The directions of copies, by number.
-pub(crate) const COPY_KINDS: [CopyKind; 12] = [
-    CopyKind::HtoD,
-    CopyKind::DtoH,
-    CopyKind::HtoA,
-    CopyKind::AtoH,
-    CopyKind::AtoA,
-    CopyKind::AtoD,
-    CopyKind::DtoA,
-    CopyKind::DtoD,
-    CopyKind::HtoH,
-    CopyKind::PtoP,
-    CopyKind::Memset,
-    CopyKind::Unknown,
-];
 
 /// The attribution's part of the recorder.
 #[derive(Debug, Default)]
@@ -119,9 +102,8 @@ impl ActivityRecorder {
             return;
         };
         let MemorySpace { kind, device } = change.space;
-        let kinds = MemoryKind::ALL.iter();
         let event = CallEvent::Memory {
-            kind: kinds.take_while(|other| **other != kind).count() as u32,
+            kind: kind as u32,
             device,
             time_ns,
             live_bytes: change.live_bytes,
@@ -151,13 +133,14 @@ impl ActivityRecorder {
         let (start_ns, end_ns, correlation) = (span.start, span.end, span.correlation);
         let event = match activity {
             ActivityRecord::Kernel(kernel) => {
-                let shared_bytes = kernel.static_shared_bytes;
+                let launch = kernel.shape;
+                let shared_bytes = launch.static_shared_bytes;
                 let mut shape = KernelShape {
                     symbol,
-                    grid: kernel.grid,
-                    block: kernel.block,
-                    registers: kernel.registers,
-                    shared_bytes: shared_bytes.saturating_add(kernel.dynamic_shared_bytes),
+                    grid: launch.grid,
+                    block: launch.block,
+                    registers: launch.registers,
+                    shared_bytes: shared_bytes.saturating_add(launch.dynamic_shared_bytes),
                 };
                 if self.shapes.len() >= MAX_SHAPES && !self.shapes.contains_key(&shape) {
                     shape = KernelShape {
@@ -175,20 +158,16 @@ impl ActivityRecorder {
                     stack,
                 }
             }
-            ActivityRecord::Copy(copy) => {
-                let mut kinds = COPY_KINDS.iter();
-                let kind = kinds.position(|kind| *kind == copy.kind).unwrap_or(0);
-                CallEvent::Copy {
-                    path,
-                    queue,
-                    start_ns,
-                    end_ns,
-                    correlation,
-                    kind: kind as u32,
-                    bytes: copy.bytes,
-                    stack,
-                }
-            }
+            ActivityRecord::Copy(copy) => CallEvent::Copy {
+                path,
+                queue,
+                start_ns,
+                end_ns,
+                correlation,
+                kind: copy.kind as u32,
+                bytes: copy.bytes,
+                stack,
+            },
         };
         self.writer.push(recorder, &event);
     }

@@ -24,7 +24,7 @@ pub(super) fn replays_by_label(
         let mut launching = upward(paths, key.launch);
         if captured.all(|site| site != path.site) && launching.all(|site| site != path.site) {
             let of_label = found.entry((path.site, path.label)).or_default();
-            of_label.merge(&totals.as_calls());
+            of_label.merge(totals);
         }
     }
     found
@@ -54,7 +54,7 @@ pub(super) fn replayed_paths(tables: &WindowTables, paths: &[CallPath]) -> Vec<R
             launch,
             depth,
             captured,
-            replays: totals.replays,
+            replays: totals.calls,
             busy_ns: totals.busy_ns,
         }
     });

@@ -5,7 +5,7 @@
 
 use super::call_activity::{ActivityInterval, CallActivity};
 use super::captured_calls::CaptureChain;
-use super::row_totals::{ReplayKey, ReplayTotals};
+use super::row_totals::{CallTotals, ReplayKey};
 use crate::stats::path_ids::ROOT;
 
 /// A launch of which more records may arrive.
@@ -91,7 +91,7 @@ impl Replay {
     }
 
     /// The totals of the present part of a launch on `launch`, by captured call.
-    pub(crate) fn totals(&self, launch: u32) -> impl Iterator<Item = (ReplayKey, ReplayTotals)> {
+    pub(crate) fn totals(&self, launch: u32) -> impl Iterator<Item = (ReplayKey, CallTotals)> {
         self.calls.iter().map(move |call| {
             let key = ReplayKey {
                 launch,
@@ -106,13 +106,14 @@ impl Replay {
                 streams,
                 devices,
             } = &call.activity;
-            let totals = ReplayTotals {
-                replays: u64::from(is_new),
+            let totals = CallTotals {
+                calls: u64::from(is_new),
                 busy_ns: busy.length_ns(),
                 activities: *activities,
                 launches: *launches,
                 streams: streams.count(),
                 devices: *devices,
+                ..CallTotals::default()
             };
             (key, totals)
         })
@@ -160,7 +161,7 @@ mod tests {
             let ReplayKey {
                 captured, depth, ..
             } = key;
-            (captured, depth, totals.replays, totals.busy_ns)
+            (captured, depth, totals.calls, totals.busy_ns)
         })
         .collect()
     }

@@ -1,7 +1,7 @@
 //! What identifies the rows of kernels and copies.
 
 use super::activity_path::ActivityPath;
-use crate::cupti::collect::record::CopyKind;
+use gpuprof_report::profile::CopyKind;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct KernelKey {

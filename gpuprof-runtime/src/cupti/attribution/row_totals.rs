@@ -8,6 +8,7 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::sample_sums::RowSamples;
+use crate::cupti::collect::record::LaunchShape;
 use crate::cupti::launch_lines::stack_totals::StackTotals;
 use crate::stats::durations::DurationSums;
 use crate::stats::profiled_call::EndedCall;
@@ -79,17 +80,6 @@ impl StreamIds {
     pub(crate) fn count(&self) -> u32 {
         self.0.len() as u32
     }
-}
-
-/// How a kernel was launched.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct LaunchShape {
-    pub(crate) grid: [u32; 3],
-    pub(crate) block: [u32; 3],
-    pub(crate) dynamic_shared_bytes: u32,
-    pub(crate) static_shared_bytes: u32,
-    pub(crate) registers: u32,
-    pub(crate) local_bytes_per_thread: u32,
 }
 
 /// One kernel of one call path on one device.
@@ -201,46 +191,8 @@ pub(crate) struct ReplayKey {
     pub(crate) captured: u32,
 }
 
-/// The activities of replayed calls.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct ReplayTotals {
-    /// How often launches replayed a call; at depth 0, the launches.
-    pub(crate) replays: u64,
-    /// Busy time of each replay, ns.
-    pub(crate) busy_ns: u64,
-    pub(crate) activities: u64,
-    pub(crate) launches: u64,
-    /// The most streams that one replay used.
-    pub(crate) streams: u32,
-    /// One bit per device.
-    pub(crate) devices: u64,
-}
-
-impl ReplayTotals {
-    pub(crate) fn merge(&mut self, other: &Self) {
-        self.replays += other.replays;
-        self.busy_ns += other.busy_ns;
-        self.activities += other.activities;
-        self.launches += other.launches;
-        self.streams = self.streams.max(other.streams);
-        self.devices |= other.devices;
-    }
-
-    /// As activities of calls that no events timed.
-    pub(crate) fn as_calls(&self) -> CallTotals {
-        CallTotals {
-            busy_ns: self.busy_ns,
-            calls: self.replays,
-            activities: self.activities,
-            launches: self.launches,
-            streams: self.streams,
-            devices: self.devices,
-            ..CallTotals::default()
-        }
-    }
-}
-
-/// The activities of the closed calls on one path.
+/// The activities of the closed calls on one path, or of the replays of a captured call, which no
+/// events time.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct CallTotals {
     pub(crate) busy_ns: u64,
@@ -248,6 +200,7 @@ pub(crate) struct CallTotals {
     pub(crate) extent_ns: u64,
     /// The part of `busy_ns` from calls that events timed.
     pub(crate) timed_busy_ns: u64,
+    /// Of replays, how often launches replayed the call; at depth 0, the launches.
     pub(crate) calls: u64,
     pub(crate) activities: u64,
     pub(crate) launches: u64,

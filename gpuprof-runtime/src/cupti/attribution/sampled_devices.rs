@@ -83,7 +83,7 @@ pub(super) fn add_joined(
     let sample = joined.sample;
     if let Some(tables) = windows
         .window_at(sample.start)
-        .and_then(|at| recorded.tables(at))
+        .and_then(|at| recorded.tables.get_mut(at))
     {
         let samples = tables.device_samples.entry(device).or_default();
         samples.add(sample, joined.busy_ns > 0);
@@ -97,12 +97,12 @@ pub(super) fn add_joined(
         .clone()
         .filter_map(|(row, ns)| Some(((row.epoch, row.site?), ns)));
     for ((epoch, site), ns) in summed(functions) {
-        if let Some(tables) = recorded.tables(epoch) {
+        if let Some(tables) = recorded.tables.get_mut(epoch) {
             divided.add_to(tables.site_samples.entry(site).or_default(), ns);
         }
     }
     for ((epoch, kernel), ns) in summed(kernels.map(|(row, ns)| ((row.epoch, row.key), ns))) {
-        if let Some(tables) = recorded.tables(epoch) {
+        if let Some(tables) = recorded.tables.get_mut(epoch) {
             let samples = &mut tables.kernel(kernel).samples;
             divided.add_to(samples.get_or_insert_default(), ns);
         }

@@ -244,9 +244,12 @@ mod tests {
         };
         let tables = of_window();
         let calls: u64 = tables.calls.values().map(|totals| totals.calls).sum();
-        assert_eq!((calls, tables.dropped_calls), (CAPACITY as u64, 7));
+        assert_eq!(
+            (calls, tables.completeness.dropped_calls),
+            (CAPACITY as u64, 7)
+        );
         attribution.begin_window(2, &[]);
-        assert_eq!(of_window().dropped_calls, 0);
+        assert_eq!(of_window().completeness.dropped_calls, 0);
     }
 
     #[test]

@@ -21,11 +21,11 @@ use super::row_totals::{ApiTotals, CallTotals, CopyTotals, DurationTotals, durat
 use super::window_tables::WindowTables;
 use super::wrong_streams;
 use crate::clock;
-use crate::cupti::collect::record::{ApiFunction, CopyKind};
+use crate::cupti::collect::record::ApiFunction;
 use crate::stats::path_ids::CallPath;
 use crate::stats::profile_inputs::{CuptiActivity, RecordedActivity};
 use gpuprof_report::occupancy;
-use gpuprof_report::profile::{self, ApiStats, CopyStats, KernelStats, Profile};
+use gpuprof_report::profile::{ApiStats, CopyStats, KernelStats, Profile};
 use gpuprof_report::sorting::sort_by;
 
 /// What functions and call paths ran.
@@ -162,21 +162,15 @@ pub(crate) fn write_to_profile(
     sort_by(&mut copies, |(_, a), (_, b)| copy_order(a, b));
     let (copy_rows, copies): (Vec<CopyRowKey>, _) = copies.into_iter().unzip();
     (profile.kernels, profile.copies) = (kernels, copies);
+    if let Some(cupti) = &mut profile.cupti {
+        cupti.add(&tables.completeness);
+    }
     busy_rows::write(profile, tables);
     device_samples::write(&mut profile.counters, &tables.device_samples);
     node_activities::write_activities(profile, tables, paths, &kernel_rows, &copy_rows);
     let api = tables.api.iter();
     profile.api = api_rows(api.map(|((_, function), totals)| (*function, totals)));
     sort_by(&mut profile.api, api_order);
-    if let Some(cupti) = &mut profile.cupti {
-        cupti.unfinished = tables.unfinished;
-        cupti.late_records = tables.late_records;
-        cupti.records_without_call = tables.records_without_call;
-        cupti.dropped_calls = tables.dropped_calls;
-        cupti.unattributed = tables.unattributed;
-        cupti.unattributed_ns = tables.unattributed_ns;
-        cupti.unattributed_graph_nodes = tables.unattributed_graph_nodes;
-    }
     if cfg!(not(feature = "cupti")) && profile.kernels.iter().any(is_mangled) {
         profile.diagnostics.notes.push(
             "kernel names are shown mangled: gpuprof is built without its feature cupti".into(),
@@ -226,7 +220,7 @@ fn merged<'a, K: Hash + Eq, T: Default + 'a>(
 
 fn copy_stats((kind, device): CopyRowKey, totals: &CopyTotals, tables: &WindowTables) -> CopyStats {
     let mut copies = CopyStats::default();
-    copies.kind = kind_of_copy(kind);
+    copies.kind = kind;
     copies.device = device;
     copies.times = duration_stats(&totals.times);
     copies.bytes = totals.bytes;
@@ -236,24 +230,6 @@ fn copy_stats((kind, device): CopyRowKey, totals: &CopyTotals, tables: &WindowTa
     copies.exposed_ns = tables.device_times(device).map(|_| totals.exposed_ns);
     copies.streams = totals.streams.count();
     copies
-}
-
-/// The same direction in a profile.
-pub(crate) fn kind_of_copy(kind: CopyKind) -> profile::CopyKind {
-    match kind {
-        CopyKind::HtoD => profile::CopyKind::HtoD,
-        CopyKind::DtoH => profile::CopyKind::DtoH,
-        CopyKind::HtoA => profile::CopyKind::HtoA,
-        CopyKind::AtoH => profile::CopyKind::AtoH,
-        CopyKind::AtoA => profile::CopyKind::AtoA,
-        CopyKind::AtoD => profile::CopyKind::AtoD,
-        CopyKind::DtoA => profile::CopyKind::DtoA,
-        CopyKind::DtoD => profile::CopyKind::DtoD,
-        CopyKind::HtoH => profile::CopyKind::HtoH,
-        CopyKind::PtoP => profile::CopyKind::PtoP,
-        CopyKind::Memset => profile::CopyKind::Memset,
-        CopyKind::Unknown => profile::CopyKind::Unknown,
-    }
 }
 
 /// Longest total time first; equal times by name, so that the order is the same in every run.
@@ -276,7 +252,7 @@ mod tests {
     use crate::cupti::attribution::kernel_names::KernelNames;
     use crate::cupti::attribution::symbol_table::SymbolNumbers;
     use crate::cupti::attribution::window_tables::WindowTables;
-    use crate::cupti::collect::record::{ActivityRecord, ActivitySpan, KernelRecord};
+    use crate::cupti::collect::record::{ActivityRecord, ActivitySpan, KernelRecord, LaunchShape};
     use crate::cupti::launch_lines::line_cache::LineCache;
     use crate::stats::path_ids::ROOT;
 
@@ -284,12 +260,7 @@ mod tests {
         let kernel = KernelRecord {
             span: ActivitySpan::default(),
             symbol: symbol.into(),
-            grid: [1; 3],
-            block: [1; 3],
-            registers: 0,
-            static_shared_bytes: 0,
-            dynamic_shared_bytes: 0,
-            local_bytes_per_thread: 0,
+            shape: LaunchShape::default(),
         };
         let symbol = symbols.intern(&ActivityRecord::Kernel(kernel.clone()));
         let cause = Cause {

@@ -11,7 +11,7 @@ use super::limits::MAX_WINDOW_CHANGES;
 use super::row_keys::KernelKey;
 use super::window_tables::WindowTables;
 use crate::cupti::collect::record::{ActivityRecord, ActivitySpan};
-use crate::stats::by_window::{ByWindow, LookWindows, Since};
+use crate::stats::by_window::{ByWindow, Since};
 use crate::stats::profiled_call::{EndedCall, site_of};
 
 /// Which window was open when. Its lock is held for as long as it takes to find or add an entry: a
@@ -99,31 +99,11 @@ impl WindowHistory {
 /// The tables by window, and the open calls.
 #[derive(Debug, Default)]
 pub(crate) struct RecordedWindows {
-    tables: ByWindow<WindowTables>,
+    pub(super) tables: ByWindow<WindowTables>,
     pub(crate) calls: CallsAwaitingRecords,
 }
 
 impl RecordedWindows {
-    /// The tables of a window; `None` if its records are discarded.
-    pub(crate) fn tables(&mut self, epoch: u32) -> Option<&mut WindowTables> {
-        self.tables.get_mut(epoch)
-    }
-
-    /// Those of the current window; `None` if it is discarded.
-    pub(crate) fn current_tables(&mut self) -> Option<&mut WindowTables> {
-        self.tables.current_mut()
-    }
-
-    /// Whether records of the current window count once the next has begun.
-    pub(crate) fn keeps_current(&self) -> bool {
-        self.tables.keeps_current()
-    }
-
-    /// Whether the current window is one of a look.
-    pub(crate) fn is_looked_at(&self, looks: &[LookWindows]) -> bool {
-        self.tables.is_looked_at(looks)
-    }
-
     fn close_oldest(&mut self) -> bool {
         let Some(closed) = self.calls.close_oldest() else {
             return false;
@@ -133,7 +113,7 @@ impl RecordedWindows {
             activity,
             merged,
         } = closed;
-        if let Some(tables) = self.tables(ended.epoch) {
+        if let Some(tables) = self.tables.get_mut(ended.epoch) {
             tables.add_call(&ended, &activity);
             tables.count_inexact(merged, activity.activities);
         }
@@ -153,7 +133,7 @@ impl RecordedWindows {
         activity: &ActivityRecord,
         symbol: Option<u32>,
     ) -> Option<KernelKey> {
-        let tables = self.tables(epoch)?;
+        let tables = self.tables.get_mut(epoch)?;
         let key = match activity {
             ActivityRecord::Kernel(kernel) => Some(tables.add_kernel(cause, symbol, kernel)),
             ActivityRecord::Copy(copy) => {
@@ -174,7 +154,7 @@ impl RecordedWindows {
             .calls
             .add(call, epoch, &interval, |ended| closed.push(*ended));
         if (added, closed.is_empty()) != (Added::Exact, true)
-            && let Some(tables) = self.tables(epoch)
+            && let Some(tables) = self.tables.get_mut(epoch)
         {
             for ended in &closed {
                 tables.add_late(ended, &interval);
@@ -189,14 +169,9 @@ impl RecordedWindows {
         while self.calls.is_full() && self.close_oldest() {}
         self.calls.compact();
         let forgotten = self.calls.take_forgotten();
-        if let Some(tables) = self.current_tables() {
-            tables.records_without_call += forgotten;
+        if let Some(tables) = self.tables.current_mut() {
+            tables.completeness.records_without_call += forgotten;
         }
-    }
-
-    /// Begins the window of this number.
-    pub(crate) fn begin_window(&mut self, window: u32, looks: &[LookWindows]) {
-        self.tables.begin(window, looks);
     }
 
     /// Closes every call that has ended.

@@ -13,22 +13,20 @@ use super::call_activity::{ActivityInterval, CallActivity};
 use super::calls_awaiting_records::Added;
 use super::device_busy::DeviceBusy;
 use super::device_samples::DeviceSamples;
-use super::device_sweep::{DeviceTimes, RowTime, TimedActivity};
+use super::device_sweep::{RowTime, TimedActivity};
 use super::limits::{MAX_COPY_ROWS, MAX_KERNEL_ROWS, MAX_REPLAY_ROWS};
 use super::memory_totals::PathMemory;
 use super::row_keys::{CopyKey, KernelKey, RowKey};
-use super::row_totals::{
-    ApiTotals, CallTotals, CopyTotals, KernelTotals, LaunchShape, ReplayKey, ReplayTotals,
-    merge_kernel,
-};
+use super::row_totals::{ApiTotals, CallTotals, CopyTotals, KernelTotals, ReplayKey, merge_kernel};
 use super::sample_sums::RowSamples;
 use super::step_collectives::StepCollectives;
 use crate::cupti::collect::record::{
-    ActivitySpan, ApiFunction, ApiRecord, CopyKind, CopyRecord, KernelRecord, MemorySpace,
+    ActivitySpan, ApiFunction, ApiRecord, CopyRecord, KernelRecord, MemorySpace,
 };
 use crate::cupti::launch_lines::stack_totals::StackTotals;
 use crate::stats::by_window::WindowSum;
 use crate::stats::profiled_call::EndedCall;
+use gpuprof_report::profile::{BusyRecords, CopyKind, CuptiCompleteness};
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct WindowTables {
@@ -39,7 +37,7 @@ pub(crate) struct WindowTables {
     pub(crate) api: FxHashMap<(Option<u32>, ApiFunction), ApiTotals>,
     /// By call path.
     pub(crate) calls: FxHashMap<u32, CallTotals>,
-    pub(crate) replays: FxHashMap<ReplayKey, ReplayTotals>,
+    pub(crate) replays: FxHashMap<ReplayKey, CallTotals>,
     /// By call path and space.
     pub(crate) memory: FxHashMap<(u32, MemorySpace), PathMemory>,
     /// Replays of captured calls beyond [`MAX_REPLAY_ROWS`].
@@ -52,19 +50,10 @@ pub(crate) struct WindowTables {
     pub(crate) site_samples: FxHashMap<u32, RowSamples>,
     /// By device.
     pub(crate) device_samples: FxHashMap<u32, DeviceSamples>,
-    /// CUDA calls whose activities have not arrived.
-    pub(crate) unfinished: u64,
-    pub(crate) late_records: u64,
-    /// Activities that are missing from busy times because their call was forgotten.
-    pub(crate) records_without_call: u64,
-    pub(crate) dropped_calls: u64,
-    /// Activities outside any profiled function.
-    pub(crate) unattributed: u64,
-    pub(crate) unattributed_ns: u64,
-    /// Where those were launched.
+    /// What the attribution counts of it: from `unfinished` on.
+    pub(crate) completeness: CuptiCompleteness,
+    /// Where unattributed activities were launched.
     pub(crate) unattributed_stacks: StackTotals,
-    /// Activities of graph nodes that no profiled call is known to have captured.
-    pub(crate) unattributed_graph_nodes: u64,
     /// Graph nodes and captured calls that were forgotten, for lack of memory.
     pub(crate) forgotten_captures: u64,
 }
@@ -95,15 +84,7 @@ impl WindowTables {
                 .add(span.start.saturating_sub(launch.began.get()));
         }
         totals.graph_calls += u64::from(span.graph_node != 0);
-        let shape = LaunchShape {
-            grid: kernel.grid,
-            block: kernel.block,
-            dynamic_shared_bytes: kernel.dynamic_shared_bytes,
-            static_shared_bytes: kernel.static_shared_bytes,
-            registers: kernel.registers,
-            local_bytes_per_thread: kernel.local_bytes_per_thread,
-        };
-        totals.add_shape(shape, ns);
+        totals.add_shape(kernel.shape, ns);
         totals.streams.add((span.context, span.stream));
         if let Some(stack) = cause.stack {
             let stacks = totals.stacks.get_or_insert_default();
@@ -182,7 +163,7 @@ impl WindowTables {
 
     /// How a device spent its time; `None` if too many of its records came late. Exposed times of
     /// copies and concurrent times of kernels are complete where this is.
-    pub(crate) fn device_times(&self, device: u32) -> Option<DeviceTimes> {
+    pub(crate) fn device_times(&self, device: u32) -> Option<BusyRecords> {
         self.timelines.get(&device)?.times()
     }
 
@@ -207,8 +188,8 @@ impl WindowTables {
         self.add_row_times(finished);
         let ns = span.end.saturating_sub(span.start);
         if !cause.path.is_attributed() {
-            self.unattributed += 1;
-            self.unattributed_ns += ns;
+            self.completeness.unattributed += 1;
+            self.completeness.unattributed_ns += ns;
             if let Some(stack) = cause.stack {
                 self.unattributed_stacks.add_activity(stack, ns);
             }
@@ -246,11 +227,11 @@ impl WindowTables {
     }
 
     /// Adds replays of a captured call.
-    pub(crate) fn add_replays(&mut self, key: ReplayKey, totals: &ReplayTotals) {
+    pub(crate) fn add_replays(&mut self, key: ReplayKey, totals: &CallTotals) {
         if self.replays.len() < MAX_REPLAY_ROWS || self.replays.contains_key(&key) {
             self.replays.entry(key).or_default().merge(totals)
         } else {
-            self.dropped_replays += totals.replays
+            self.dropped_replays += totals.calls
         }
     }
 
@@ -273,8 +254,8 @@ impl WindowTables {
     pub(crate) fn count_inexact(&mut self, added: Added, activities: u64) {
         match added {
             Added::Exact => {}
-            Added::Inexact => self.late_records += activities,
-            Added::Missing => self.records_without_call += activities,
+            Added::Inexact => self.completeness.late_records += activities,
+            Added::Missing => self.completeness.records_without_call += activities,
         }
     }
 }
@@ -306,12 +287,7 @@ impl WindowSum for WindowTables {
         for (path, totals) in &other.calls {
             self.calls.entry(*path).or_default().merge(totals);
         }
-        self.unfinished += other.unfinished;
-        self.late_records += other.late_records;
-        self.records_without_call += other.records_without_call;
-        self.dropped_calls += other.dropped_calls;
-        self.unattributed += other.unattributed;
-        self.unattributed_ns += other.unattributed_ns;
+        self.completeness.add(&other.completeness);
         self.unattributed_stacks.merge(&other.unattributed_stacks);
         for (key, totals) in &other.replays {
             self.add_replays(*key, totals);
@@ -320,7 +296,6 @@ impl WindowSum for WindowTables {
         for (key, totals) in &other.memory {
             self.memory.entry(*key).or_default().merge(totals);
         }
-        self.unattributed_graph_nodes += other.unattributed_graph_nodes;
         self.forgotten_captures += other.forgotten_captures;
         for (site, samples) in &other.site_samples {
             self.site_samples.entry(*site).or_default().merge(samples);
@@ -334,9 +309,9 @@ impl WindowSum for WindowTables {
 
 #[cfg(test)]
 mod tests {
-    use super::{ActivityPath, Cause, MAX_COPY_ROWS, MAX_KERNEL_ROWS, WindowTables};
+    use super::{ActivityPath, Cause, CopyKind, MAX_COPY_ROWS, MAX_KERNEL_ROWS, WindowTables};
     use crate::cupti::attribution::row_totals::ReplayKey;
-    use crate::cupti::collect::record::{ActivitySpan, CopyKind, CopyRecord, KernelRecord};
+    use crate::cupti::collect::record::{ActivitySpan, CopyRecord, KernelRecord, LaunchShape};
 
     /// Of a call on path 7, launched on path `launch`.
     fn replayed(launch: u32) -> Cause {
@@ -355,12 +330,7 @@ mod tests {
         let kernel = KernelRecord {
             span: ActivitySpan::default(),
             symbol: "axpy".into(),
-            grid: [1; 3],
-            block: [1; 3],
-            registers: 0,
-            static_shared_bytes: 0,
-            dynamic_shared_bytes: 0,
-            local_bytes_per_thread: 0,
+            shape: LaunchShape::default(),
         };
         let mut tables = WindowTables::default();
         for symbol in 0..MAX_KERNEL_ROWS as u32 {

@@ -1,4 +1,4 @@
-//! CUPTI's constants and types. The headers of CUDA 12.0 to 13.5 agree on each value.
+//! CUPTI's constants and types: equal in the headers of CUDA 12.0 to 13.5, if they have them.
 
 use std::ffi::{c_char, c_int, c_void};
 use std::mem::MaybeUninit;
@@ -61,7 +61,9 @@ pub(crate) const MODULE_UNLOADED: u32 = 7;
 pub(crate) mod node_callback {
     pub(crate) const CREATED: u32 = 13;
     pub(crate) const CLONED: u32 = 20;
+    /// Since CUDA 13.0.
     pub(crate) const UPDATED: u32 = 22;
+    /// Since CUDA 13.0.
     pub(crate) const SET_PARAMS: u32 = 23;
     pub(crate) const ALL: [u32; 4] = [CREATED, CLONED, UPDATED, SET_PARAMS];
 }

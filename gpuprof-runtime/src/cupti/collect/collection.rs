@@ -26,10 +26,6 @@ use super::used_contexts;
 use crate::os;
 use gpuprof_report::profile::CuptiCompleteness;
 
-/// The note of a libcupti that does not report graph nodes.
-const NO_GRAPH_NODES: &str = "this libcupti does not report the nodes of CUDA graphs: kernels of \
-    replayed graphs are attributed to the function that launches the graph";
-
 /// The note about a profiler that came first.
 const HIDDEN_GRAPH_NODES: &str = "another profiler has CUPTI record replays of CUDA graphs as a \
     whole: their kernels and copies are missing";
@@ -77,8 +73,7 @@ pub(crate) fn start(
         } else {
             *opt_in = OptInRecords::default();
         }
-        connect(known.library, hooks, how)?;
-        Ok(())
+        connect(known.library, hooks, how)
     };
     let subscribe = || subscribe(sink, samplings, hooks, how);
     lifecycle::start(subscribe, resume, retries)
@@ -194,7 +189,6 @@ pub(crate) fn notes() -> Vec<String> {
              to the wrong function"
         )
     });
-    let no_graph_nodes = (!subscription.reports_graph_nodes).then(|| NO_GRAPH_NODES.to_owned());
     let memory = subscription.opt_in_records.lock().memory();
     let no_memory = match memory {
         MemoryRecords::Refused(CallError { call, status }) => {
@@ -208,10 +202,7 @@ pub(crate) fn notes() -> Vec<String> {
     let handed_over = subscription.handed_over_to.get().cloned();
     let hides_nodes = library.own.hides_graph_nodes.load(Relaxed);
     let hidden_nodes = hides_nodes.then(|| HIDDEN_GRAPH_NODES.to_owned());
-    let lines = lines
-        .chain(no_graph_nodes)
-        .chain(hidden_nodes)
-        .chain(no_memory);
+    let lines = lines.chain(hidden_nodes).chain(no_memory);
     lines.chain(handed_over).collect()
 }
 
@@ -229,7 +220,7 @@ fn subscribe(
 ) -> Result<Subscription, CuptiUnavailable> {
     let library = Box::new(CuptiLibrary::open()?);
     let pool = buffers::pool();
-    let reports_graph_nodes = connect(&library, hooks, how)?;
+    connect(&library, hooks, how)?;
     let library: &'static CuptiLibrary = Box::leak(library);
     let clock: &'static CallbackClock = Box::leak(Box::new(CallbackClock::new()));
     let _ = clock.set_anchor(library);
@@ -251,7 +242,6 @@ fn subscribe(
         clock,
         reader,
         progress,
-        reports_graph_nodes,
         opt_in_records: Mutex::default(),
         handed_over_to: OnceLock::new(),
     })

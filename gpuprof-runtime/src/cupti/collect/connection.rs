@@ -36,13 +36,12 @@ pub(crate) struct Connecting {
     pub(crate) between_launches: bool,
 }
 
-/// Subscribes, and enables what is always recorded. Returns whether callbacks report the nodes of
-/// graphs.
+/// Subscribes, and enables what is always recorded.
 pub(super) fn connect(
     library: &CuptiLibrary,
     hooks: &'static Hooks,
     how: Connecting,
-) -> Result<bool, CuptiUnavailable> {
+) -> Result<(), CuptiUnavailable> {
     if !library.own.is_subscribed() {
         // Before anything else: this call fails if another tool uses CUPTI, and any other call
         // would disturb that tool.
@@ -57,7 +56,6 @@ pub(super) fn connect(
     }
     let mut enabled = 0;
     let result = enable_callbacks(library);
-    let reports_graph_nodes = enable_node_callbacks(library);
     for (domain, cbid, _) in PROFILER_CALLS {
         let _ = library.set_callback(true, domain, cbid);
     }
@@ -79,7 +77,7 @@ pub(super) fn connect(
         return Err(library.unavailable(error));
     }
     library.look_for_hidden_nodes();
-    Ok(reports_graph_nodes)
+    Ok(())
 }
 
 /// Disables every callback that may be enabled, last those of the calls that the gate counts: a
@@ -133,7 +131,7 @@ fn enable_activities(library: &CuptiLibrary, enabled: &mut usize) -> Result<(), 
     Ok(())
 }
 
-/// Enables the callback for every CUDA call that is always recorded.
+/// Enables the callbacks for the CUDA calls that are always recorded, and for graph nodes.
 fn enable_callbacks(library: &CuptiLibrary) -> Result<(), CallError> {
     for (is_runtime, domain, launch) in [
         (false, DOMAIN_DRIVER, DRIVER_LAUNCH),
@@ -147,24 +145,14 @@ fn enable_callbacks(library: &CuptiLibrary) -> Result<(), CallError> {
             }
         }
     }
-    Ok(())
-}
-
-/// Enables the callbacks about graph nodes; returns false, with none enabled, if the library lacks
-/// any of them.
-fn enable_node_callbacks(library: &CuptiLibrary) -> bool {
-    let set = |is_enabled, cbid| {
-        let result = library.set_callback(is_enabled, DOMAIN_RESOURCE, cbid);
-        result.is_ok()
-    };
-    let all = node_callback::ALL;
-    let is_complete = library.has_graph_node_ids() && all.into_iter().all(|cbid| set(true, cbid));
-    if !is_complete {
-        for cbid in all {
-            set(false, cbid);
+    for cbid in node_callback::ALL {
+        let result = library.set_callback(true, DOMAIN_RESOURCE, cbid);
+        // CUDA 12 reports no updates of nodes.
+        if cbid < node_callback::UPDATED {
+            result?;
         }
     }
-    is_complete
+    Ok(())
 }
 
 pub(super) fn disable_activities(library: &CuptiLibrary) {

@@ -129,12 +129,6 @@ cupti_functions! {
     result_string = "cuptiGetResultString": fn(status: c_int, out: *mut *const c_char);
 }
 
-const OPTIONAL: [&str; 3] = [
-    "cuptiActivitySetAttribute",
-    "cuptiGetGraphNodeId",
-    "cuptiGetResultString",
-];
-
 /// The calls of a subscriber, which a library has all together.
 const SUBSCRIBER_CALLS: [&str; 9] = [
     "cuptiSubscribe_v2",
@@ -182,7 +176,7 @@ impl CuptiLibrary {
             own: OwnSubscription::default(),
             failures: Mutex::new(Vec::new()),
         };
-        let is_needed = |name: &&str| !OPTIONAL.contains(name) && !SUBSCRIBER_CALLS.contains(name);
+        let is_needed = |name: &&str| !SUBSCRIBER_CALLS.contains(name);
         if let Some(symbol) = missing.iter().copied().find(is_needed) {
             let library = cupti.name;
             return Err(CuptiUnavailable::MissingFunction { library, symbol });
@@ -220,11 +214,6 @@ impl CuptiLibrary {
     /// The address of one of its functions.
     pub(crate) fn address(&self) -> Option<usize> {
         Some(self.functions.get_version? as usize)
-    }
-
-    /// Whether it can say which graph node a callback is about.
-    pub(crate) fn has_graph_node_ids(&self) -> bool {
-        self.functions.graph_node_id.is_some()
     }
 
     /// Whether a subscriber that uses the calls of the process can give its name. Since CUDA 13.3

@@ -39,8 +39,6 @@ pub(crate) struct Subscription {
     pub(crate) clock: &'static CallbackClock,
     pub(crate) reader: Thread,
     pub(crate) progress: &'static ReaderProgress,
-    /// Whether callbacks report the nodes of graphs.
-    pub(crate) reports_graph_nodes: bool,
     pub(crate) opt_in_records: Mutex<OptInRecords>,
     /// The note about it, if CUPTI was handed over.
     pub(crate) handed_over_to: OnceLock<String>,

@@ -7,10 +7,10 @@
 use super::bindings::kind;
 use super::kernel_symbol::KernelSymbol;
 use super::record::{
-    ActivityRecord, ActivitySpan, CopyKind, CopyRecord, KernelRecord, MemoryOperation,
+    ActivityRecord, ActivitySpan, CopyRecord, KernelRecord, LaunchShape, MemoryOperation,
     MemoryRecord, MemorySpace,
 };
-use gpuprof_report::profile::MemoryKind;
+use gpuprof_report::profile::{CopyKind, MemoryKind};
 
 #[derive(Debug, PartialEq)]
 pub(crate) enum Parsed {
@@ -70,12 +70,14 @@ fn kernel(bytes: &[u8], symbol_at: impl FnOnce(usize) -> KernelSymbol) -> Option
     Some(ActivityRecord::Kernel(KernelRecord {
         span,
         symbol: symbol_at(usize::try_from(u64_at(bytes, 104)?).ok()?),
-        grid: dimensions(52)?,
-        block: dimensions(64)?,
-        registers: u32::from(u16_at(bytes, 6)?),
-        static_shared_bytes: u32_at(bytes, 76)?,
-        dynamic_shared_bytes: u32_at(bytes, 80)?,
-        local_bytes_per_thread: u32_at(bytes, 84)?,
+        shape: LaunchShape {
+            grid: dimensions(52)?,
+            block: dimensions(64)?,
+            dynamic_shared_bytes: u32_at(bytes, 80)?,
+            static_shared_bytes: u32_at(bytes, 76)?,
+            registers: u32::from(u16_at(bytes, 6)?),
+            local_bytes_per_thread: u32_at(bytes, 84)?,
+        },
     }))
 }
 

@@ -6,7 +6,7 @@
 use super::kernel_symbol::KernelSymbol;
 use super::stack_table::StackId;
 use crate::stats::profiled_call::CallPosition;
-use gpuprof_report::profile::MemoryKind;
+use gpuprof_report::profile::{CopyKind, MemoryKind};
 
 /// A kernel, copy or memset that ran on the GPU.
 #[derive(Clone, Debug, PartialEq)]
@@ -43,11 +43,17 @@ pub(crate) struct ActivitySpan {
 pub(crate) struct KernelRecord {
     pub(crate) span: ActivitySpan,
     pub(crate) symbol: KernelSymbol,
+    pub(crate) shape: LaunchShape,
+}
+
+/// How a kernel was launched.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct LaunchShape {
     pub(crate) grid: [u32; 3],
     pub(crate) block: [u32; 3],
-    pub(crate) registers: u32,
-    pub(crate) static_shared_bytes: u32,
     pub(crate) dynamic_shared_bytes: u32,
+    pub(crate) static_shared_bytes: u32,
+    pub(crate) registers: u32,
     pub(crate) local_bytes_per_thread: u32,
 }
 
@@ -86,23 +92,6 @@ pub(crate) struct MemorySpace {
     pub(crate) kind: MemoryKind,
     /// `None` for host memory, which belongs to no device.
     pub(crate) device: Option<u32>,
-}
-
-/// Direction of a copy: `CUpti_ActivityMemcpyKind`, and memset.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) enum CopyKind {
-    HtoD,
-    DtoH,
-    HtoA,
-    AtoH,
-    AtoA,
-    AtoD,
-    DtoA,
-    DtoD,
-    HtoH,
-    PtoP,
-    Memset,
-    Unknown,
 }
 
 /// A CUDA call, and the profiled call that it was made in.

@@ -8,6 +8,7 @@ use std::ffi::c_void;
 use simbase::activity::{Call, Module, ResourceChange};
 
 use crate::abi::{Callback, CallbackData, GraphData, ModuleData, ResourceData, User};
+use crate::record_sizes::Version;
 use crate::result_codes::{Answer, Code};
 use crate::state;
 
@@ -46,6 +47,12 @@ pub(crate) const RESOURCE_CALLBACKS: [u32; 8] = [
     NODE_UPDATED,
     NODE_SET_PARAMS,
 ];
+
+/// Whether a version has this callback of the domain [`RESOURCE`].
+pub(crate) fn has_resource_callback(version: Version, cbid: u32) -> bool {
+    let is_since_13 = [NODE_UPDATED, NODE_SET_PARAMS].contains(&cbid);
+    RESOURCE_CALLBACKS.contains(&cbid) && !(is_since_13 && version < Version::Cuda13_0)
+}
 
 /// The handles of a callback's node and of its original. They are valid inside the callback.
 const NODE: usize = 0x10;

@@ -5,6 +5,7 @@ mod common;
 
 use common::{CONCURRENT_KERNEL, MEMSET, RESOURCE, Record, World, kernels, world};
 use cudarc::driver::{CudaGraph, result, sys};
+use simcupti::Version;
 
 const CREATED: u32 = 13;
 const CLONED: u32 = 20;
@@ -119,6 +120,15 @@ fn an_update_reports_the_kernels_whose_parameters_change() {
     assert_eq!(world.node_callbacks(), expected);
     assert_eq!(update(&one, &two), (sys::CUresult::CUDA_SUCCESS, 0));
     assert_eq!(world.node_callbacks(), []);
+}
+
+#[test]
+fn cuda_12_has_no_callbacks_about_updates() {
+    let world = world();
+    world.cupti.set_version(Version::Cuda12_0);
+    let enable = |cbid| (world.api.enable_callback)(1, world.subscriber, RESOURCE, cbid);
+    let results = [CREATED, CLONED, UPDATED, SET_PARAMS].map(enable);
+    assert_eq!(results, [0, 0, 1, 1]);
 }
 
 #[test]

@@ -113,6 +113,23 @@ fn an_inexact_busy_time_is_reported() {
 }
 
 #[test]
+fn an_overlap_with_what_a_nested_call_has_forgotten_is_reported() {
+    let mut calls = with_running([1, 2]);
+    // One more than the limit of a union.
+    for index in 1..=(1 << 16) + 1 {
+        let interval = interval(index * 10, index * 10 + 4);
+        assert_eq!(calls.add(2, 1, &interval, no_late), Added::Exact);
+    }
+    calls.end(ended(2, 1));
+    let closed = calls.close_oldest().map(|closed| closed.merged);
+    assert_eq!(closed, Some(Added::Exact));
+    let after = interval(10_000_000, 10_000_001);
+    assert_eq!(calls.add(1, 1, &after, no_late), Added::Exact);
+    let overlapping = interval(12, 13);
+    assert_eq!(calls.add(1, 1, &overlapping, no_late), Added::Inexact);
+}
+
+#[test]
 fn ended_calls_are_bounded() {
     let mut calls = CallsAwaitingRecords::default();
     for call in 1..=MAX_ENDED_CALLS as u64 {

@@ -44,7 +44,7 @@ impl Correlator {
     ) {
         let late_ns = self.samples.add_activity(device, activity);
         if late_ns > 0
-            && let Some(tables) = epoch.and_then(|epoch| self.recorded.tables(epoch))
+            && let Some(tables) = epoch.and_then(|epoch| self.recorded.tables.get_mut(epoch))
         {
             tables.device_samples.entry(device).or_default().late_ns += late_ns;
         }
@@ -57,7 +57,7 @@ impl Correlator {
             add_joined(windows, recorded, device, joined)
         });
         if dropped_ns > 0
-            && let Some(tables) = self.recorded.current_tables()
+            && let Some(tables) = self.recorded.tables.current_mut()
         {
             tables.device_samples.entry(device).or_default().late_ns += dropped_ns;
         }

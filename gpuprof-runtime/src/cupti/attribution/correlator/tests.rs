@@ -8,13 +8,13 @@ use crate::cupti::collect::callback_ids::DRIVER_LAUNCH;
 use crate::cupti::collect::pm_sampling::metrics::{METRICS, MetricSet, PmSample};
 use crate::cupti::collect::pm_sampling::{PmSampling, SamplingEvent};
 use crate::cupti::collect::record::{
-    ActivityRecord, ActivitySpan, ApiFunction, ApiRecord, CopyKind, CopyRecord, MemoryOperation,
+    ActivityRecord, ActivitySpan, ApiFunction, ApiRecord, CopyRecord, MemoryOperation,
     MemoryRecord, MemorySpace,
 };
 use crate::recorder::Recorder;
 use crate::stats::by_window::Since;
 use crate::stats::profiled_call::CallPosition;
-use gpuprof_report::profile::MemoryKind;
+use gpuprof_report::profile::{CopyKind, CuptiCompleteness, MemoryKind};
 
 const MANY: u32 = 300_000;
 
@@ -61,16 +61,17 @@ fn with_window() -> Correlator {
     correlator
 }
 
+fn attributed(correlator: &Correlator) -> CuptiCompleteness {
+    correlator.attributed(Since::Window).tables.completeness
+}
+
 #[test]
 fn launches_without_records_are_bounded_and_unfinished() {
     let mut correlator = with_window();
     (1..=MANY).for_each(|correlation| correlator.add_api_record(launch(correlation)));
     let remembered = correlator.calls.values().count();
     assert_eq!(remembered, MAX_RECENT_CUDA_CALLS + MAX_AWAITED_CUDA_CALLS);
-    assert_eq!(
-        correlator.attributed(Since::Window).tables.unfinished,
-        u64::from(MANY)
-    );
+    assert_eq!(attributed(&correlator).unfinished, u64::from(MANY));
 }
 
 #[test]
@@ -85,7 +86,7 @@ fn a_launch_outlasts_many_that_are_complete() {
     assert_eq!(remembered, MAX_RECENT_CUDA_CALLS + 1);
     correlator.add_activity(copy(1));
     assert_eq!(correlator.orphans.iter().count(), 0);
-    assert_eq!(correlator.attributed(Since::Window).tables.unfinished, 0);
+    assert_eq!(attributed(&correlator).unfinished, 0);
 }
 
 #[test]
@@ -93,7 +94,7 @@ fn activities_without_a_call_are_bounded_and_unattributed() {
     let mut correlator = with_window();
     (1..=MANY).for_each(|correlation| correlator.add_activity(copy(correlation)));
     assert!(correlator.orphans.iter().count() <= MAX_ORPHANS);
-    let attributed = correlator.attributed(Since::Window).tables;
+    let attributed = attributed(&correlator);
     assert_eq!(attributed.unattributed, u64::from(MANY));
 }
 
@@ -127,13 +128,13 @@ fn an_id_that_returns_is_another_call() {
     // Its record is lost.
     correlator.add_api_record(profiled_launch(7));
     calls_until_ids_return(&mut correlator, 7);
-    assert_eq!(correlator.attributed(Since::Window).tables.unfinished, 1);
+    assert_eq!(attributed(&correlator).unfinished, 1);
     assert!(correlator.calls.get(7).is_none());
     // Before its call.
     correlator.add_activity(copy(7));
-    assert_eq!(correlator.attributed(Since::Window).tables.unattributed, 1);
+    assert_eq!(attributed(&correlator).unattributed, 1);
     correlator.add_api_record(profiled_launch(7));
-    let attributed = correlator.attributed(Since::Window).tables;
+    let attributed = attributed(&correlator);
     assert_eq!((attributed.unattributed, attributed.unfinished), (0, 1));
 }
 
@@ -143,7 +144,7 @@ fn an_activity_without_a_call_is_not_that_of_a_call_with_the_same_id() {
     correlator.add_activity(copy(7));
     calls_until_ids_return(&mut correlator, 7);
     correlator.add_api_record(profiled_launch(7));
-    let attributed = correlator.attributed(Since::Window).tables;
+    let attributed = attributed(&correlator);
     assert_eq!((attributed.unattributed, attributed.unfinished), (1, 1));
 }
 
@@ -155,7 +156,7 @@ fn records_of_several_threads_around_the_wrap_are_kept() {
     assert_eq!(correlator.calls.values().count(), 1_000);
     let ids = ids().filter(|id| *id != 0);
     ids.for_each(|id| correlator.add_activity(copy(id)));
-    assert_eq!(correlator.attributed(Since::Window).tables.unfinished, 1);
+    assert_eq!(attributed(&correlator).unfinished, 1);
 }
 
 #[test]
@@ -171,7 +172,7 @@ fn a_call_that_others_overtook_takes_no_newer_ones_along() {
     add(&mut correlator, 1_999_999);
     assert_eq!(correlator.calls.values().count(), 1_002);
     others.for_each(|id| correlator.add_activity(copy(id)));
-    let attributed = correlator.attributed(Since::Window).tables;
+    let attributed = attributed(&correlator);
     assert_eq!((attributed.unattributed, attributed.unfinished), (0, 1));
 }
 

@@ -12,15 +12,15 @@ impl Correlator {
     /// Begins the window of this number.
     pub(crate) fn begin_window(&mut self, window: u32, looks: &[LookWindows]) {
         self.count_all_memory();
-        if !self.recorded.is_looked_at(looks) {
+        if !self.recorded.tables.is_looked_at(looks) {
             self.complete_window();
         }
-        self.recorded.begin_window(window, looks);
+        self.recorded.tables.begin(window, looks);
     }
 
     /// What comes from now on of the current window comes late.
     fn complete_window(&mut self) {
-        if self.recorded.keeps_current() {
+        if self.recorded.tables.keeps_current() {
             self.record_all();
         }
         let mut samples = std::mem::take(&mut self.samples);

@@ -1,7 +1,7 @@
 use super::{DeviceBusy, MAX_PENDING_ACTIVITIES, RowTime, TimedActivity};
 use crate::cupti::attribution::activity_path::{ActivityPath, ClosedNs};
 use crate::cupti::attribution::row_keys::{CopyKey, KernelKey, RowKey};
-use crate::cupti::collect::record::CopyKind;
+use gpuprof_report::profile::CopyKind;
 
 const MANY: u64 = 3 * MAX_PENDING_ACTIVITIES as u64;
 

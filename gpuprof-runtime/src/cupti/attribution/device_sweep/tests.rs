@@ -1,10 +1,11 @@
 use std::num::NonZeroU64;
 
-use super::{DeviceSweep, DeviceTimes, TimedActivity};
+use super::{BusyRecords, DeviceSweep, TimedActivity};
 use crate::cupti::attribution::activity_path::{ActivityPath, ClosedNs, LaunchCall};
 use crate::cupti::attribution::row_keys::{CopyKey, KernelKey, RowKey};
 use crate::cupti::attribution::window_history::WindowHistory;
-use crate::cupti::collect::record::{ActivitySpan, CopyKind};
+use crate::cupti::collect::record::ActivitySpan;
+use gpuprof_report::profile::CopyKind;
 
 /// A kernel of the row `path`. Its call began at `launched_at` and returned 5 ns later; 0 if the
 /// call is unknown.
@@ -40,7 +41,7 @@ fn activity(row: RowKey, start: u64, end: u64, launched_at: u64) -> TimedActivit
 }
 
 /// The times of the device, and of each path: concurrent time of kernels, exposed time of copies.
-fn swept(mut activities: Vec<TimedActivity>) -> (DeviceTimes, [u64; 8]) {
+fn swept(mut activities: Vec<TimedActivity>) -> (BusyRecords, [u64; 8]) {
     activities.sort_by_key(|activity| (activity.start, activity.launch));
     let mut sweep = DeviceSweep::default();
     let mut rows = [0; 8];
@@ -59,8 +60,8 @@ fn swept(mut activities: Vec<TimedActivity>) -> (DeviceTimes, [u64; 8]) {
 }
 
 /// The same, by looking at each ns.
-fn by_marks(activities: &[TimedActivity]) -> (DeviceTimes, [u64; 8]) {
-    let (mut times, mut rows) = (DeviceTimes::default(), [0; 8]);
+fn by_marks(activities: &[TimedActivity]) -> (BusyRecords, [u64; 8]) {
+    let (mut times, mut rows) = (BusyRecords::default(), [0; 8]);
     for ns in 0..2_000 {
         let running = || {
             let all = activities.iter();
@@ -102,7 +103,7 @@ fn busy_concurrent_and_exposed_times_are_those_of_each_ns() {
             .collect();
         let (times, rows) = swept(activities.clone());
         let (expected, expected_rows) = by_marks(&activities);
-        let busy = |times: DeviceTimes| (times.kernel_ns, times.copy_only_ns);
+        let busy = |times: BusyRecords| (times.kernel_ns, times.copy_only_ns);
         assert_eq!(busy(times), busy(expected), "round {round}: {activities:?}");
         assert_eq!(rows, expected_rows, "round {round}: {activities:?}");
     }
@@ -133,15 +134,11 @@ fn a_gap_is_divided_at_the_launch_of_the_activity_that_ends_it() {
         kernel(1, 741, 742, 735),
     ];
     let (times, _) = swept(activities);
-    let expected = DeviceTimes {
-        kernel_ns: 100 + 50 + 10 + 95 + 100 + 5 + 3 + 1,
-        copy_only_ns: 50 + 10,
-        gaps: 7,
-        idle_host_ns: 30 + 15,
-        idle_launch_ns: 20 + 10 + 5 + 7 + 1,
-        idle_queued_ns: 30,
-    };
-    assert_eq!(times, expected);
+    assert_eq!(times.kernel_ns, 100 + 50 + 10 + 95 + 100 + 5 + 3 + 1);
+    assert_eq!(times.copy_only_ns, 50 + 10);
+    assert_eq!((times.gaps, times.idle_host_ns), (7, 30 + 15));
+    assert_eq!(times.idle_launch_ns, 20 + 10 + 5 + 7 + 1);
+    assert_eq!(times.idle_queued_ns, 30);
     assert_eq!(times.busy_ns(), 424);
 }
 
@@ -194,7 +191,7 @@ fn a_start_that_seems_too_early_does_not_make_launches_shorter_than_their_calls(
 }
 
 /// The window is paused from 200 to 300 and from 400 to 500.
-fn with_pauses(mut activities: Vec<TimedActivity>) -> DeviceTimes {
+fn with_pauses(mut activities: Vec<TimedActivity>) -> BusyRecords {
     let windows = WindowHistory::default();
     for (since, epoch) in [
         (1, Some(2)),
@@ -223,7 +220,7 @@ fn with_pauses(mut activities: Vec<TimedActivity>) -> DeviceTimes {
 fn pauses_of_the_window_are_no_idle_time() {
     let idle = |activities| {
         let times = with_pauses(activities);
-        let DeviceTimes {
+        let BusyRecords {
             gaps,
             idle_host_ns,
             idle_launch_ns,

@@ -4,10 +4,10 @@
 use super::{Parsed, parse};
 use crate::cupti::collect::kernel_symbol::KernelSymbol;
 use crate::cupti::collect::record::{
-    ActivityRecord, ActivitySpan, CopyKind, CopyRecord, KernelRecord, MemoryOperation,
+    ActivityRecord, ActivitySpan, CopyRecord, KernelRecord, LaunchShape, MemoryOperation,
     MemoryRecord, MemorySpace,
 };
-use gpuprof_report::profile::MemoryKind;
+use gpuprof_report::profile::{CopyKind, MemoryKind};
 
 /// Record sizes in bytes.
 struct Layout {
@@ -135,12 +135,14 @@ fn kernels_of_every_version_are_decoded() {
         let expected = KernelRecord {
             span: SPAN,
             symbol: "kernel at 64".into(),
-            grid: [100, 2, 3],
-            block: [256, 4, 5],
-            registers: 40,
-            static_shared_bytes: 1_024,
-            dynamic_shared_bytes: 2_048,
-            local_bytes_per_thread: 96,
+            shape: LaunchShape {
+                grid: [100, 2, 3],
+                block: [256, 4, 5],
+                dynamic_shared_bytes: 2_048,
+                static_shared_bytes: 1_024,
+                registers: 40,
+                local_bytes_per_thread: 96,
+            },
         };
         assert_eq!(
             bytes.parsed(),

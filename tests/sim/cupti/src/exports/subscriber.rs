@@ -4,7 +4,7 @@ use simbase::cbid;
 
 use super::cupti_functions;
 use crate::abi::{Callback, Out, SubscriberParams, User};
-use crate::callbacks::{DRIVER_API, RESOURCE, RESOURCE_CALLBACKS, RUNTIME_API};
+use crate::callbacks::{DRIVER_API, RESOURCE, RUNTIME_API};
 use crate::clients::Access;
 use crate::result_codes::Code;
 use crate::{call_records, callbacks, driver, state, subscribers};
@@ -59,7 +59,7 @@ cupti_functions! {
         let is_known = match domain {
             DRIVER_API => cbid::name(cbid::DRIVER, number).is_some(),
             RUNTIME_API => cbid::name(cbid::RUNTIME, number).is_some(),
-            RESOURCE => RESOURCE_CALLBACKS.contains(&number),
+            RESOURCE => callbacks::has_resource_callback(state::lock().version, number),
             _ => false,
         };
         if !is_known {
