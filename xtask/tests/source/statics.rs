@@ -55,7 +55,7 @@ const STATICS: [(&str, &[&str]); 7] = [
             "cupti/collect/python/mod.rs PYTHON",
             "cupti/collect/stack_table.rs STACKS",
             "cupti/collect/used_contexts.rs CONTEXTS IS_WATCHED KNOWN",
-            "nvtx_ranges/names.rs OTHERS OTHER_RANGES",
+            "nvtx_ranges/names.rs OTHER_RANGES",
             "nvtx_ranges/started_ranges.rs NEXT STARTED",
             "session/elf_note.rs OWN_COPY",
             "os/fork.rs IS_CHILD",
