@@ -68,7 +68,7 @@ macro_rules! driver_table {
     ($($(#[$doc:meta])* $field:ident = $($symbol:literal)|+ : fn($($arg:ident: $ty:ty),*);)+) => {
         /// The functions gpuprof calls; one that the loaded driver lacks is `None`.
         pub(crate) struct Driver {
-            $($(#[$doc])* $field: Option<unsafe extern "C" fn($($ty),*) -> CuResult>,)+
+            $($field: Option<unsafe extern "C" fn($($ty),*) -> CuResult>,)+
             simulated: bool,
             /// The first missing function that GPU timing cannot do without: every span asks.
             lacks: Option<&'static str>,
@@ -109,6 +109,7 @@ macro_rules! driver_table {
             }
 
             $(
+                $(#[$doc])*
                 #[inline]
                 pub(crate) fn $field(&self, $($arg: $ty),*) -> Result<(), FailedCall> {
                     const NAME: &str = [$($symbol),+][0];
@@ -131,19 +132,24 @@ const SIMULATOR_SYMBOL: &str = "simcuda_now";
 
 driver_table! {
     ctx_get_current = "cuCtxGetCurrent": fn(out: *mut Context);
-    ctx_push = "cuCtxPushCurrent_v2": fn(context: Context);
+    /// Makes `context` current until [`pop`](Self::pop).
+    push = "cuCtxPushCurrent_v2": fn(context: Context);
     ctx_pop = "cuCtxPopCurrent_v2": fn(out: *mut Context);
-    // Only after a failed pop; never replaces a context that the program has made current.
-    ctx_set_current = "cuCtxSetCurrent": fn(context: Context);
+    /// Makes `context`, or none, current in the place of what is. Only after a failed pop; never
+    /// replaces a context that the program has made current.
+    set_current = "cuCtxSetCurrent": fn(context: Context);
     ctx_get_device = "cuCtxGetDevice": fn(out: *mut CuDevice);
     ctx_get_id = "cuCtxGetId": fn(context: Context, out: *mut u64);
     stream_get_ctx = "cuStreamGetCtx": fn(stream: Stream, out: *mut Context);
     stream_is_capturing = "cuStreamIsCapturing": fn(stream: Stream, out: *mut c_int);
     stream_create = "cuStreamCreate": fn(out: *mut Stream, flags: c_uint);
-    stream_destroy = "cuStreamDestroy_v2": fn(stream: Stream);
+    /// Destroys a stream made by [`create_stream`](Self::create_stream).
+    destroy_stream = "cuStreamDestroy_v2": fn(stream: Stream);
     event_create = "cuEventCreate": fn(out: *mut Event, flags: c_uint);
-    event_destroy = "cuEventDestroy_v2": fn(event: Event);
-    event_record = "cuEventRecord": fn(event: Event, stream: Stream);
+    /// Destroys an event of a live context.
+    destroy_event = "cuEventDestroy_v2": fn(event: Event);
+    /// Records `event` at the end of the work of `stream`; both are of the same live context.
+    record = "cuEventRecord": fn(event: Event, stream: Stream);
     event_query = "cuEventQuery": fn(event: Event);
     // Under CUDA 13 the first name is the only one in the headers; drivers before 12.8 have only
     // the second.
