@@ -3,9 +3,7 @@
 
 use gpuprof_report::diagnostic::Diagnostic;
 use gpuprof_report::profile::Profile;
-use gpuprof_report::setting_values::{
-    Counters, CuptiMode, Mode, Output, Sampling, SessionError, Sort,
-};
+use gpuprof_report::setting_values::{Counters, CuptiMode, Mode, Output, Sampling, SessionError};
 use gpuprof_report::trace::Trace;
 use std::cell::{Ref, RefMut};
 use std::ffi::c_void;
@@ -227,16 +225,6 @@ impl SessionBuilder {
 
     /// Whether memory is recorded.
     pub fn memory(self, _on: bool) -> Self {
-        self
-    }
-
-    /// The order of rows in what is written at exit.
-    pub fn sort(self, _sort: Sort) -> Self {
-        self
-    }
-
-    /// How many rows that shows.
-    pub fn limit(self, _rows: Option<NonZeroUsize>) -> Self {
         self
     }
 

@@ -200,7 +200,7 @@ pub use gpuprof_macros::gpu_bench;
 pub use gpuprof_report::diagnostic::{Diagnostic, Severity};
 pub use gpuprof_report::profile::{self, Profile};
 pub use gpuprof_report::setting_values::{
-    Counters, CuptiMode, Mode, Output, Sampling, SessionError, Sort, WrongCounters,
+    Counters, CuptiMode, Mode, Output, Sampling, SessionError, WrongCounters,
 };
 pub use gpuprof_report::{csv, folded, json, trace};
 #[cfg(feature = "metrics")]

@@ -138,7 +138,7 @@ fn span(function: &FunctionItem, args: &Args, kind: &FunctionKind) -> TokenStrea
             };
         }
         FunctionKind::Async => {
-            let begin = begin(quote_spanned!(site=> #private::AsyncSpan::new));
+            let begin = begin(quote_spanned!(site=> #private::AsyncSpan::created::<false>));
             return quote_spanned! {site=>
                 #[allow(clippy::used_underscore_binding)]
                 let __gpuprof_hand_over = {
@@ -156,7 +156,7 @@ fn span(function: &FunctionItem, args: &Args, kind: &FunctionKind) -> TokenStrea
         FunctionKind::Future(_) => {}
     };
     // The function's body runs now; the future it returns is polled later, or never.
-    let begin = begin(quote_spanned!(site=> #private::AsyncSpan::later));
+    let begin = begin(quote_spanned!(site=> #private::AsyncSpan::created::<true>));
     quote_spanned! {site=>
         #[allow(clippy::used_underscore_binding)]
         let __gpuprof_span = {

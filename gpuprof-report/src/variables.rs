@@ -110,7 +110,7 @@ pub const VARIABLES: [Variable; 23] = [
         default: "gpu",
         accepts: "gpu, cpu, calls, max or name",
         meaning: "the order of the rows",
-        builder: Some("sort"),
+        builder: None,
     },
     Variable {
         setting: Setting::Limit,
@@ -119,7 +119,7 @@ pub const VARIABLES: [Variable; 23] = [
         accepts: "a number of rows, 0 for all",
         meaning: "how many rows the call tree shows; the others are summed. Other tables show a \
                   third of it",
-        builder: Some("limit"),
+        builder: None,
     },
     Variable {
         setting: Setting::Filter,

@@ -21,7 +21,7 @@
 pub use gpuprof_report::diagnostic::{Diagnostic, Severity};
 pub use gpuprof_report::profile;
 pub use gpuprof_report::setting_values::{
-    Counters, CuptiMode, Mode, Output, Sampling, SessionError, Sort, WrongCounters,
+    Counters, CuptiMode, Mode, Output, Sampling, SessionError, WrongCounters,
 };
 pub use gpuprof_report::trace;
 

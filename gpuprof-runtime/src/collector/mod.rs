@@ -262,7 +262,7 @@ impl Collector {
 
     fn begin_window(&self, window: &mut MeasuringWindow, ending: Option<EndingWindow>) {
         // What is skipped while the first window opens counts in it.
-        let has_ended = ending.is_some();
+        let has_ended = window.began_at != SystemTime::UNIX_EPOCH;
         let totals = self.next_window(window);
         self.threads.begin_rows();
         let ended = &mut window.ended;

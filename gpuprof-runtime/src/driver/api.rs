@@ -23,11 +23,6 @@ impl Driver {
         Ok(context)
     }
 
-    /// Makes `context` current until [`pop`](Self::pop).
-    pub(crate) fn push(&self, context: Context) -> Result<(), FailedCall> {
-        self.ctx_push(context)
-    }
-
     /// Undoes the latest [`push`](Self::push).
     pub(crate) fn pop(&self) -> Result<(), FailedCall> {
         let mut context = Context::NULL;
@@ -84,17 +79,6 @@ impl Driver {
         Ok(event)
     }
 
-    /// Destroys an event of a live context.
-    pub(crate) fn destroy_event(&self, event: Event) -> Result<(), FailedCall> {
-        self.event_destroy(event)
-    }
-
-    /// Records `event` at the end of `stream`'s work; both are of the same live context.
-    #[inline]
-    pub(crate) fn record(&self, event: Event, stream: Stream) -> Result<(), FailedCall> {
-        self.event_record(event, stream)
-    }
-
     /// Whether the GPU has passed a recorded event.
     pub(crate) fn is_complete(&self, event: Event) -> Result<bool, FailedCall> {
         match self.event_query(event) {
@@ -123,16 +107,6 @@ impl Driver {
         let mut stream = Stream::NULL;
         self.stream_create(&raw mut stream, NON_BLOCKING)?;
         Ok(stream)
-    }
-
-    /// Destroys a stream made by [`create_stream`](Self::create_stream).
-    pub(crate) fn destroy_stream(&self, stream: Stream) -> Result<(), FailedCall> {
-        self.stream_destroy(stream)
-    }
-
-    /// Makes `context`, or none, the current one in the place of what is current.
-    pub(crate) fn set_current(&self, context: Context) -> Result<(), FailedCall> {
-        self.ctx_set_current(context)
     }
 
     /// Runs `f` with the calling thread in RELAXED capture mode, so that nothing in it can disturb

@@ -68,10 +68,8 @@ macro_rules! driver_table {
     ($($(#[$doc:meta])* $field:ident = $($symbol:literal)|+ : fn($($arg:ident: $ty:ty),*);)+) => {
         /// The functions gpuprof calls; one that the loaded driver lacks is `None`.
         pub(crate) struct Driver {
-            $($(#[$doc])* $field: Option<unsafe extern "C" fn($($ty),*) -> CuResult>,)+
+            $($field: Option<unsafe extern "C" fn($($ty),*) -> CuResult>,)+
             simulated: bool,
-            /// The first missing function that GPU timing cannot do without: every span asks.
-            lacks: Option<&'static str>,
             /// The missing functions that were called.
             missed: Mutex<Vec<&'static str>>,
             met: Mutex<Vec<Met>>,
@@ -84,14 +82,10 @@ macro_rules! driver_table {
 
         impl Driver {
             fn resolve(library: &Library) -> Self {
-                let mut missing = Vec::new();
                 $(
                     // SAFETY: each type below restates the CUDA driver API's declaration of the
                     // symbol of this name.
                     let $field = unsafe { find(library, &[$($symbol),+]) };
-                    if $field.is_none() {
-                        missing.push([$($symbol),+][0]);
-                    }
                 )+
                 type Simulator = unsafe extern "C" fn();
                 // SAFETY: only asked for, never called.
@@ -99,7 +93,6 @@ macro_rules! driver_table {
                 Self {
                     $($field,)+
                     simulated: simulator.is_some(),
-                    lacks: needed(&missing),
                     missed: Mutex::new(Vec::new()),
                     met: Mutex::new(Vec::new()),
                     ended: AtomicBool::new(false),
@@ -109,6 +102,7 @@ macro_rules! driver_table {
             }
 
             $(
+                $(#[$doc])*
                 #[inline]
                 pub(crate) fn $field(&self, $($arg: $ty),*) -> Result<(), FailedCall> {
                     const NAME: &str = [$($symbol),+][0];
@@ -131,19 +125,24 @@ const SIMULATOR_SYMBOL: &str = "simcuda_now";
 
 driver_table! {
     ctx_get_current = "cuCtxGetCurrent": fn(out: *mut Context);
-    ctx_push = "cuCtxPushCurrent_v2": fn(context: Context);
+    /// Makes `context` current until [`pop`](Self::pop).
+    push = "cuCtxPushCurrent_v2": fn(context: Context);
     ctx_pop = "cuCtxPopCurrent_v2": fn(out: *mut Context);
-    // Only after a failed pop; never replaces a context that the program has made current.
-    ctx_set_current = "cuCtxSetCurrent": fn(context: Context);
+    /// Makes `context`, or none, current in the place of what is. Only after a failed pop; never
+    /// replaces a context that the program has made current.
+    set_current = "cuCtxSetCurrent": fn(context: Context);
     ctx_get_device = "cuCtxGetDevice": fn(out: *mut CuDevice);
     ctx_get_id = "cuCtxGetId": fn(context: Context, out: *mut u64);
     stream_get_ctx = "cuStreamGetCtx": fn(stream: Stream, out: *mut Context);
     stream_is_capturing = "cuStreamIsCapturing": fn(stream: Stream, out: *mut c_int);
     stream_create = "cuStreamCreate": fn(out: *mut Stream, flags: c_uint);
-    stream_destroy = "cuStreamDestroy_v2": fn(stream: Stream);
+    /// Destroys a stream made by [`create_stream`](Self::create_stream).
+    destroy_stream = "cuStreamDestroy_v2": fn(stream: Stream);
     event_create = "cuEventCreate": fn(out: *mut Event, flags: c_uint);
-    event_destroy = "cuEventDestroy_v2": fn(event: Event);
-    event_record = "cuEventRecord": fn(event: Event, stream: Stream);
+    /// Destroys an event of a live context.
+    destroy_event = "cuEventDestroy_v2": fn(event: Event);
+    /// Records `event` at the end of the work of `stream`; both are of the same live context.
+    record = "cuEventRecord": fn(event: Event, stream: Stream);
     event_query = "cuEventQuery": fn(event: Event);
     // Under CUDA 13 the first name is the only one in the headers; drivers before 12.8 have only
     // the second.
@@ -178,23 +177,6 @@ static REPLACED: OnceLock<fn(&str) -> *const c_void> = OnceLock::new();
 #[cfg(gpuprof_test_hooks)]
 pub unsafe fn replace(by: fn(&str) -> *const c_void) -> bool {
     DRIVER.get().is_none() && REPLACED.set(by).is_ok()
-}
-
-/// The first of `missing` that GPU timing cannot do without.
-fn needed(missing: &[&'static str]) -> Option<&'static str> {
-    const NEEDED: [&str; 10] = [
-        "cuCtxGetCurrent",
-        "cuCtxPushCurrent_v2",
-        "cuCtxPopCurrent_v2",
-        "cuStreamIsCapturing",
-        "cuEventCreate",
-        "cuEventDestroy_v2",
-        "cuEventRecord",
-        "cuEventQuery",
-        "cuEventElapsedTime_v2",
-        "cuThreadExchangeStreamCaptureMode",
-    ];
-    missing.iter().copied().find(|name| NEEDED.contains(name))
 }
 
 /// The function that a test has put in the place of `name`.
@@ -259,12 +241,6 @@ impl Driver {
     /// The address of one of its functions.
     pub(crate) fn address(&self) -> Option<usize> {
         self.event_query.map(|function| function as usize)
-    }
-
-    /// The first function that GPU timing cannot do without and the driver lacks.
-    #[inline]
-    pub(crate) fn lacks(&self) -> Option<&'static str> {
-        self.lacks
     }
 
     /// Functions that were called and that the driver lacks.

@@ -1,6 +1,5 @@
 //! The rows of ranges: one for each name, as far as there are not too many.
 
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use parking_lot::RwLock;
@@ -8,13 +7,12 @@ use rustc_hash::FxHashMap;
 
 use crate::collector::collector;
 use crate::os::own_work::OwnWork;
-use crate::site::{Meta, Site, dynamic_sites};
+use crate::site::dynamic_sites::{self, OTHERS_NAME};
+use crate::site::{Meta, Site};
 use gpuprof_report::profile::NVTX_MODULE;
 
 /// Names of one domain that differ in their numbers alone and have rows of their own.
 const MAX_NUMBERED: u32 = 64;
-/// Names of one domain that have rows.
-const MAX_NAMES: usize = 4_096;
 /// Bytes of a name.
 const MAX_NAME: usize = 300;
 
@@ -25,11 +23,8 @@ const SUFFIXES: [&str; 3] = [", seq = ", ", op_id = ", ", sizes = "];
 #[derive(Clone, Copy, Debug)]
 pub struct RangeSite(pub(super) &'static Site);
 
-/// The rows of ranges for whose names there is no room: pushed ones, and started ones.
-static OTHERS: [OnceLock<RangeSite>; 2] = [const { OnceLock::new() }; 2];
-/// How many there were.
+/// Ranges for whose names there is no row.
 static OTHER_RANGES: AtomicU64 = AtomicU64::new(0);
-const OTHERS_NAME: &str = "(other ranges)";
 
 /// An NVTX domain.
 #[derive(Debug)]
@@ -86,18 +81,12 @@ impl Domain {
             let mut names = self.names.write();
             let [pushed, started] = &mut *names;
             let names = if is_async { started } else { pushed };
-            let add = |name: &str| self.add(name, is_async);
-            names.find(name).or_else(|| names.add(name, add))
+            let add = |name: &str| add_site(&format!("{}{name}", self.prefix), is_async);
+            let has_room = !dynamic_sites::is_full();
+            let known = names.find(name);
+            known.or_else(|| has_room.then(|| names.add(name, add)))
         });
         site.unwrap_or_else(|| other(is_async))
-    }
-
-    /// `None`: there is no room.
-    fn add(&self, name: &str, is_async: bool) -> Option<RangeSite> {
-        if dynamic_sites::is_full() {
-            return None;
-        }
-        Some(add_site(&format!("{}{name}", self.prefix), is_async))
     }
 }
 
@@ -116,17 +105,14 @@ fn add_site(name: &str, is_async: bool) -> RangeSite {
 #[cold]
 fn other(is_async: bool) -> RangeSite {
     OTHER_RANGES.fetch_add(1, Relaxed);
-    let [pushed, started] = &OTHERS;
-    let row = if is_async { started } else { pushed };
-    *row.get_or_init(|| add_site(OTHERS_NAME, is_async))
+    add_site("", is_async)
 }
 
 /// What a report says of these.
 fn notes() -> Vec<String> {
     let others = OTHER_RANGES.load(Relaxed);
     let note = format!(
-        "{others} NVTX ranges are one row, {OTHERS_NAME}: a domain has rows for {MAX_NAMES} names, \
-         and a program for 4,096"
+        "{others} NVTX ranges are one row, {OTHERS_NAME}: a program has rows for 4,096 names"
     );
     (others > 0).then_some(note).into_iter().collect()
 }
@@ -141,11 +127,7 @@ impl RangeNames {
         })
     }
 
-    /// `None`: there is no room.
-    fn add(&mut self, name: &str, add: impl Fn(&str) -> Option<RangeSite>) -> Option<RangeSite> {
-        if self.known.len() >= MAX_NAMES {
-            return None;
-        }
+    fn add(&mut self, name: &str, add: impl Fn(&str) -> RangeSite) -> RangeSite {
         let mut row: Box<str> = name.into();
         if let Some(template) = without_numbers(name) {
             let own = self.numbered.entry(template.clone()).or_insert(0);
@@ -155,9 +137,9 @@ impl RangeNames {
                 row = template;
             }
         }
-        let site = add(&row)?;
+        let site = add(&row);
         self.known.insert(row, site);
-        Some(site)
+        site
     }
 }
 
@@ -229,11 +211,10 @@ mod tests {
         let mut names = RangeNames::default();
         let mut all = || -> Vec<String> {
             let steps = (0..200).map(|step| format!("step {step}"));
-            let site = |name: String| {
+            let sites = steps.map(|name| {
                 let known = names.find(&name);
-                known.or_else(|| names.add(&name, |name| Some(row(name))))
-            };
-            let sites = steps.filter_map(site);
+                known.unwrap_or_else(|| names.add(&name, row))
+            });
             sites.map(|site| site.0.name().to_owned()).collect()
         };
         let found = all();
@@ -245,29 +226,8 @@ mod tests {
     }
 
     #[test]
-    fn names_without_end_take_a_bounded_place() {
-        let mut names = RangeNames::default();
-        let has_room = |name: String, names: &mut RangeNames| {
-            let known = names.find(&name);
-            known
-                .or_else(|| names.add(&name, |name| Some(row(name))))
-                .is_some()
-        };
-        let letters = |at: usize| -> String {
-            let digits = format!("{at:05}");
-            digits
-                .bytes()
-                .map(|digit| char::from(digit - b'0' + b'a'))
-                .collect()
-        };
-        for _ in 0..2 {
-            for at in 0..5_000 {
-                assert_eq!(has_room(letters(at), &mut names), at < MAX_NAMES, "{at}");
-            }
-        }
-        // None of these has room any more, and nothing is kept of them.
-        assert!((0..5_000).all(|at| !has_room(format!("{}-7", letters(at)), &mut names)));
-        assert_eq!((names.known.len(), names.numbered.len()), (MAX_NAMES, 0));
+    fn a_long_name_is_cut_between_two_characters() {
         assert_eq!(cut(&"ä".repeat(200)).len(), 300);
+        assert_eq!(cut(&format!("a{}", "ä".repeat(200))).len(), 299);
     }
 }

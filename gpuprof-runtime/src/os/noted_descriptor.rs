@@ -1,4 +1,5 @@
-//! Descriptors that a forked child closes, to be read without a lock.
+//! The descriptors that a forked child closes, to be read without a lock: a child would keep an
+//! address and never answer, and a client would not see the end of the parent.
 
 use std::os::fd::RawFd;
 use std::sync::atomic::{
@@ -8,53 +9,67 @@ use std::sync::atomic::{
 
 use super::fd;
 
-/// [`NotedDescriptor::number`] of one that is not open, and of one that is reserved for one
-/// still to be opened.
-const CLOSED: RawFd = -1;
+/// [`Place::number`] of a free place, and of one that is being filled.
+const FREE: RawFd = -1;
 const RESERVED: RawFd = -2;
 
-/// A place for an open descriptor.
-pub(crate) struct NotedDescriptor {
+/// More than the servers and as many connections as these accept.
+static PLACES: [Place; 64] = [const { Place::new() }; 64];
+
+#[derive(Debug)]
+struct Place {
     number: AtomicI32,
     device: AtomicU64,
     inode: AtomicU64,
 }
 
+/// An open descriptor that a forked child closes, until this is dropped.
+#[derive(Debug)]
+#[must_use]
+pub(crate) struct NotedDescriptor(&'static Place);
+
 impl NotedDescriptor {
-    pub(crate) const fn new() -> Self {
+    /// `None`: it is not open, or there is no place.
+    pub(crate) fn new(number: RawFd) -> Option<Self> {
+        let (device, inode) = fd::identity(number)?;
+        let place = PLACES.iter().find(|place| place.reserve())?;
+        place.device.store(device, Relaxed);
+        place.inode.store(inode, Relaxed);
+        place.number.store(number, Release);
+        Some(Self(place))
+    }
+}
+
+impl Drop for NotedDescriptor {
+    fn drop(&mut self) {
+        self.0.number.store(FREE, Release);
+    }
+}
+
+impl Place {
+    const fn new() -> Self {
         Self {
-            number: AtomicI32::new(CLOSED),
+            number: AtomicI32::new(FREE),
             device: AtomicU64::new(0),
             inode: AtomicU64::new(0),
         }
     }
 
-    /// Reserves the place. Returns whether it was free.
-    pub(crate) fn reserve(&self) -> bool {
+    /// Whether it was free.
+    fn reserve(&self) -> bool {
         let taken = self
             .number
-            .compare_exchange(CLOSED, RESERVED, AcqRel, Relaxed);
+            .compare_exchange(FREE, RESERVED, AcqRel, Relaxed);
         taken.is_ok()
     }
+}
 
-    pub(crate) fn set(&self, number: RawFd) {
-        if let Some((device, inode)) = fd::identity(number) {
-            self.device.store(device, Relaxed);
-            self.inode.store(inode, Relaxed);
-            self.number.store(number, Release);
-        }
-    }
-
-    /// Makes the place free.
-    pub(crate) fn clear(&self) {
-        self.number.store(CLOSED, Release);
-    }
-
-    /// Takes no lock.
-    pub(crate) fn close_in_forked_child(&self) {
-        let number = self.number.swap(CLOSED, Acquire);
+/// Closes the child's copies. Takes no lock.
+pub(crate) fn close_in_forked_child() {
+    for place in &PLACES {
+        let number = place.number.swap(FREE, Acquire);
         if number >= 0 {
-            let identity = (self.device.load(Relaxed), self.inode.load(Relaxed));
+            let identity = (place.device.load(Relaxed), place.inode.load(Relaxed));
             fd::close_in_forked_child(number, identity);
         }
     }

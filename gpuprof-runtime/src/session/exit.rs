@@ -16,7 +16,7 @@ use super::metrics;
 use super::{checkpoint, live, open_windows, waits, write_outputs};
 use crate::collector::collector;
 use crate::os::own_work::OwnWork;
-use crate::os::{self, fork};
+use crate::os::{self, fork, noted_descriptor};
 use crate::settings::{Output, Settings};
 use crate::site::Site;
 use crate::site::all_sites::all_sites;
@@ -122,9 +122,7 @@ unsafe extern "C" fn stop_in_forked_child() {
     fork::set_is_child();
     all_sites().for_each(Site::disable);
     thread_state::forget_in_forked_child();
-    #[cfg(feature = "metrics")]
-    metrics::close_in_forked_child();
-    live::close_in_forked_child();
+    noted_descriptor::close_in_forked_child();
 }
 
 /// Whether the reports at exit are being made.

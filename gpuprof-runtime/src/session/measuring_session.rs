@@ -12,7 +12,7 @@ use crate::os::fork;
 use crate::os::own_work::OwnWork;
 use crate::settings::{Counters, CuptiMode, Mode, Output, Sampling, Settings};
 use gpuprof_report::profile::Profile;
-use gpuprof_report::setting_values::{SessionError, Sort};
+use gpuprof_report::setting_values::SessionError;
 
 /// A measuring window with its own settings, for programs that do not use the environment's.
 ///
@@ -166,19 +166,8 @@ impl SessionBuilder {
         self
     }
 
-    /// The order of rows in the report that is written if the process ends during the session.
-    pub fn sort(mut self, sort: Sort) -> Self {
-        self.settings.sort = sort;
-        self
-    }
-
-    /// The number of rows in that report, `None` for all; default 30.
-    pub fn limit(mut self, rows: Option<NonZeroUsize>) -> Self {
-        self.settings.limit = rows;
-        self
-    }
-
-    /// The outputs of that report; default the table.
+    /// The outputs of the report that is written if the process ends during the session; default
+    /// the table.
     pub fn outputs(mut self, outputs: impl IntoIterator<Item = Output>) -> Self {
         self.settings.outputs = outputs.into_iter().collect();
         self

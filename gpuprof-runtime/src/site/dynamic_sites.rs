@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use parking_lot::Mutex;
 
 use super::{Meta, Site};
+use gpuprof_report::profile::NVTX_MODULE;
 
 /// Sites that are made; all others are one.
 const MAX_DYNAMIC_SITES: u64 = 4_096;
@@ -35,17 +36,20 @@ static SITES: DynamicSites = DynamicSites {
     others: [const { OnceLock::new() }; 2],
 };
 
-const OTHERS_NAME: &str = "(other functions)";
+/// The name of the site of all others.
+pub(crate) const OTHERS_NAME: &str = "(other functions)";
 
 /// A new site; beyond the limit the one of all others.
 pub(crate) fn add(meta: Meta) -> &'static Site {
     if SITES.made.fetch_add(1, Relaxed) < MAX_DYNAMIC_SITES {
         return append(meta);
     }
+    let is_range = meta.module == NVTX_MODULE;
     let others = || {
         append(Meta {
+            cpu: meta.cpu,
             is_async: meta.is_async,
-            ..Meta::named(OTHERS_NAME, "", "", 0)
+            ..Meta::named(OTHERS_NAME, if is_range { NVTX_MODULE } else { "" }, "", 0)
         })
     };
     let [plain, asynchronous] = &SITES.others;

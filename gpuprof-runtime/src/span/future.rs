@@ -80,8 +80,10 @@ impl AsyncSpan {
         Self::with_state(FutureState::InBody)
     }
 
-    /// A call of `site` whose first poll has begun. A closure runs only if its result is used.
-    pub fn new<'a>(
+    /// A call of `site`. It begins at the first poll: of a future that is made now and holds no
+    /// borrow of what the closures borrow, if `LATER`; otherwise that poll has begun. A closure
+    /// runs only if its result is used.
+    pub fn created<'a, const LATER: bool>(
         site: &'static Site,
         label: impl FnOnce() -> LabelNumber,
         streams: impl FnOnce() -> Streams<'a>,
@@ -89,24 +91,37 @@ impl AsyncSpan {
         payload: impl FnOnce() -> Payload,
         arguments: impl FnOnce() -> CallArguments,
     ) -> Self {
-        Self::created(CreatedCall::new(
-            site, label, streams, work, payload, arguments, false,
-        ))
-    }
-
-    /// A call of `site` that begins at the first poll of a future made now. The future holds no
-    /// borrow of what the closures borrow.
-    pub fn later<'a>(
-        site: &'static Site,
-        label: impl FnOnce() -> LabelNumber,
-        streams: impl FnOnce() -> Streams<'a>,
-        work: impl FnOnce() -> StatedWork,
-        payload: impl FnOnce() -> Payload,
-        arguments: impl FnOnce() -> CallArguments,
-    ) -> Self {
-        Self::created(CreatedCall::new(
-            site, label, streams, work, payload, arguments, true,
-        ))
+        let flags = site.flags();
+        let measured = flags.contains(SiteFlags::MEASURE).then(|| {
+            // The user's expressions run before any state of the thread is borrowed.
+            let streams = flags.contains(SiteFlags::TIME_GPU).then(streams);
+            let held = streams.as_ref().and_then(|streams| {
+                with_thread(|thread| {
+                    // The overhead is counted there.
+                    thread.counters()?;
+                    if matches!(streams, Streams::Inherit) {
+                        return Some(CallStreams::Inherit);
+                    }
+                    measure_overhead(thread, clock::now(), |gpu| {
+                        collector().gpu.hold(gpu, streams, LATER)
+                    })
+                    .map(|(held, _)| held)
+                })
+            });
+            MeasuredCall {
+                streams: held,
+                work: work(),
+                correlates: flags.contains(SiteFlags::CORRELATE),
+                arguments: flags.contains(SiteFlags::RECORD).then(arguments),
+            }
+        });
+        let shown = flags.contains(SiteFlags::EMIT_NVTX) && site.is_shown();
+        Self::with_state(FutureState::Created(Box::new(CreatedCall {
+            site,
+            label: label(),
+            measured,
+            payload: shown.then(payload),
+        })))
     }
 
     /// A call of `site` that begins now: a span of `tracing`, which has its arguments
@@ -144,60 +159,11 @@ impl AsyncSpan {
         }
     }
 
-    fn created(call: CreatedCall) -> Self {
-        Self::with_state(FutureState::Created(Box::new(call)))
-    }
-
     fn with_state(state: FutureState) -> Self {
         Self {
             state,
             range: OpenRange::None,
             ends_with_poll: false,
-        }
-    }
-}
-
-impl CreatedCall {
-    /// Evaluates what the first poll needs.
-    fn new<'a>(
-        site: &'static Site,
-        label: impl FnOnce() -> LabelNumber,
-        streams: impl FnOnce() -> Streams<'a>,
-        work: impl FnOnce() -> StatedWork,
-        payload: impl FnOnce() -> Payload,
-        arguments: impl FnOnce() -> CallArguments,
-        later: bool,
-    ) -> Self {
-        let flags = site.flags();
-        let measured = flags.contains(SiteFlags::MEASURE).then(|| {
-            // The user's expressions run before any state of the thread is borrowed.
-            let streams = flags.contains(SiteFlags::TIME_GPU).then(streams);
-            let held = streams.as_ref().and_then(|streams| {
-                with_thread(|thread| {
-                    // The overhead is counted there.
-                    thread.counters()?;
-                    if matches!(streams, Streams::Inherit) {
-                        return Some(CallStreams::Inherit);
-                    }
-                    measure_overhead(thread, clock::now(), |gpu| {
-                        collector().gpu.hold(gpu, streams, later)
-                    })
-                    .map(|(held, _)| held)
-                })
-            });
-            MeasuredCall {
-                streams: held,
-                work: work(),
-                correlates: flags.contains(SiteFlags::CORRELATE),
-                arguments: flags.contains(SiteFlags::RECORD).then(arguments),
-            }
-        });
-        let shown = flags.contains(SiteFlags::EMIT_NVTX) && site.is_shown();
-        Self {
-            site,
-            label: label(),
-            measured,
-            payload: shown.then(payload),
         }
     }
 }

@@ -19,6 +19,7 @@ pub(crate) const MODULE: Module = Module::new(
     module_path!(),
     &[tests![
         every_call_of_the_allocator_is_counted,
+        a_window_counts_none_of_the_calls_before_it,
         the_first_use_of_gpuprof_may_be_in_the_allocator,
     ]],
 )
@@ -94,6 +95,25 @@ fn every_call_of_the_allocator_is_counted() {
     assert_all_counted(&profile, made);
     assert_eq!(function(&profile, "on").calls, 80);
     assert_eq!(function(&profile, "later").calls, 80);
+}
+
+fn a_window_counts_none_of_the_calls_before_it() {
+    let w = world();
+    let made = || {
+        MADE.store(0, Relaxed);
+        IS_ON.store(true, Relaxed);
+        work(&w.gpu.context);
+        IS_ON.store(false, Relaxed);
+        MADE.load(Relaxed)
+    };
+    for _ in 0..2 {
+        let session = w.session();
+        let first = made();
+        assert_all_counted(&gpuprof::collect(), first);
+        gpuprof::reset();
+        let second = made();
+        assert_all_counted(&session.finish(), second);
+    }
 }
 
 /// While gpuprof starts, under all of its settings, and at exit.

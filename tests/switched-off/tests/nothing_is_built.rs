@@ -42,6 +42,7 @@ fn no_dependency_of_the_run_time_is_built() {
         "gpuprof_report",
         "proc_macro2",
         "quote",
+        "strsim",
         "syn",
         "unicode_ident",
     ];

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use cudarc::driver::CudaStream;
 
 use crate::gpu::stream::context_guard::HeldHandle;
-use crate::gpu::stream::stream_ref::Keep;
 
 /// What a span has of its stream.
 #[derive(Clone, Debug)]
@@ -24,12 +23,8 @@ impl Hold {
         matches!(self, Self::Owned(_))
     }
 
-    pub(in crate::gpu) fn new(keep: Keep<'_>) -> Self {
-        match keep {
-            Keep::Nothing => Self::Nothing,
-            Keep::Lent(stream) => Self::Lent(LentStream(Arc::as_ptr(stream))),
-            Keep::Owned(stream) => Self::hold_owned(stream),
-        }
+    pub(in crate::gpu) fn lent(stream: &Arc<CudaStream>) -> Self {
+        Self::Lent(LentStream(Arc::as_ptr(stream)))
     }
 
     /// The same for a call that may outlast the one that the stream was given to. `None`: the
@@ -46,7 +41,7 @@ impl Hold {
         }
     }
 
-    fn hold_owned(stream: &Arc<CudaStream>) -> Self {
+    pub(in crate::gpu) fn hold_owned(stream: &Arc<CudaStream>) -> Self {
         Self::Owned(HeldHandle::new(Arc::clone(stream)))
     }
 }

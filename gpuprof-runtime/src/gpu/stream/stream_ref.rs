@@ -14,6 +14,7 @@ use std::sync::{Arc, MutexGuard, RwLockReadGuard, RwLockWriteGuard};
 use cudarc::driver::{CudaContext, CudaSlice, CudaStream, CudaView, CudaViewMut, DeviceSlice};
 
 use crate::driver::handles;
+use crate::gpu::stream::hold::Hold;
 
 /// A CUDA stream, borrowed or owned, that a span is to be timed on.
 ///
@@ -160,42 +161,25 @@ impl StreamRef<'_> {
         self.cuda_stream().map(CudaStream::context)
     }
 
-    /// What a span must have so that the stream exists when its end event is recorded. `later`: the
-    /// span begins after the borrow that this was made from may have ended.
-    ///
-    /// # Errors
-    /// If nothing can be owned and the stream may be destroyed before the span ends.
-    pub(in crate::gpu) fn keep(&self, later: bool) -> Result<Keep<'_>, NotKept> {
+    /// What a span has of the stream, so that it exists when its end event is recorded. `later`:
+    /// the span begins after the borrow that this was made from may have ended. `None`: nothing can
+    /// be owned, and the stream may be destroyed before the span ends.
+    pub(in crate::gpu) fn hold(&self, later: bool) -> Option<Hold> {
         match &self.0 {
             StreamHandle::Shared {
                 stream,
                 outlives_call: true,
-            } if !later => Ok(Keep::Lent(stream)),
-            StreamHandle::Shared { stream, .. } => Ok(Keep::Owned(stream)),
-            StreamHandle::Owned(stream) => Ok(Keep::Owned(stream)),
+            } if !later => Some(Hold::lent(stream)),
+            StreamHandle::Shared { stream, .. } => Some(Hold::hold_owned(stream)),
+            StreamHandle::Owned(stream) => Some(Hold::hold_owned(stream)),
             // The caller of `from_raw` promised that the stream lasts.
-            StreamHandle::Raw { .. } => Ok(Keep::Nothing),
-            StreamHandle::Borrowed { outlives_call, .. } if *outlives_call && !later => {
-                Ok(Keep::Nothing)
+            StreamHandle::Raw { .. } => Some(Hold::Nothing),
+            StreamHandle::Borrowed { outlives_call, .. } => {
+                (*outlives_call && !later).then_some(Hold::Nothing)
             }
-            StreamHandle::Borrowed { .. } => Err(NotKept),
         }
     }
 }
-
-/// What a span must have of its stream.
-pub(in crate::gpu) enum Keep<'a> {
-    /// Nothing.
-    Nothing,
-    /// Nothing: the reference outlasts the span.
-    Lent(&'a Arc<CudaStream>),
-    /// An owner of the stream.
-    Owned(&'a Arc<CudaStream>),
-}
-
-/// The stream may be destroyed before the span ends.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct NotKept;
 
 impl fmt::Debug for StreamRef<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -8,7 +8,6 @@ use crate::driver::handles;
 use crate::driver::table::{Driver, FailedCall};
 use crate::gpu::events::pool::{Context, Life};
 use crate::gpu::events::thread_stream::ThreadStream;
-use crate::gpu::stream::hold::Hold;
 use crate::gpu::stream::stream_ref::StreamRef;
 use crate::gpu::thread::call_streams::CallStreams;
 use crate::gpu::thread::gpu_thread::GpuThread;
@@ -109,7 +108,8 @@ impl Timing {
         stream: &StreamRef<'_>,
         later: bool,
     ) -> Result<Box<OpenGpuSpan>, GpuOutcome> {
-        let hold = hold(stream, later)?;
+        let unsafe_stream = GpuOutcome::Untimed(UntimedReason::StreamUnsafe);
+        let hold = stream.hold(later).ok_or(unsafe_stream)?;
         if let Some((handle, owner)) = stream.handle_and_owner() {
             let owner = Arc::as_ptr(owner);
             let is_it = |known: &ThreadStream| known.stream == handle && known.is_of(owner);
@@ -205,12 +205,4 @@ impl Timing {
         });
         met.and_then(identity).map_err(unusable)
     }
-}
-
-/// What the call has of the stream.
-#[inline]
-fn hold(stream: &StreamRef<'_>, later: bool) -> Result<Hold, GpuOutcome> {
-    let keep = stream.keep(later);
-    keep.map(Hold::new)
-        .map_err(|_| GpuOutcome::Untimed(UntimedReason::StreamUnsafe))
 }

@@ -7,7 +7,6 @@
 
 mod answers;
 mod connection;
-mod connections;
 mod looks;
 mod rate_limit;
 #[cfg(feature = "trace")]
@@ -16,7 +15,6 @@ mod server;
 mod socket;
 mod waiting;
 
-pub(super) use self::connections::close_in_forked_child;
 pub(super) use self::rate_limit::stop;
 
 use std::sync::Arc;

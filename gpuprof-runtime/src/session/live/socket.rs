@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use parking_lot::Mutex;
 
-use super::connections::DESCRIPTORS;
+use crate::os::noted_descriptor::NotedDescriptor;
 use crate::os::user;
 use gpuprof_report::live::{check_folder, folder_path, pid_of, socket_name};
 
@@ -25,6 +25,7 @@ const MAX_FILES: usize = 256;
 pub(super) struct Socket {
     pub(super) listener: UnixListener,
     folder: PathBuf,
+    _noted: Option<NotedDescriptor>,
 }
 
 impl Socket {
@@ -48,8 +49,11 @@ impl Socket {
         match listen(&file) {
             Ok(listener) => {
                 *FILE.lock() = Some(file);
-                DESCRIPTORS.set_own([listener.as_raw_fd()]);
-                Ok(Self { listener, folder })
+                Ok(Self {
+                    _noted: NotedDescriptor::new(listener.as_raw_fd()),
+                    listener,
+                    folder,
+                })
             }
             Err(error) => Err((file, error.to_string())),
         }

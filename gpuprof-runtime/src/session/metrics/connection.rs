@@ -18,8 +18,7 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use super::answers::Answers;
-use super::descriptors::DESCRIPTORS;
-use crate::session::serving::ConnectionSlot;
+use crate::os::noted_descriptor::NotedDescriptor;
 
 /// Bytes of a request's head, at most; hyper takes no fewer.
 const MAX_HEAD: usize = 8 << 10;
@@ -77,8 +76,8 @@ async fn close(mut stream: TcpStream) {
 /// Shuts the connection down at its end. Closing it is not enough: a forked child may have it too.
 struct ShutdownOnDrop {
     copy: std::net::TcpStream,
-    /// Dropped last. `None` if all places are taken, by connections that are being closed.
-    _place: Option<ConnectionSlot<2>>,
+    /// The stream and the copy. Dropped last.
+    _noted: [Option<NotedDescriptor>; 2],
 }
 
 impl ShutdownOnDrop {
@@ -86,11 +85,8 @@ impl ShutdownOnDrop {
     /// The system's.
     fn of(stream: &TcpStream) -> io::Result<Self> {
         let copy = std::net::TcpStream::from(stream.as_fd().try_clone_to_owned()?);
-        let _place = DESCRIPTORS.take_place();
-        if let Some(place) = &_place {
-            place.set([stream.as_raw_fd(), copy.as_raw_fd()]);
-        }
-        Ok(Self { copy, _place })
+        let _noted = [stream.as_raw_fd(), copy.as_raw_fd()].map(NotedDescriptor::new);
+        Ok(Self { copy, _noted })
     }
 }
 

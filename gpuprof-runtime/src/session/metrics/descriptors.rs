@@ -2,29 +2,19 @@
 
 use std::fs;
 use std::iter;
+use std::mem;
 use std::os::fd::RawFd;
 
-use crate::session::serving::ServerDescriptors;
+use crate::os::noted_descriptor::NotedDescriptor;
 
-/// Clients at once. One more takes the place of the one that has not sent its request for longest.
-pub(super) const MAX_CONNECTIONS: usize = 16;
-
-/// The listening socket, and what its thread waits on: tokio has two epoll descriptors, one of what
-/// wakes it, and with its feature `signal` a copy of the socket that all its runtimes share.
-const OWN: usize = 5;
-
-/// A connection has its socket and a copy.
-pub(super) static DESCRIPTORS: ServerDescriptors<OWN, MAX_CONNECTIONS, 2> =
-    ServerDescriptors::new();
-
-/// Notes the listening socket, and what its thread waits on.
-pub(super) fn set_listener(listener: RawFd) {
-    DESCRIPTORS.set_own(iter::once(listener).chain(waiting_for(listener)));
-}
-
-/// Closes the child's copies. Takes no lock.
-pub(in crate::session) fn close_in_forked_child() {
-    DESCRIPTORS.close_in_forked_child();
+/// Has forked children close the listening socket, and what its thread waits on: tokio has two
+/// epoll descriptors, one of what wakes it, and with its feature `signal` a copy of the socket that
+/// all its runtimes share.
+pub(super) fn note_listener(listener: RawFd) {
+    for number in iter::once(listener).chain(waiting_for(listener)) {
+        // It is open as long as the process runs.
+        mem::forget(NotedDescriptor::new(number));
+    }
 }
 
 /// The epoll descriptors that wait for `descriptor`, and the others that these wait for; tokio does

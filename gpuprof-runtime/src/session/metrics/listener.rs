@@ -42,7 +42,7 @@ fn serve(address: SocketAddr) -> io::Result<SocketAddr> {
     let bound = listener.local_addr()?;
     let descriptor = listener.as_raw_fd();
     let server = Server::new(listener)?;
-    descriptors::set_listener(descriptor);
+    descriptors::note_listener(descriptor);
     thread_signals::spawn("gpuprof-metrics", move || server.run())?;
     Ok(bound)
 }

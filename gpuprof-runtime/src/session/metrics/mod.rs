@@ -13,7 +13,6 @@ mod scrape;
 mod server;
 mod start;
 
-pub(super) use self::descriptors::close_in_forked_child;
 pub(super) use self::files::{has_files, rewrite_files, write_files};
 pub(super) use self::scrape::{page, scrape, stop};
 pub(super) use self::start::start;

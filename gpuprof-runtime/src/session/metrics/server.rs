@@ -12,7 +12,9 @@ use tokio::time;
 
 use super::answers::Answers;
 use super::connection;
-use super::descriptors::MAX_CONNECTIONS;
+
+/// Clients at once. One more takes the place of the one that has not sent its request for longest.
+const MAX_CLIENTS: usize = 16;
 
 /// How long the thread pauses after an error that may last, such as a lack of descriptors.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -91,7 +93,7 @@ impl Clients {
 
     fn make_room(&mut self) {
         self.clients.retain(|client| !client.task.is_finished());
-        if self.clients.len() < MAX_CONNECTIONS {
+        if self.clients.len() < MAX_CLIENTS {
             return;
         }
         let silent = self.clients.iter().position(|one| !one.has_asked.get());

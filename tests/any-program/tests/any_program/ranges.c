@@ -80,6 +80,19 @@ static void names(void) {
     nvtxDomainRangePop(nccl);
 }
 
+/* 5,000 names that do not differ in numbers. */
+static void many_names(void) {
+    char name[] = "aaaaa";
+    for (int at = 0; at < 5000; at++) {
+        for (int letter = 0, rest = at; letter < 5; letter++, rest /= 10)
+            name[letter] = 'a' + rest % 10;
+        nvtxRangePushA(name);
+        nvtxRangePop();
+    }
+    nvtxRangeEnd(nvtxRangeStartA("started"));
+    work(NULL);
+}
+
 static nvtxRangeId_t started[2];
 
 static void *end_both(void *unused) {
@@ -150,6 +163,8 @@ int main(int count, char **arguments) {
             nvtxRangePop();
     } else if (!strcmp(scenario, "names"))
         names();
+    else if (!strcmp(scenario, "many names"))
+        many_names();
     else if (!strcmp(scenario, "overlapping"))
         overlapping();
     else if (!strcmp(scenario, "profiler")) {

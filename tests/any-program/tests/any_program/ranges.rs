@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use gpuprof::Profile;
-use gpuprof::profile::Function;
+use gpuprof::profile::{Function, NVTX_MODULE};
 use support::assert_consistent;
 use support::program::Program;
 use support::suite::Module;
@@ -22,6 +22,7 @@ pub(crate) const MODULE: Module = Module::new(
         a_domain_is_one_in_all_modules,
         wrong_nesting_is_no_harm,
         names_that_differ_in_numbers_alone_do_not_flood_the_report,
+        ranges_beyond_4096_names_are_one_row_of_each_kind,
         started_ranges_have_calls_and_wall_time,
         a_forked_child_and_a_deep_stack_are_no_harm,
         nvtx_answers_as_without_a_tool,
@@ -168,6 +169,31 @@ fn names_that_differ_in_numbers_alone_do_not_flood_the_report() {
     assert!(found.contains(&("step 63", 1)) && found.contains(&("step #", 36)));
     // Without what PyTorch adds; and a library's domain is left out.
     assert!(found.contains(&("aten::mm", 100)));
+}
+
+fn ranges_beyond_4096_names_are_one_row_of_each_kind() {
+    let machine = Machine::new();
+    let (ended, profile) = program(&machine, "many names").profiled();
+    let (others, named): (Vec<_>, Vec<_>) = profile
+        .functions
+        .iter()
+        .partition(|one| one.name == "(other functions)");
+    assert_eq!(named.len(), 4_096);
+    assert!(named.iter().all(|one| one.calls == 1));
+    let mut calls: Vec<_> = others.iter().map(|one| (one.calls, one.is_async)).collect();
+    calls.sort_unstable();
+    assert_eq!(calls, [(1, true), (904, false)]);
+    assert_eq!(
+        profile.diagnostics.notes,
+        ["905 NVTX ranges are one row, (other functions): a program has rows for 4,096 names"]
+    );
+    // They are ranges as the others are, so that nothing asks for annotations.
+    assert!(
+        others
+            .iter()
+            .all(|one| one.module == NVTX_MODULE && one.cpu_only)
+    );
+    assert!(!ended.stderr.contains("annotate"), "{}", ended.stderr);
 }
 
 fn started_ranges_have_calls_and_wall_time() {
