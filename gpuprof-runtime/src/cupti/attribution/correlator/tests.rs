@@ -12,7 +12,7 @@ use crate::cupti::collect::record::{
     MemoryRecord, MemorySpace,
 };
 use crate::recorder::Recorder;
-use crate::stats::by_window::Since;
+use crate::stats::by_window::{LookWindows, Since};
 use crate::stats::profiled_call::CallPosition;
 use gpuprof_report::profile::{CopyKind, CuptiCompleteness, MemoryKind};
 
@@ -192,8 +192,12 @@ fn memory_that_waits_for_earlier_records_counts_in_the_window_that_ends() {
         time: 10,
         correlation: 1,
     });
-    correlator.begin_window(2, &[]);
-    let ended = correlator.attributed(Since::Process).tables;
+    let look = LookWindows {
+        first: 0,
+        end: Some(2),
+    };
+    correlator.begin_window(2, &[look]);
+    let ended = correlator.attributed(Since::Look(look)).tables;
     assert_eq!(ended.memory.len(), 1);
     let (memory, live) = (ended.memory.values().next(), correlator.live_memory());
     assert_eq!(memory.map(|of| of.totals.allocated_bytes), Some(70));
