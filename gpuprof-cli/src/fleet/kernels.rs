@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use gpuprof_report::collectives::Collective;
 use gpuprof_report::profile::{Device, KernelStats, Profile};
 
-use super::buckets::{InRange, OfBucket, bucket_columns, duration_buckets};
+use super::buckets::{InRange, OfBucket, bucket_columns, filled};
 use super::columns::{Cell, FleetColumn, OfProcess, Process, column, process_columns};
 use super::functions::{Numbered, OfFunction, function_columns, numbered};
 
@@ -256,7 +256,7 @@ pub(super) fn kernel_bucket_rows<'a>(process: Process<'a>) -> Vec<KernelBucketRo
     for kernel in &process.profile.kernels {
         let on_device = OnDevice::new(kernel, process.profile);
         let range = (kernel.times.min_ns, kernel.times.max_ns);
-        let buckets = duration_buckets(&kernel.times).into_iter();
+        let buckets = filled(&kernel.times.histogram);
         rows.extend(buckets.map(|bucket| KernelBucketRow {
             of_process: FleetKernel {
                 process,

@@ -1,7 +1,7 @@
 //! Totals of durations: what a histogram, a count and a sum of several profiles come to.
 
 use crate::figures::Sum;
-use crate::histogram::{BUCKETS_PER_OCTAVE, OCTAVES, bucket_index, quantile};
+use crate::histogram::{BUCKETS_PER_OCTAVE, OCTAVES, quantile};
 use crate::profile::{Bucket, DurationStats, Estimate, SpanStats};
 
 /// Counts per bucket, sorted by bucket.
@@ -137,23 +137,13 @@ pub(super) struct ActivityTotals {
 }
 
 impl ActivityTotals {
-    /// Adds durations. A document without their histogram, of an older version, counts half of them
-    /// as its median and the others as its median or, one in a hundred, as its 99th percentile;
-    /// returns whether that was so.
-    pub(super) fn add(&mut self, times: &DurationStats) -> bool {
+    pub(super) fn add(&mut self, times: &DurationStats) {
         if times.calls == 0 {
-            return false;
+            return;
         }
         self.sums.add(times);
         self.range = Some(wider(self.range, (times.min_ns, times.max_ns)));
         self.counts.add_all(&times.histogram);
-        if times.histogram.is_empty() {
-            let longest = times.calls.div_ceil(100);
-            let mut add = |ns, count| self.counts.add(bucket_index(ns) as u32, count, 0);
-            add(times.p50_ns, times.calls - longest);
-            add(times.p99_ns, longest);
-        }
-        times.histogram.is_empty()
     }
 
     pub(super) fn total_ns(&self) -> u64 {
