@@ -197,16 +197,14 @@ pub(super) fn remarks(stacks: &LaunchStacks) -> Vec<Paragraph> {
 }
 
 fn sampled_launches(stacks: &LaunchStacks) -> Paragraph {
-    let mut words = Paragraph::default();
     let [sampled, all] = [stacks.sampled_calls, stacks.calls].map(|of| number::count(of).text());
-    words.add(
+    Paragraph::new(
         DIM,
         &format!(
             "Launched from: the innermost line of the program in the stack of a launch; \
              {sampled} of {all} kernels were sampled."
         ),
-    );
-    words
+    )
 }
 
 fn to_annotate(stacks: &LaunchStacks) -> Option<Paragraph> {
@@ -214,11 +212,8 @@ fn to_annotate(stacks: &LaunchStacks) -> Option<Paragraph> {
     let sampled = number::count(total(lines.clone().map(|line| line.calls))).text();
     let mut lines = lines.filter(|line| line.is_of_program()).peekable();
     lines.peek()?;
-    let mut words = Paragraph::default();
-    words.add(
-        BOLD,
-        "annotate what launches outside any profiled function:",
-    );
+    let label = "annotate what launches outside any profiled function:";
+    let mut words = Paragraph::new(BOLD, label);
     for (number, line) in lines.by_ref().take(MAX_ADVISED).enumerate() {
         if number > 0 {
             words.then(";");

@@ -189,11 +189,7 @@ fn introduction(profile: &Profile, ranks: &Ranks, rows: &[RankRow]) -> Vec<Parag
                 .to_owned(),
         );
     }
-    let words = lines.iter().map(|line| {
-        let mut words = Paragraph::default();
-        words.add(DIM, line);
-        words
-    });
+    let words = lines.iter().map(|line| Paragraph::new(DIM, line));
     words.collect()
 }
 

@@ -157,11 +157,9 @@ fn helps(kernels: &[&KernelStalls]) -> Vec<Paragraph> {
         }
     }
     let lines = named.into_iter().map(|reason| {
-        let mut words = Paragraph::default();
-        words
-            .add(BOLD, &format!("{}:", stall_reasons::words(reason)))
-            .add(DIM, stall_reasons::helps(reason))
-            .then(".");
+        let label = format!("{}:", stall_reasons::words(reason));
+        let mut words = Paragraph::new(BOLD, &label);
+        words.add(DIM, stall_reasons::helps(reason)).then(".");
         words
     });
     lines.collect()
