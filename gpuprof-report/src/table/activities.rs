@@ -39,10 +39,7 @@ struct ActivityRow<'a> {
 impl<'a> ActivityRow<'a> {
     fn new(name: String, times: &'a DurationStats) -> Self {
         Self {
-            label: RowLabel {
-                name,
-                ..RowLabel::default()
-            },
+            label: RowLabel::named(name),
             calls: times.calls,
             total_ns: times.total_ns,
             times: Some(times),
