@@ -208,15 +208,10 @@ fn tables(profile: &Profile, json: &mut JsonText) {
         });
         table(&tree, json);
     });
-    for (key, activities) in [
-        ("activities", page_parts::kernels_and_copies(profile)),
-        ("api", page_parts::api_calls(profile)),
-        ("launch_lines", page_parts::launch_lines(profile)),
-        ("memory", page_parts::memory(profile)),
-    ] {
+    for (key, plain) in page_parts::plain_tables(profile) {
         json.key(key).object(|json| {
-            json.key("names").strings(&activities.names);
-            table(&activities, json);
+            json.key("names").strings(&plain.names);
+            table(&plain, json);
         });
     }
 }

@@ -120,7 +120,8 @@ pub(super) fn value(counters: &CounterValues, quantity: Quantity) -> MarkedQuant
     MarkedQuantity::from(quantity).marked(mark(counters))
 }
 
-pub(super) fn mark(counters: &CounterValues) -> &'static str {
+/// What stands before the values: `≈` or nothing.
+pub(crate) fn mark(counters: &CounterValues) -> &'static str {
     if counters.is_divided {
         SHARED_SAMPLES
     } else {

@@ -72,8 +72,9 @@ fn run(profile: &Profile) -> Paragraph {
     words
 }
 
-/// How busy the devices were; without CUPTI, for how long GPU spans were open.
-pub(super) fn gpu_time(profile: &Profile) -> Option<String> {
+/// How busy the devices were; without CUPTI, for how long GPU spans were open; `None` if nothing
+/// was timed.
+pub(crate) fn gpu_time(profile: &Profile) -> Option<String> {
     // With CUPTI too, if records are missing.
     let what = if has_records(profile) {
         "GPU busy"
@@ -315,8 +316,8 @@ fn step_times(steps: &StepTimes) -> String {
     text
 }
 
-/// Each name once, with how many devices bear it.
-pub(super) fn device_names(profile: &Profile) -> Vec<String> {
+/// Each name once, with how many devices bear it, safe to show.
+pub(crate) fn device_names(profile: &Profile) -> Vec<String> {
     let mut names: Vec<(&str, usize)> = Vec::new();
     // The simulated device has no better name than the words that stand there already.
     let named = |device: &&Device| !(device.simulated && device.name == "simulated device");
