@@ -126,12 +126,8 @@ fn fields(names: &[&str], json: &mut JsonText) {
 /// flame graphs draw, in ns.
 fn nodes(profile: &Profile, json: &mut JsonText) {
     fields(&["parent", "function", "gpu_ns", "cpu_ns"], json);
-    let positions: HashMap<u32, usize> = (profile.tree.iter().enumerate())
-        .map(|(at, node)| (node.id, at))
-        .collect();
     json.key("rows").array(|json| {
-        for node in &profile.tree {
-            let parent = node.parent.and_then(|id| positions.get(&id).copied());
+        for (node, parent) in profile.tree.iter().zip(profile.parents()) {
             json.array(|json| {
                 json.integer_or_null(parent.map(|parent| parent as u64));
                 json.integer_or_null(node.function.map(u64::from));
