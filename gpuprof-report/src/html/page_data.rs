@@ -57,12 +57,9 @@ pub(super) fn to_json(profile: &Profile, texts: &SourceTexts) -> String {
     json.into_string()
 }
 
-/// Program, machine, devices and times.
+/// Machine, devices and times.
 fn run(profile: &Profile, json: &mut JsonText) {
-    json.key("program")
-        .string(&sanitize::name(&profile.program));
     json.key("host").string(&sanitize::name(&profile.host));
-    json.key("pid").integer(profile.pid.into());
     if let Some(rank) = profile.rank {
         json.key("rank").integer(rank.into());
     }
@@ -102,7 +99,6 @@ fn busy_times(busy: &GpuBusy, json: &mut JsonText) {
 
 fn advice(finding: &Finding, functions: &[Function], json: &mut JsonText) {
     json.object(|json| {
-        json.key("rule").string(finding.rule.as_str());
         if let Some(name) = &finding.function {
             json.key("name").string(&sanitize::name(name));
             let is_it = |function: &Function| function.name == *name && function.has_run();

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::cmp::Reverse;
 
-use super::columns::{self, ns, share};
+use super::columns::{ns, share};
 use super::counters;
 use super::function_name::others_label;
 use super::grid::{Grid, RowLabel};
@@ -197,7 +197,7 @@ type ActivityColumn = (
 
 const COLUMNS: &[ActivityColumn] = &[
     ("Time", 95, |row, all| share(row.total_ns, all)),
-    ("Total", 100, |row, _| columns::total(Some(row.total_ns))),
+    ("Total", 100, |row, _| ns(Some(row.total_ns))),
     ("Calls", 90, |row, _| {
         Some(Quantity::Count(row.calls).into())
     }),

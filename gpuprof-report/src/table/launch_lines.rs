@@ -110,7 +110,7 @@ const COLUMNS: &[Column<LaunchLineRow>] = &[
     ("Sampled", 100, |row| {
         Some(Quantity::Count(row.sampled?).into())
     }),
-    ("Sampled time", 90, |row| columns::total(row.total_ns)),
+    ("Sampled time", 90, |row| columns::ns(row.total_ns)),
 ];
 
 /// Writes the table and the lines below it; nothing unless stacks were sampled.
