@@ -3,7 +3,6 @@
 //! Call paths of more than 128 functions are cut: what is further inside is one leaf of the cut
 //! path. Every sum is that of the profile.
 
-use std::collections::HashMap;
 use std::io;
 
 use crate::profile::{CopyStats, KernelStats, NodeActivity, Profile, TreeNode};
@@ -70,12 +69,8 @@ struct NodePlace {
 impl<'a> CallPaths<'a> {
     pub(crate) fn new(profile: &'a Profile) -> Self {
         let nodes = profile.tree.as_slice();
-        let mut at = HashMap::new();
         let mut places: Vec<NodePlace> = Vec::with_capacity(nodes.len());
-        for (own, node) in nodes.iter().enumerate() {
-            // Parents come before their children; any other parent would be a loop.
-            let caller: Option<usize> = node.parent.and_then(|id| at.get(&id).copied());
-            at.insert(node.id, own);
+        for (own, caller) in profile.parents().into_iter().enumerate() {
             let above = caller.and_then(|caller| places.get(caller));
             let depth = above.map_or(1, |above| above.depth + 1);
             let kept = match above {

@@ -227,22 +227,12 @@ fn rates(gpu: Option<&GpuSpanStats>) -> [String; 3] {
 /// What restricts the GPU times.
 fn marks(function: &Function, gpu: Option<&GpuSpanStats>) -> Vec<&'static str> {
     let untimed = &function.untimed;
-    let missed = [
-        function.captured_calls,
-        untimed.no_stream,
-        untimed.pool_exhausted,
-        untimed.queue_full,
-        untimed.cuda_error,
-        untimed.unavailable,
-        untimed.unfinished,
-        untimed.stream_unsafe,
-        untimed.crossed_reset,
-    ];
+    let is_partial = function.captured_calls > 0 || untimed.sum() > untimed.sampled_out;
     let mut marks = Vec::new();
     if gpu.is_some_and(|gpu| gpu.estimate.is_some()) {
         marks.push("estimated");
     }
-    if gpu.is_some() && missed.iter().any(|calls| *calls > 0) {
+    if gpu.is_some() && is_partial {
         marks.push("partial");
     }
     if gpu.is_some() && (function.gpu_overlaps || function.gpu_nested_partial) {

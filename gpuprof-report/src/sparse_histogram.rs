@@ -30,14 +30,17 @@ impl SparseHistogram {
         other.buckets.iter().for_each(|bucket| self.add(*bucket));
     }
 
-    fn add(&mut self, bucket: Bucket) {
+    pub(crate) fn add(&mut self, bucket: Bucket) {
+        if bucket.count == 0 {
+            return;
+        }
         let found = self
             .buckets
             .binary_search_by_key(&bucket.index, |known| known.index);
         match found {
             Ok(at) => {
                 if let Some(known) = self.buckets.get_mut(at) {
-                    known.count += bucket.count;
+                    known.count = known.count.saturating_add(bucket.count);
                 }
             }
             Err(at) => {
@@ -60,7 +63,8 @@ impl SparseHistogram {
     /// clamped to `min..=max`.
     #[must_use]
     pub fn quantile(&self, share: f64, min: u64, max: u64) -> u64 {
-        let total = self.buckets.iter().map(|bucket| bucket.count).sum();
+        let counts = self.buckets.iter().map(|bucket| bucket.count);
+        let total = counts.fold(0, u64::saturating_add);
         quantile(self.buckets.iter().copied(), total, share, min..=max)
     }
 }

@@ -74,7 +74,6 @@ fn markup_in_names_is_text() {
     let shown = MARKUP
         .replace('\u{202e}', "\\u{202e}")
         .replace('\u{2028}', "\\u{2028}");
-    assert_eq!(data["program"], json!(format!("{shown}digits")));
     let name = data["functions"]["rows"][0][0].as_str().unwrap();
     assert!(name.starts_with(&shown), "{name}");
     // The only other places are the title, the heading and the report for readers without scripts.

@@ -108,6 +108,10 @@ fn figures(profile: &Profile) -> Value {
 fn remove(value: &mut Value, keys: &[&str]) {
     match value {
         Value::Object(fields) => {
+            // They were recorded before kernels, copies and API calls had histograms.
+            if !fields.contains_key("histogram") {
+                fields.retain(|key, _| !["p50_ns", "p99_ns"].contains(&key.as_str()));
+            }
             fields.retain(|key, _| !keys.contains(&key.as_str()));
             fields.values_mut().for_each(|value| remove(value, keys));
         }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use gpuprof_report::live::{Request, TraceFormat};
+use gpuprof_report::live::Request;
 use gpuprof_report::trace::TraceFileFormat;
 
 use super::look_arguments::LookArguments;
@@ -43,13 +43,9 @@ pub(crate) struct TraceArguments {
 
 /// Runs the command.
 pub(crate) fn run(arguments: &TraceArguments) -> Exit {
-    let format = match TraceFileFormat::from_path(&arguments.output) {
-        Some(TraceFileFormat::ChromeJson) => TraceFormat::Json,
-        Some(TraceFileFormat::Perfetto) => TraceFormat::Perfetto,
-        _ => {
-            complain("the file of a time line is named .json or .pftrace");
-            return Exit::BadInput;
-        }
+    let Some(format) = TraceFileFormat::from_path(&arguments.output) else {
+        complain("the file of a time line is named .json or .pftrace");
+        return Exit::BadInput;
     };
     let ms = milliseconds(arguments.time);
     let request = Request::Trace { ms, format };

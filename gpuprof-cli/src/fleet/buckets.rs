@@ -1,7 +1,7 @@
 //! The columns of histogram buckets, one row for each.
 
-use gpuprof_report::histogram::{BUCKETS_PER_OCTAVE, OCTAVES, octave_and_step};
-use gpuprof_report::profile::{Bucket, DurationStats};
+use gpuprof_report::histogram::{BUCKETS_PER_OCTAVE, OCTAVES};
+use gpuprof_report::profile::Bucket;
 
 use super::columns::{Cell, FleetColumn, Row, column};
 
@@ -70,27 +70,6 @@ pub(super) fn filled(histogram: &[Bucket]) -> impl Iterator<Item = Bucket> + '_ 
     })
 }
 
-/// The buckets of durations. A document without their histogram, of an older version, has half of
-/// them at its median and the others at its median or, one in a hundred, at its 99th percentile, as
-/// `gpuprof merge` counts them.
-pub(super) fn duration_buckets(times: &DurationStats) -> Vec<Bucket> {
-    if !times.histogram.is_empty() {
-        return filled(&times.histogram).collect();
-    }
-    let longest = times.calls.div_ceil(100);
-    let estimated = [
-        bucket_at(times.p50_ns, times.calls - longest),
-        bucket_at(times.p99_ns, longest),
-    ];
-    filled(&estimated).collect()
-}
-
-fn bucket_at(ns: u64, count: u64) -> Bucket {
-    let (octave, step) = octave_and_step(ns);
-    let index = (octave * BUCKETS_PER_OCTAVE + step) as u32;
-    Bucket { index, count }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -103,19 +82,5 @@ mod tests {
     fn empty_buckets_are_omitted_and_the_last_one_counts_what_is_beyond() {
         let histogram = [(3, 0), (4, 2), (9_999, 5)].map(Bucket::from);
         assert_eq!(pairs(filled(&histogram)), [(4, 2), (639, 5)]);
-    }
-
-    #[test]
-    fn a_document_without_a_histogram_has_its_median_and_its_longest() {
-        let mut times = DurationStats::default();
-        assert_eq!(pairs(duration_buckets(&times)), []);
-        (times.calls, times.p50_ns, times.p99_ns) = (101, 17, 40);
-        // 40 ns lie in 40..=41: octave 2, step 4.
-        assert_eq!(pairs(duration_buckets(&times)), [(17, 99), (36, 2)]);
-        times.histogram = vec![Bucket {
-            index: 17,
-            count: 101,
-        }];
-        assert_eq!(pairs(duration_buckets(&times)), [(17, 101)]);
     }
 }

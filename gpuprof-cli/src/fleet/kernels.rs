@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use gpuprof_report::collectives::Collective;
 use gpuprof_report::profile::{Device, KernelStats, Profile};
 
-use super::buckets::{InRange, bucket_columns, duration_buckets};
+use super::buckets::{InRange, bucket_columns, filled};
 use super::columns::{Cell, FleetColumn, Process, Row, column, joined, process_columns, rows_of};
 use super::functions::{Numbered, function_columns, rows_of_functions};
 
@@ -182,7 +182,7 @@ pub(super) fn kernel_bucket_rows<'a>(process: Process<'a>) -> Vec<KernelBucketRo
     for on_device in on_devices(&process.profile.kernels, process.profile) {
         let times = &on_device.kernel.times;
         let range = (times.min_ns, times.max_ns);
-        let buckets = duration_buckets(times).into_iter();
+        let buckets = filled(&times.histogram);
         rows.extend(buckets.map(|bucket| Row {
             process,
             numbered: (),

@@ -10,6 +10,7 @@ use super::estimate::{
 use super::items::RunsOfItem;
 use super::measure::{Measure, PerCall};
 use super::text;
+use crate::table;
 
 /// Judges items whose first `old` runs are of the old side.
 pub(super) fn judge(
@@ -235,8 +236,8 @@ fn notes(item: &ComparedItem, runs: &[Option<PerCall>], old: usize) -> Vec<Strin
     if before.calls != after.calls {
         notes.push(format!(
             "calls per run {} → {}",
-            text::count(before.calls),
-            text::count(after.calls)
+            table::count(before.calls).text(),
+            table::count(after.calls).text()
         ));
     }
     let tails = |range: &[Option<PerCall>]| -> Vec<f64> {
@@ -277,8 +278,8 @@ fn allocated(runs: &[Option<u64>], old: usize) -> Option<String> {
     differ.then(|| {
         format!(
             "device memory allocated per run {} → {}",
-            text::size(before.1),
-            text::size(after.1)
+            table::size(before.1).text(),
+            table::size(after.1).text()
         )
     })
 }

@@ -1,9 +1,8 @@
 //! What the runs of a side say about themselves.
 
 use super::estimate::median;
-use super::text;
 use crate::profile::{MAX_META_PAIRS, MemoryKind, MemoryUse, Profile};
-use crate::sanitize;
+use crate::{sanitize, table};
 
 /// A summary of the runs of one version.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -102,7 +101,7 @@ fn memory(run: &Profile, kind: MemoryKind, size: fn(&MemoryUse) -> u64) -> Optio
     let bytes = sizes
         .reduce(u64::saturating_add)
         .filter(|bytes| *bytes > 0)?;
-    Some(text::size(bytes))
+    Some(table::size(bytes).text())
 }
 
 /// Every fact that a run of either side states.

@@ -1,20 +1,10 @@
 //! Figures of a comparison as text.
 
-use crate::table::{count as number, duration as time, size as bytes};
+use crate::table;
 
 /// A duration such as `1.41 µs`.
 pub(super) fn duration(ns: f64) -> String {
-    time(ns.round() as u64).text()
-}
-
-/// A size such as `1.41 MB`.
-pub(super) fn size(n: u64) -> String {
-    bytes(n).text()
-}
-
-/// A count with thousands separators.
-pub(super) fn count(n: u64) -> String {
-    number(n).text()
+    table::duration(ns.round() as u64).text()
 }
 
 /// A share such as `3 %`.

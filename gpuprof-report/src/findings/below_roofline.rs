@@ -12,7 +12,7 @@ use crate::peak_shares::Unit;
 use crate::profile::{Device, Function, Precision};
 
 pub(super) fn roofline(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandidate> {
-    let found = facts.functions().filter_map(|(at, function)| {
+    rule.of_functions(facts, |_, function| {
         let measured = MeasuredShares::of_function(facts, function);
         let knows_double = measured.as_ref().is_some_and(|all| all.has(Unit::Fp64));
         let below = match measured {
@@ -30,10 +30,8 @@ pub(super) fn roofline(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<Fin
         );
         let device_ns = sum(kernels, |kernel| facts.device_ns(kernel));
         let gain = scaled(device_ns, 1.0 - below.nearest);
-        let text = (evidence, below.advice);
-        Some(rule.candidate(facts, About::KernelsOfFunction, Some(at), gain, text))
-    });
-    found.collect()
+        Some((About::KernelsOfFunction, evidence, below.advice, gain))
+    })
 }
 
 /// Units that a text names.

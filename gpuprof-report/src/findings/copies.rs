@@ -11,7 +11,7 @@ use super::thresholds::{
     SMALL_COPY,
 };
 use super::wording;
-use crate::profile::{CopyStats, Function};
+use crate::profile::CopyStats;
 
 /// Copies between host and device.
 #[derive(Clone, Copy, Debug, Default)]
@@ -74,56 +74,46 @@ impl HostCopies {
 }
 
 pub(super) fn host_copies(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandidate> {
-    let found = facts
-        .functions()
-        .filter_map(|(at, function)| host_copies_of(rule, facts, at, function));
-    found.collect()
-}
-
-fn host_copies_of(
-    rule: &FindingCheck,
-    facts: &ProfileFacts<'_>,
-    at: usize,
-    function: &Function,
-) -> Option<FindingCandidate> {
-    let copies = HostCopies::of(&function.activity.copies);
-    let is_pageable = are_pageable(&function.activity.copies);
-    // Only the number of the blocking copies is known, not their time.
-    let is_blocking = PAGEABLE_OR_BLOCKING_SHARE.reached_by(copies.blocking_calls, copies.calls);
-    let is_slow = is_pageable
-        || is_blocking
-        || PAGE_LOCKED_COPY_SHARE.reached_by(copies.ns, facts.activity_ns);
-    if !is_slow || !COPY_SHARE.reached_by(copies.ns, facts.activity_ns) || copies.are_small() {
-        return None;
-    }
-    let kind = if is_pageable {
-        "pageable "
-    } else if is_blocking {
-        "blocking "
-    } else {
-        ""
-    };
-    let evidence = format!(
-        "{} of GPU time in {kind}copies: {}, {}, {}",
-        wording::percent(copies.ns, facts.activity_ns),
-        wording::counted(copies.calls, "copy", "copies"),
-        wording::bytes(copies.bytes),
-        wording::bytes_per_s(copies.bytes, copies.ns),
-    );
-    let advice = if is_pageable {
-        "copy from and to page-locked memory: CudaContext::alloc_pinned"
-    } else if is_blocking {
-        "queue it on a stream (cuMemcpyHtoDAsync, cuMemcpyDtoHAsync) and wait where it is used"
-    } else {
-        "keep the data on the GPU, or copy on another stream (CudaContext::new_stream)"
-    };
-    let about = if is_pageable || is_blocking {
-        About::SlowCopies
-    } else {
-        About::Copies
-    };
-    let text = (evidence, advice);
-    Some(rule.candidate(facts, about, Some(at), copies.exposed_ns, text))
+    rule.of_functions(facts, |_, function| {
+        let copies = HostCopies::of(&function.activity.copies);
+        let is_pageable = are_pageable(&function.activity.copies);
+        // Only the number of the blocking copies is known, not their time.
+        let is_blocking =
+            PAGEABLE_OR_BLOCKING_SHARE.reached_by(copies.blocking_calls, copies.calls);
+        let is_slow = is_pageable
+            || is_blocking
+            || PAGE_LOCKED_COPY_SHARE.reached_by(copies.ns, facts.activity_ns);
+        if !is_slow || !COPY_SHARE.reached_by(copies.ns, facts.activity_ns) || copies.are_small() {
+            return None;
+        }
+        let kind = if is_pageable {
+            "pageable "
+        } else if is_blocking {
+            "blocking "
+        } else {
+            ""
+        };
+        let evidence = format!(
+            "{} of GPU time in {kind}copies: {}, {}, {}",
+            wording::percent(copies.ns, facts.activity_ns),
+            wording::counted(copies.calls, "copy", "copies"),
+            wording::bytes(copies.bytes),
+            wording::bytes_per_s(copies.bytes, copies.ns),
+        );
+        let advice = if is_pageable {
+            "copy from and to page-locked memory: CudaContext::alloc_pinned"
+        } else if is_blocking {
+            "queue it on a stream (cuMemcpyHtoDAsync, cuMemcpyDtoHAsync) and wait where it is used"
+        } else {
+            "keep the data on the GPU, or copy on another stream (CudaContext::new_stream)"
+        };
+        let about = if is_pageable || is_blocking {
+            About::SlowCopies
+        } else {
+            About::Copies
+        };
+        Some((about, evidence, advice, copies.exposed_ns))
+    })
 }
 
 /// Whether most of the time of copies between host and device is that of pageable ones.
@@ -134,7 +124,7 @@ pub(super) fn are_pageable(copies: &[CopyStats]) -> bool {
 
 pub(super) fn small_copies(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandidate> {
     let wall_ns = facts.profile.wall_ns;
-    let found = facts.host_times.iter().filter_map(|time| {
+    rule.of_host_times(facts, |time| {
         let copies = copies_in(facts, time);
         let calls = &time.copies;
         let applies = SMALL_COPIES.reached(copies.calls as f64)
@@ -156,11 +146,9 @@ pub(super) fn small_copies(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec
             } else {
                 "pack them into one memcpy_htod or memcpy_dtoh, or keep the values on the GPU"
             };
-            let text = (evidence, advice);
-            rule.candidate(facts, About::Idle, time.function, calls.saved_ns, text)
+            (evidence, advice, calls.saved_ns)
         })
-    });
-    found.collect()
+    })
 }
 
 /// The copies of a function and its nested functions, or outside of every function.

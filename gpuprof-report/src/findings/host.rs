@@ -1,6 +1,6 @@
 //! Rules about the host: waits for the GPU, and work between launches.
 
-use super::candidate::{About, FindingCandidate};
+use super::candidate::FindingCandidate;
 use super::host_time::HostTime;
 use super::profile_facts::ProfileFacts;
 use super::rule::FindingCheck;
@@ -14,7 +14,7 @@ pub(super) fn synchronization(
     rule: &FindingCheck,
     facts: &ProfileFacts<'_>,
 ) -> Vec<FindingCandidate> {
-    let found = facts.host_times.iter().filter_map(|time| {
+    rule.of_host_times(facts, |time| {
         let function = facts.function(time.function);
         if function.is_some_and(|function| {
             let work = &function.activity;
@@ -40,15 +40,13 @@ pub(super) fn synchronization(
                 wording::ns(waits.ns / waits.calls.max(1)),
             );
             let advice = "wait once after the loop, not in each of its passes";
-            let text = (evidence, advice);
-            rule.candidate(facts, About::Idle, time.function, waits.saved_ns, text)
+            (evidence, advice, waits.saved_ns)
         })
-    });
-    found.collect()
+    })
 }
 
 pub(super) fn host_bound(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandidate> {
-    let found = facts.host_times.iter().filter_map(|time| {
+    rule.of_host_times(facts, |time| {
         let function = facts.profile.functions.get(time.function?)?;
         let work = &function.activity;
         let idle_ns = time.idle_ns.filter(|_| !function.is_async)?;
@@ -73,11 +71,9 @@ pub(super) fn host_bound(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<F
                 "prepare the next call on another thread while the GPU works, or on the GPU \
                  itself"
             };
-            let text = (evidence, advice);
-            rule.candidate(facts, About::Idle, time.function, gain, text)
+            (evidence, advice, gain)
         })
-    });
-    found.collect()
+    })
 }
 
 /// How idle the GPU was in a function's spans, or else between the activities of the run.

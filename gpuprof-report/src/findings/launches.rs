@@ -1,6 +1,6 @@
 //! Rules about launches that take longer than what they launch.
 
-use super::candidate::{About, FindingCandidate};
+use super::candidate::FindingCandidate;
 use super::host;
 use super::host_time::HostTime;
 use super::profile_facts::ProfileFacts;
@@ -14,7 +14,7 @@ use crate::profile::{Function, KernelStats};
 use crate::sorting::sort_by_key;
 
 pub(super) fn launch_bound(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandidate> {
-    let found = facts.host_times.iter().filter_map(|time| {
+    rule.of_host_times(facts, |time| {
         let launches = Launches::for_function(facts, time)?;
         launches.are_many().then(|| {
             let evidence = format!(
@@ -25,18 +25,16 @@ pub(super) fn launch_bound(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec
             );
             let advice = "replay it as a graph (CudaStream::begin_capture, CudaGraph::launch), or \
                           fuse kernels";
-            let text = (evidence, advice);
-            rule.candidate(facts, About::Idle, time.function, launches.gain_ns, text)
+            (evidence, advice, launches.gain_ns)
         })
-    });
-    found.collect()
+    })
 }
 
 pub(super) fn short_kernels(
     rule: &FindingCheck,
     facts: &ProfileFacts<'_>,
 ) -> Vec<FindingCandidate> {
-    let found = facts.host_times.iter().filter_map(|time| {
+    rule.of_host_times(facts, |time| {
         let launches = &time.launches;
         let launch_ns = launches.ns / launches.calls.max(1);
         let (median_ns, gain_ns) = match time.function {
@@ -65,11 +63,9 @@ pub(super) fn short_kernels(
             );
             let advice = "do more per launch: a larger batch, fused kernels, or a CudaGraph of \
                           several launches";
-            let text = (evidence, advice);
-            rule.candidate(facts, About::Idle, time.function, gain_ns, text)
+            (evidence, advice, gain_ns)
         })
-    });
-    found.collect()
+    })
 }
 
 /// The launches of a function whose idle time they mostly explain.

@@ -10,11 +10,11 @@ use super::thresholds::{
     LOADS_PER_CALL,
 };
 use super::wording;
-use crate::profile::{ApiKind, Function};
+use crate::profile::ApiKind;
 
 pub(super) fn module_loads(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandidate> {
     let wall_ns = facts.profile.wall_ns;
-    let found = facts.host_times.iter().filter_map(|time| {
+    rule.of_host_times(facts, |time| {
         let function = facts.function(time.function);
         let loads = &time.loads;
         let is_repeated = match function {
@@ -33,55 +33,42 @@ pub(super) fn module_loads(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec
                 wording::ns(loads.ns / loads.calls.max(1)),
             );
             let advice = "load it once with CudaContext::load_module and keep the CudaFunction";
-            let text = (evidence, advice);
-            rule.candidate(facts, About::Idle, time.function, loads.saved_ns, text)
+            (evidence, advice, loads.saved_ns)
         })
-    });
-    found.collect()
+    })
 }
 
 pub(super) fn first_call(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandidate> {
-    let found = facts.functions();
-    found
-        .filter_map(|(at, function)| first_call_of(rule, facts, at, function))
-        .collect()
-}
-
-fn first_call_of(
-    rule: &FindingCheck,
-    facts: &ProfileFacts<'_>,
-    at: usize,
-    function: &Function,
-) -> Option<FindingCandidate> {
-    let (first, median) = (function.activity.first_call_ns?, function.cpu.p50_ns);
-    let parts = facts.parts(at);
-    let api = || parts.iter().flat_map(|(_, part, _)| &part.activity.api);
-    let beyond = first_call_excess_ns(function).min(facts.idle?.total_ns);
-    let applies = api().next().is_some()
-        && FIRST_CALL_SHARE.reached_by(beyond, facts.profile.wall_ns)
-        && FIRST_CALL_EXCESS.reached(beyond as f64)
-        && FIRST_CALL_CALLS.reached(function.calls as f64);
-    applies.then(|| {
-        let modules = || api().filter(|call| call.kind == ApiKind::Module);
-        let ns = sum(modules(), |call| call.times.total_ns);
-        let calls = sum(modules(), |call| call.times.calls);
-        let loading = if calls > 0 {
-            let calls = wording::counted(calls, "call", "calls");
-            format!("; {calls} that load code took {}", wording::ns(ns))
-        } else {
-            String::new()
-        };
-        let evidence = format!(
-            "{} for the first call, median {}{loading}",
-            wording::ns(first),
-            wording::ns(median),
-        );
-        let advice = if calls > 0 {
-            "ship a cubin instead of PTX, or make one call before time matters"
-        } else {
-            "make one call before time matters"
-        };
-        let text = (evidence, advice);
-        rule.candidate(facts, About::FirstCall, Some(at), beyond, text)
+    rule.of_functions(facts, |at, function| {
+        let (first, median) = (function.activity.first_call_ns?, function.cpu.p50_ns);
+        let parts = facts.parts(at);
+        let api = || parts.iter().flat_map(|(_, part, _)| &part.activity.api);
+        let beyond = first_call_excess_ns(function).min(facts.idle?.total_ns);
+        let applies = api().next().is_some()
+            && FIRST_CALL_SHARE.reached_by(beyond, facts.profile.wall_ns)
+            && FIRST_CALL_EXCESS.reached(beyond as f64)
+            && FIRST_CALL_CALLS.reached(function.calls as f64);
+        applies.then(|| {
+            let modules = || api().filter(|call| call.kind == ApiKind::Module);
+            let ns = sum(modules(), |call| call.times.total_ns);
+            let calls = sum(modules(), |call| call.times.calls);
+            let loading = if calls > 0 {
+                let calls = wording::counted(calls, "call", "calls");
+                format!("; {calls} that load code took {}", wording::ns(ns))
+            } else {
+                String::new()
+            };
+            let evidence = format!(
+                "{} for the first call, median {}{loading}",
+                wording::ns(first),
+                wording::ns(median),
+            );
+            let advice = if calls > 0 {
+                "ship a cubin instead of PTX, or make one call before time matters"
+            } else {
+                "make one call before time matters"
+            };
+            (About::FirstCall, evidence, advice, beyond)
+        })
     })
 }

@@ -13,7 +13,7 @@ pub(super) fn measured_bytes(
     rule: &FindingCheck,
     facts: &ProfileFacts<'_>,
 ) -> Vec<FindingCandidate> {
-    let found = facts.functions().filter_map(|(at, function)| {
+    rule.of_functions(facts, |_, function| {
         let measured = MeasuredShares::of_function(facts, function)?;
         let kernels = &function.activity.kernels;
         let calls = function.activity.busy_calls as f64 / function.calls.max(1) as f64;
@@ -36,8 +36,6 @@ pub(super) fn measured_bytes(
                       memory";
         let device_ns = sum(kernels, |kernel| facts.device_ns(kernel));
         let gain = scaled(device_ns, 1.0 - 1.0 / ratio);
-        let text = (evidence, advice);
-        Some(rule.candidate(facts, About::KernelsOfFunction, Some(at), gain, text))
-    });
-    found.collect()
+        Some((About::KernelsOfFunction, evidence, advice, gain))
+    })
 }

@@ -15,7 +15,7 @@ pub(super) fn allocation_churn(
     facts: &ProfileFacts<'_>,
 ) -> Vec<FindingCandidate> {
     let wall_ns = facts.profile.wall_ns;
-    let found = facts.host_times.iter().filter_map(|time| {
+    rule.of_host_times(facts, |time| {
         let memory = &time.memory;
         let applies = ALLOCATIONS.reached(memory.calls as f64)
             && HOST_SHARE.reached_by(memory.saved_ns, wall_ns);
@@ -31,11 +31,9 @@ pub(super) fn allocation_churn(
                 wording::name(&name),
             );
             let advice = "call CudaStream::alloc once before the loop and reuse the CudaSlice";
-            let text = (evidence, advice);
-            rule.candidate(facts, About::Idle, time.function, memory.saved_ns, text)
+            (evidence, advice, memory.saved_ns)
         })
-    });
-    found.collect()
+    })
 }
 
 /// The mean size of what a function allocates, if its memory was recorded.
@@ -49,7 +47,7 @@ fn sizes(function: &Function) -> String {
 }
 
 pub(super) fn memsets(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandidate> {
-    let found = facts.functions().filter_map(|(at, function)| {
+    rule.of_functions(facts, |at, function| {
         let own = function.activity.copies.iter();
         let memsets: Vec<&CopyStats> = own.filter(|own| own.kind == CopyKind::Memset).collect();
         let calls = sum(memsets.iter().copied(), |memsets| memsets.times.calls);
@@ -73,11 +71,9 @@ pub(super) fn memsets(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<Find
             let gain = sum(memsets, exposed_ns).max(queued_ns);
             let advice = "CudaStream::alloc instead of alloc_zeros where a kernel writes every \
                           element";
-            let text = (evidence, advice);
-            rule.candidate(facts, About::Separate, Some(at), gain, text)
+            (About::Separate, evidence, advice, gain)
         })
-    });
-    found.collect()
+    })
 }
 
 /// Time and number of the kernels of a function and its nested functions.

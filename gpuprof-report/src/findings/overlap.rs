@@ -11,45 +11,34 @@ use super::thresholds::{
     SERIAL_BLOCKS_PER_SM, SERIAL_LAUNCHES,
 };
 use super::wording;
-use crate::profile::Function;
 
 pub(super) fn one_stream(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandidate> {
-    let found = facts.functions();
-    found
-        .filter_map(|(at, function)| overlap_candidate(rule, facts, at, function))
-        .collect()
-}
-
-fn overlap_candidate(
-    rule: &FindingCheck,
-    facts: &ProfileFacts<'_>,
-    at: usize,
-    function: &Function,
-) -> Option<FindingCandidate> {
-    let work = &function.activity;
-    // This is the maximum of any call: different calls may have used different streams.
-    let calls = work.busy_calls;
-    if work.work_streams != 1 || !PIECES_PER_CALL.reached_by(work.launches, calls) {
-        return None;
-    }
-    let parts = KernelsAndCopies::sums_inside_function(facts, at)?;
-    let (copies, kernels) = (parts.copies_ns as u64, parts.kernels_ns as u64);
-    let alone = parts.exposed_ns as u64;
-    let smaller = kernels.min(alone);
-    let could = PIECES_PER_CALL.reached_by(parts.copies as u64, calls)
-        && MEAN_PIECE_TIME.reached(parts.copies_ns / parts.copies.max(1.0))
-        && EXPOSED_SHARE.reached_by(alone, copies)
-        && OVERLAP_SHARE.reached_by(smaller, facts.activity_ns);
-    could.then(|| {
-        let evidence = format!(
-            "{} of {} of copies ran beside no kernel: {} of kernels on the same stream",
-            wording::ns(alone),
-            wording::ns(copies),
-            wording::ns(kernels),
-        );
-        let advice = "distribute independent pieces over several streams: CudaContext::new_stream";
-        let text = (evidence, advice);
-        rule.candidate(facts, About::NestedCopies, Some(at), smaller, text)
+    rule.of_functions(facts, |at, function| {
+        let work = &function.activity;
+        // This is the maximum of any call: different calls may have used different streams.
+        let calls = work.busy_calls;
+        if work.work_streams != 1 || !PIECES_PER_CALL.reached_by(work.launches, calls) {
+            return None;
+        }
+        let parts = KernelsAndCopies::sums_inside_function(facts, at)?;
+        let (copies, kernels) = (parts.copies_ns as u64, parts.kernels_ns as u64);
+        let alone = parts.exposed_ns as u64;
+        let smaller = kernels.min(alone);
+        let could = PIECES_PER_CALL.reached_by(parts.copies as u64, calls)
+            && MEAN_PIECE_TIME.reached(parts.copies_ns / parts.copies.max(1.0))
+            && EXPOSED_SHARE.reached_by(alone, copies)
+            && OVERLAP_SHARE.reached_by(smaller, facts.activity_ns);
+        could.then(|| {
+            let evidence = format!(
+                "{} of {} of copies ran beside no kernel: {} of kernels on the same stream",
+                wording::ns(alone),
+                wording::ns(copies),
+                wording::ns(kernels),
+            );
+            let advice =
+                "distribute independent pieces over several streams: CudaContext::new_stream";
+            (About::NestedCopies, evidence, advice, smaller)
+        })
     })
 }
 
@@ -109,61 +98,50 @@ pub(super) fn serial_kernels(
     rule: &FindingCheck,
     facts: &ProfileFacts<'_>,
 ) -> Vec<FindingCandidate> {
-    let found = facts.functions();
-    found
-        .filter_map(|(at, function)| serial_kernels_of(rule, facts, at, function))
-        .collect()
-}
-
-fn serial_kernels_of(
-    rule: &FindingCheck,
-    facts: &ProfileFacts<'_>,
-    at: usize,
-    function: &Function,
-) -> Option<FindingCandidate> {
-    if function.activity.work_streams != 1 {
-        return None;
-    }
-    let homed = facts
-        .profile
-        .kernels
-        .iter()
-        .enumerate()
-        .filter_map(|(index, kernel)| {
-            let grid = lone_grid(facts, kernel)?;
-            let is_small = facts.main_function(kernel) == Some(at)
-                && grid.filled <= SERIAL_BLOCKS_PER_SM.0
-                && KERNEL_MEAN.reached(kernel.times.mean_ns as f64);
-            is_small.then_some((index, kernel, grid))
-        });
-    let small: Vec<_> = homed.collect();
-    let launches = sum(&small, |(_, kernel, _)| kernel.times.calls);
-    let total_ns = sum(&small, |(_, kernel, _)| kernel.times.total_ns);
-    let alone_ns = sum(&small, |(_, _, grid)| grid.alone_ns);
-    let (_, hottest, grid) = small
-        .iter()
-        .max_by_key(|(_, kernel, _)| kernel.times.total_ns)?;
-    let filled = small
-        .iter()
-        .fold(0.0, |most: f64, (_, _, grid)| most.max(grid.filled));
-    let per_call = launches as f64 / function.activity.busy_calls.max(1) as f64;
-    let at_once = (1.0 / filled).floor().min(per_call.floor());
-    let applies = SERIAL_LAUNCHES.reached_by(launches, function.activity.busy_calls)
-        && KERNEL_SHARE.reached_by(total_ns, facts.activity_ns);
-    applies.then(|| {
-        let evidence = format!(
-            "{} of GPU time in {} small launches/call, one by one: {}, {} for {} SMs",
-            wording::percent(total_ns, facts.activity_ns),
-            wording::mean(launches, function.activity.busy_calls),
-            wording::kernel_name(hottest),
-            wording::counted(grid.blocks, "block", "blocks"),
-            grid.multiprocessors,
-        );
-        let advice = "launch independent ones on several streams (CudaContext::new_stream), or \
-                      batch them";
-        let gain = scaled(alone_ns, 1.0 - 1.0 / at_once);
-        let kernels = small.iter().map(|(index, _, _)| *index).collect();
-        let text = (evidence, advice);
-        rule.candidate(facts, About::Kernels(kernels), Some(at), gain, text)
+    rule.of_functions(facts, |at, function| {
+        if function.activity.work_streams != 1 {
+            return None;
+        }
+        let homed = facts
+            .profile
+            .kernels
+            .iter()
+            .enumerate()
+            .filter_map(|(index, kernel)| {
+                let grid = lone_grid(facts, kernel)?;
+                let is_small = facts.main_function(kernel) == Some(at)
+                    && grid.filled <= SERIAL_BLOCKS_PER_SM.0
+                    && KERNEL_MEAN.reached(kernel.times.mean_ns as f64);
+                is_small.then_some((index, kernel, grid))
+            });
+        let small: Vec<_> = homed.collect();
+        let launches = sum(&small, |(_, kernel, _)| kernel.times.calls);
+        let total_ns = sum(&small, |(_, kernel, _)| kernel.times.total_ns);
+        let alone_ns = sum(&small, |(_, _, grid)| grid.alone_ns);
+        let (_, hottest, grid) = small
+            .iter()
+            .max_by_key(|(_, kernel, _)| kernel.times.total_ns)?;
+        let filled = small
+            .iter()
+            .fold(0.0, |most: f64, (_, _, grid)| most.max(grid.filled));
+        let per_call = launches as f64 / function.activity.busy_calls.max(1) as f64;
+        let at_once = (1.0 / filled).floor().min(per_call.floor());
+        let applies = SERIAL_LAUNCHES.reached_by(launches, function.activity.busy_calls)
+            && KERNEL_SHARE.reached_by(total_ns, facts.activity_ns);
+        applies.then(|| {
+            let evidence = format!(
+                "{} of GPU time in {} small launches/call, one by one: {}, {} for {} SMs",
+                wording::percent(total_ns, facts.activity_ns),
+                wording::mean(launches, function.activity.busy_calls),
+                wording::kernel_name(hottest),
+                wording::counted(grid.blocks, "block", "blocks"),
+                grid.multiprocessors,
+            );
+            let advice = "launch independent ones on several streams (CudaContext::new_stream), or \
+                          batch them";
+            let gain = scaled(alone_ns, 1.0 - 1.0 / at_once);
+            let kernels = small.iter().map(|(index, _, _)| *index).collect();
+            (About::Kernels(kernels), evidence, advice, gain)
+        })
     })
 }

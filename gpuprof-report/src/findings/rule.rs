@@ -1,9 +1,10 @@
 //! A rule over a profile.
 
 use super::candidate::{About, FindingCandidate};
+use super::host_time::HostTime;
 use super::profile_facts::ProfileFacts;
 use super::thresholds::KERNEL_SHARE;
-use crate::profile::{Finding, FindingRule, KernelStats};
+use crate::profile::{Finding, FindingRule, Function, KernelStats};
 
 /// A rule; docs/findings.md describes each.
 pub(super) struct FindingCheck {
@@ -29,6 +30,35 @@ impl FindingCheck {
             let (evidence, advice, gain_ns) = find(index, kernel)?;
             let (about, home) = (About::Kernels(vec![index]), facts.main_function(kernel));
             Some(self.candidate(facts, about, home, gain_ns, (evidence, advice)))
+        });
+        found.collect()
+    }
+
+    /// A candidate for each function of which `find` says what it is about, evidence, advice and
+    /// gain, ns; its first argument is the function's index.
+    pub(super) fn of_functions<Advice: Into<String>>(
+        &self,
+        facts: &ProfileFacts<'_>,
+        find: impl Fn(usize, &Function) -> Option<(About, String, Advice, u64)>,
+    ) -> Vec<FindingCandidate> {
+        let found = facts.functions().filter_map(|(at, function)| {
+            let (about, evidence, advice, gain_ns) = find(at, function)?;
+            Some(self.candidate(facts, about, Some(at), gain_ns, (evidence, advice)))
+        });
+        found.collect()
+    }
+
+    /// A candidate about idle time for each function, and for the program, of whose time on the
+    /// host `find` says evidence, advice and gain, ns.
+    pub(super) fn of_host_times<Advice: Into<String>>(
+        &self,
+        facts: &ProfileFacts<'_>,
+        find: impl Fn(&HostTime) -> Option<(String, Advice, u64)>,
+    ) -> Vec<FindingCandidate> {
+        let found = facts.host_times.iter().filter_map(|time| {
+            let (evidence, advice, gain_ns) = find(time)?;
+            let text = (evidence, advice);
+            Some(self.candidate(facts, About::Idle, time.function, gain_ns, text))
         });
         found.collect()
     }

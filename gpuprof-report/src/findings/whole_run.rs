@@ -9,54 +9,43 @@ use super::thresholds::{
     SPREAD_SHARE, UNATTRIBUTED_COUNT, UNATTRIBUTED_SHARE,
 };
 use super::wording;
-use crate::profile::{Function, GpuSpanStats, Throttle};
+use crate::profile::{GpuSpanStats, Throttle};
 
 pub(super) fn spread(rule: &FindingCheck, facts: &ProfileFacts<'_>) -> Vec<FindingCandidate> {
-    let found = facts.functions();
-    found
-        .filter_map(|(at, function)| spread_of(rule, facts, at, function))
-        .collect()
-}
-
-fn spread_of(
-    rule: &FindingCheck,
-    facts: &ProfileFacts<'_>,
-    at: usize,
-    function: &Function,
-) -> Option<FindingCandidate> {
-    let floor = facts.profile.diagnostics.event_overhead_ns.unwrap_or(0);
-    // On each device by itself: that one of them is slower says nothing about inputs.
-    let parts: Vec<&GpuSpanStats> = function
-        .gpu_on_each_device()
-        .iter()
-        .filter(|gpu| {
-            let times = &gpu.times;
-            SPREAD_RATIO.reached_by(times.p99_ns, times.p50_ns)
-                && SPREAD_CALLS.reached(gpu.timed_calls as f64)
-                && times.p50_ns as f64 >= SPREAD_OVER_EVENT_OVERHEAD.0 * floor as f64
+    rule.of_functions(facts, |_, function| {
+        let floor = facts.profile.diagnostics.event_overhead_ns.unwrap_or(0);
+        // On each device by itself: that one of them is slower says nothing about inputs.
+        let parts: Vec<&GpuSpanStats> = function
+            .gpu_on_each_device()
+            .iter()
+            .filter(|gpu| {
+                let times = &gpu.times;
+                SPREAD_RATIO.reached_by(times.p99_ns, times.p50_ns)
+                    && SPREAD_CALLS.reached(gpu.timed_calls as f64)
+                    && times.p50_ns as f64 >= SPREAD_OVER_EVENT_OVERHEAD.0 * floor as f64
+            })
+            .collect();
+        let beyond = sum(parts.iter().copied(), beyond_median_ns);
+        let largest = parts.into_iter().max_by_key(|gpu| beyond_median_ns(gpu))?;
+        let total_ns = function.gpu.as_ref()?.times.total_ns;
+        let idle_ns = function.activity.idle_ns.unwrap_or(0);
+        let applies = !SPREAD_IDLE.reached_by(idle_ns, total_ns)
+            && SPREAD_SHARE.reached_by(beyond, facts.profile.wall_ns);
+        applies.then(|| {
+            let device = match (function.gpu_by_device.len(), largest.device) {
+                (2.., Some(device)) => format!("GPU {device}"),
+                _ => "the GPU".to_owned(),
+            };
+            let evidence = format!(
+                "p99 {} on {device}, median {}, longest {}",
+                wording::ns(largest.times.p99_ns),
+                wording::ns(largest.times.p50_ns),
+                wording::ns(largest.times.max_ns),
+            );
+            let advice = "compare its calls by input: label = EXPR in the attribute, or a scope! \
+                          per case";
+            (About::SlowCalls, evidence, advice, beyond)
         })
-        .collect();
-    let beyond = sum(parts.iter().copied(), beyond_median_ns);
-    let largest = parts.into_iter().max_by_key(|gpu| beyond_median_ns(gpu))?;
-    let total_ns = function.gpu.as_ref()?.times.total_ns;
-    let idle_ns = function.activity.idle_ns.unwrap_or(0);
-    let applies = !SPREAD_IDLE.reached_by(idle_ns, total_ns)
-        && SPREAD_SHARE.reached_by(beyond, facts.profile.wall_ns);
-    applies.then(|| {
-        let device = match (function.gpu_by_device.len(), largest.device) {
-            (2.., Some(device)) => format!("GPU {device}"),
-            _ => "the GPU".to_owned(),
-        };
-        let evidence = format!(
-            "p99 {} on {device}, median {}, longest {}",
-            wording::ns(largest.times.p99_ns),
-            wording::ns(largest.times.p50_ns),
-            wording::ns(largest.times.max_ns),
-        );
-        let advice = "compare its calls by input: label = EXPR in the attribute, or a scope! per \
-                      case";
-        let text = (evidence, advice);
-        rule.candidate(facts, About::SlowCalls, Some(at), beyond, text)
     })
 }
 

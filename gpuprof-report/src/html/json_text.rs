@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::sanitize;
+use crate::json_writer::push_string;
 
 /// JSON text so far. Commas are set by the writer.
 #[derive(Default)]
@@ -13,8 +13,11 @@ pub(super) struct JsonText {
 }
 
 impl JsonText {
+    /// The document. What could end the element or begin a comment in it is in strings alone, and
+    /// is escaped.
     pub(super) fn into_string(self) -> String {
-        self.text
+        let text = self.text.replace('<', "\\u003c");
+        text.replace('>', "\\u003e").replace('&', "\\u0026")
     }
 
     /// An object with what `write` adds: pairs of [`key`](Self::key) and a value.
@@ -46,18 +49,7 @@ impl JsonText {
 
     pub(super) fn string(&mut self, text: &str) {
         self.separate();
-        self.text.push('"');
-        for c in text.chars() {
-            match c {
-                '"' => self.text.push_str("\\\""),
-                '\\' => self.text.push_str("\\\\"),
-                // Nothing can end the element or begin a comment in it.
-                '<' | '>' | '&' => self.escape(c),
-                _ if sanitize::is_unsafe(c) => self.escape(c),
-                _ => self.text.push(c),
-            }
-        }
-        self.text.push('"');
+        push_string(text, &mut self.text);
     }
 
     pub(super) fn integer(&mut self, number: u64) {
@@ -113,12 +105,6 @@ impl JsonText {
             self.text.push(',');
         }
         self.after_value = true;
-    }
-
-    fn escape(&mut self, c: char) {
-        for unit in c.encode_utf16(&mut [0; 2]) {
-            let _ = write!(self.text, "\\u{unit:04x}");
-        }
     }
 }
 

@@ -57,12 +57,9 @@ pub(super) fn to_json(profile: &Profile, texts: &SourceTexts) -> String {
     json.into_string()
 }
 
-/// Program, machine, devices and times.
+/// Machine, devices and times.
 fn run(profile: &Profile, json: &mut JsonText) {
-    json.key("program")
-        .string(&sanitize::name(&profile.program));
     json.key("host").string(&sanitize::name(&profile.host));
-    json.key("pid").integer(profile.pid.into());
     if let Some(rank) = profile.rank {
         json.key("rank").integer(rank.into());
     }
@@ -102,7 +99,6 @@ fn busy_times(busy: &GpuBusy, json: &mut JsonText) {
 
 fn advice(finding: &Finding, functions: &[Function], json: &mut JsonText) {
     json.object(|json| {
-        json.key("rule").string(finding.rule.as_str());
         if let Some(name) = &finding.function {
             json.key("name").string(&sanitize::name(name));
             let is_it = |function: &Function| function.name == *name && function.has_run();
@@ -126,12 +122,8 @@ fn fields(names: &[&str], json: &mut JsonText) {
 /// flame graphs draw, in ns.
 fn nodes(profile: &Profile, json: &mut JsonText) {
     fields(&["parent", "function", "gpu_ns", "cpu_ns"], json);
-    let positions: HashMap<u32, usize> = (profile.tree.iter().enumerate())
-        .map(|(at, node)| (node.id, at))
-        .collect();
     json.key("rows").array(|json| {
-        for node in &profile.tree {
-            let parent = node.parent.and_then(|id| positions.get(&id).copied());
+        for (node, parent) in profile.tree.iter().zip(profile.parents()) {
             json.array(|json| {
                 json.integer_or_null(parent.map(|parent| parent as u64));
                 json.integer_or_null(node.function.map(u64::from));
@@ -208,15 +200,10 @@ fn tables(profile: &Profile, json: &mut JsonText) {
         });
         table(&tree, json);
     });
-    for (key, activities) in [
-        ("activities", page_parts::kernels_and_copies(profile)),
-        ("api", page_parts::api_calls(profile)),
-        ("launch_lines", page_parts::launch_lines(profile)),
-        ("memory", page_parts::memory(profile)),
-    ] {
+    for (key, plain) in page_parts::plain_tables(profile) {
         json.key(key).object(|json| {
-            json.key("names").strings(&activities.names);
-            table(&activities, json);
+            json.key("names").strings(&plain.names);
+            table(&plain, json);
         });
     }
 }

@@ -1,10 +1,7 @@
-//! The words and pairs of a document; [`figures!`](crate::figures) has its structs.
+//! The pairs and settings of a document; [`figures!`](crate::figures) has its structs.
 
 use crate::json_writer::{Fields, JsonObject, JsonValue, JsonWriter};
-use crate::profile::{
-    ApiKind, Bucket, CopyKind, FindingRule, MemoryKind, Metric, MetricUnit, Precision,
-    ThrottleReason,
-};
+use crate::profile::Bucket;
 use crate::setting_values::Sampling;
 
 impl JsonValue for Bucket {
@@ -41,17 +38,3 @@ impl JsonValue for std::num::NonZeroU32 {
         self.get().write(writer);
     }
 }
-
-macro_rules! words {
-    ($($name:ident)*) => {
-        $(
-            impl JsonValue for $name {
-                fn write(&self, writer: &mut JsonWriter) {
-                    writer.string(self.as_str());
-                }
-            }
-        )*
-    };
-}
-
-words! { ApiKind CopyKind FindingRule MemoryKind Metric MetricUnit Precision ThrottleReason }

@@ -2,39 +2,38 @@
 
 use std::collections::HashMap;
 
-#[cfg(feature = "serde")]
-use serde::Deserialize;
-
 use super::rows::{DeviceRow, FunctionKey, FunctionRow, LiveRows, ThreadRow, key};
-use crate::json_writer::{self, Fields, JsonObject};
+use crate::figures::figures;
+use crate::json_writer;
 use crate::profile::Profile;
 
-/// The rows that have changed since this connection's last request for them, with all their
-/// counters.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Deserialize), serde(default))]
-#[non_exhaustive]
-pub struct Changes {
-    /// All counters begin anew: it is the first answer, or another window has begun. The viewer
-    /// forgets all rows.
-    pub reset: bool,
-    /// How long the window is open, ns.
-    pub wall_ns: u64,
-    /// How long the program offers a live view, ns. Unlike `wall_ns` it goes on across windows.
-    pub offered_ns: u64,
-    /// CPU time that gpuprof has spent on all answers to all viewers, ns.
-    pub live_ns: u64,
-    /// In how many ms the next request is answered without a wait: 1,000, or longer if answers
-    /// would otherwise take more than their share of the program's time.
-    pub next_ms: u64,
-    /// Functions that have changed.
-    pub functions: Vec<FunctionRow>,
-    /// Threads that have changed.
-    pub threads: Vec<ThreadRow>,
-    /// System numbers of threads that have ended.
-    pub ended_threads: Vec<u32>,
-    /// Devices that have changed.
-    pub devices: Vec<DeviceRow>,
+figures! {
+    /// The rows that have changed since this connection's last request for them, with all their
+    /// counters.
+    #[derive(Clone, Debug, Default, PartialEq, Eq)]
+    #[non_exhaustive]
+    pub struct Changes {
+        /// All counters begin anew: it is the first answer, or another window has begun. The viewer
+        /// forgets all rows.
+        pub reset: bool;
+        /// How long the window is open, ns.
+        pub wall_ns: u64;
+        /// How long the program offers a live view, ns. Unlike `wall_ns` it goes on across windows.
+        pub offered_ns: u64;
+        /// CPU time that gpuprof has spent on all answers to all viewers, ns.
+        pub live_ns: u64;
+        /// In how many ms the next request is answered without a wait: 1,000, or longer if answers
+        /// would otherwise take more than their share of the program's time.
+        pub next_ms: u64;
+        /// Functions that have changed.
+        pub functions: Vec<FunctionRow>;
+        /// Threads that have changed.
+        pub threads: Vec<ThreadRow>;
+        /// System numbers of threads that have ended.
+        pub ended_threads: Vec<u32>;
+        /// Devices that have changed.
+        pub devices: Vec<DeviceRow>;
+    }
 }
 
 impl Changes {
@@ -42,31 +41,6 @@ impl Changes {
     #[must_use]
     pub fn to_json(&self) -> String {
         json_writer::document(self)
-    }
-}
-
-impl JsonObject for Changes {
-    fn write_fields(&self, fields: &mut Fields<'_>) {
-        let Self {
-            reset,
-            wall_ns,
-            offered_ns,
-            live_ns,
-            next_ms,
-            functions,
-            threads,
-            ended_threads,
-            devices,
-        } = self;
-        fields.field("reset", reset);
-        fields.field("wall_ns", wall_ns);
-        fields.field("offered_ns", offered_ns);
-        fields.field("live_ns", live_ns);
-        fields.field("next_ms", next_ms);
-        fields.field("functions", functions);
-        fields.field("threads", threads);
-        fields.field("ended_threads", ended_threads);
-        fields.field("devices", devices);
     }
 }
 

@@ -1,29 +1,31 @@
 //! The first frame of each answer.
 
 #[cfg(feature = "serde")]
-use serde::{Deserialize, de::DeserializeOwned};
+use serde::de::DeserializeOwned;
 
-use crate::json_writer::{self, Fields, JsonObject};
+use crate::figures::figures;
+use crate::json_writer;
 
 /// Name and version of the protocol. Fields may be added under the same version; viewers ignore
 /// those that they do not know.
 pub const PROTOCOL: &str = "gpuprof.live/1";
 
-/// The first frame of an answer.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Deserialize), serde(default))]
-#[non_exhaustive]
-pub struct Head {
-    /// [`PROTOCOL`].
-    pub protocol: String,
-    /// File name of the program.
-    pub program: String,
-    /// Process id.
-    pub pid: u32,
-    /// It is in standby: it records what viewers ask for by `look`.
-    pub standby: bool,
-    /// Why there is no answer; `None` if there is one.
-    pub error: Option<String>,
+figures! {
+    /// The first frame of an answer.
+    #[derive(Clone, Debug, Default, PartialEq, Eq)]
+    #[non_exhaustive]
+    pub struct Head {
+        /// [`PROTOCOL`].
+        pub protocol: String;
+        /// File name of the program.
+        pub program: String;
+        /// Process id.
+        pub pid: u32;
+        /// It is in standby: it records what viewers ask for by `look`.
+        pub standby: bool, unless default;
+        /// Why there is no answer; `None` if there is one.
+        pub error: Option<String>, unless default;
+    }
 }
 
 impl Head {
@@ -54,20 +56,6 @@ impl Head {
     #[must_use]
     pub fn to_json(&self) -> String {
         json_writer::document(self)
-    }
-}
-
-impl JsonObject for Head {
-    fn write_fields(&self, fields: &mut Fields<'_>) {
-        fields.field("protocol", &self.protocol);
-        fields.field("program", &self.program);
-        fields.field("pid", &self.pid);
-        if self.standby {
-            fields.field("standby", &self.standby);
-        }
-        if self.error.is_some() {
-            fields.field("error", &self.error);
-        }
     }
 }
 

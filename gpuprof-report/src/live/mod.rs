@@ -34,7 +34,5 @@ pub use self::frame::{
 pub use self::head::{Head, PROTOCOL};
 #[cfg(feature = "serde")]
 pub use self::head::{UnreadableAnswer, from_json};
-pub use self::request::{
-    Look, MAX_REQUEST_BYTES, MAX_TRACE_MS, Request, RequestError, TraceFormat,
-};
+pub use self::request::{Look, MAX_REQUEST_BYTES, MAX_TRACE_MS, Request, RequestError};
 pub use self::rows::{DeviceRow, FunctionRow, LiveRows, ThreadRow};

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str;
 
+use crate::trace::TraceFileFormat;
+
 /// The longest request, bytes.
 pub const MAX_REQUEST_BYTES: usize = 4 << 10;
 
@@ -32,7 +34,7 @@ pub enum Request {
         /// How long is recorded, ms.
         ms: u64,
         /// How the time line is written.
-        format: TraceFormat,
+        format: TraceFileFormat,
     },
 }
 
@@ -93,25 +95,6 @@ impl fmt::Display for Look {
     }
 }
 
-/// The formats of a time line, by the names that requests have for them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum TraceFormat {
-    /// Chrome's JSON.
-    Json,
-    /// Perfetto's messages.
-    Perfetto,
-}
-
-impl TraceFormat {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Json => "json",
-            Self::Perfetto => "perfetto",
-        }
-    }
-}
-
 /// The text of a frame is no request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RequestError;
@@ -136,7 +119,13 @@ impl fmt::Display for Request {
             Self::Look(look) if *look == Look::default() => f.write_str("look"),
             Self::Look(look) => write!(f, "look {look}"),
             Self::SnapshotAfter { ms } => write!(f, "snapshot {ms}"),
-            Self::Trace { ms, format } => write!(f, "trace {ms} {}", format.name()),
+            Self::Trace { ms, format } => {
+                let format = match format {
+                    TraceFileFormat::ChromeJson => "json",
+                    TraceFileFormat::Perfetto => "perfetto",
+                };
+                write!(f, "trace {ms} {format}")
+            }
         }
     }
 }
@@ -160,10 +149,11 @@ impl Request {
             ["look", parts] => Self::Look(Look::parse(parts).ok_or(RequestError)?),
             ["trace", ms, format] => Self::Trace {
                 ms: milliseconds(ms).ok_or(RequestError)?,
-                format: [TraceFormat::Json, TraceFormat::Perfetto]
-                    .into_iter()
-                    .find(|known| known.name() == format)
-                    .ok_or(RequestError)?,
+                format: match format {
+                    "json" => TraceFileFormat::ChromeJson,
+                    "perfetto" => TraceFileFormat::Perfetto,
+                    _ => return Err(RequestError),
+                },
             },
             _ => return Err(RequestError),
         };
@@ -202,14 +192,14 @@ mod tests {
             (
                 Request::Trace {
                     ms: 5_000,
-                    format: TraceFormat::Perfetto,
+                    format: TraceFileFormat::Perfetto,
                 },
                 "trace 5000 perfetto",
             ),
             (
                 Request::Trace {
                     ms: MAX_TRACE_MS,
-                    format: TraceFormat::Json,
+                    format: TraceFileFormat::ChromeJson,
                 },
                 "trace 600000 json",
             ),

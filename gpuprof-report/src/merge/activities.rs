@@ -19,9 +19,9 @@ pub(super) struct MergedKernel {
 }
 
 impl MergedKernel {
-    /// Returns whether percentiles of the sum are estimates.
-    fn add(&mut self, kernel: &KernelStats, device: u32) -> bool {
-        let is_estimate = self.times.add(&kernel.times) | self.latency.add(&kernel.launch_latency);
+    fn add(&mut self, kernel: &KernelStats, device: u32) {
+        self.times.add(&kernel.times);
+        self.latency.add(&kernel.launch_latency);
         if self.sums.full_name.is_empty() || kernel.times.total_ns > self.shape_ns {
             self.shape_ns = kernel.times.total_ns;
             let before = std::mem::replace(
@@ -42,7 +42,6 @@ impl MergedKernel {
             self.counters.add(counters);
         }
         add_lines(&mut self.launch_lines, &kernel.launch_lines);
-        is_estimate
     }
 
     fn stats(&self) -> KernelStats {
@@ -64,10 +63,10 @@ pub(super) struct MergedCopy {
 }
 
 impl MergedCopy {
-    fn add(&mut self, copies: &CopyStats, device: u32) -> bool {
+    fn add(&mut self, copies: &CopyStats, device: u32) {
         self.sums.add(copies);
         self.sums.device = device;
-        self.times.add(&copies.times)
+        self.times.add(&copies.times);
     }
 
     fn stats(&self) -> CopyStats {
@@ -91,8 +90,6 @@ pub(super) struct Activities {
     kernels: RowsByName<MergedKernel>,
     copies: RowsByName<MergedCopy>,
     api: RowsByName<MergedApi>,
-    /// Whether percentiles are estimates.
-    pub(super) estimated: bool,
 }
 
 /// Where the kernels and the copies of a profile are in the sums.
@@ -127,7 +124,7 @@ impl Activities {
                 continue;
             };
             totals.sums.add(calls);
-            self.estimated |= totals.times.add(&calls.times);
+            totals.times.add(&calls.times);
         }
         places
     }
@@ -139,14 +136,14 @@ impl Activities {
             &kernel.symbol
         };
         let at = self.kernels.position(name, device, MergedKernel::default)?;
-        self.estimated |= self.kernels.get_mut(at)?.add(kernel, device);
+        self.kernels.get_mut(at)?.add(kernel, device);
         Some(at)
     }
 
     fn add_copies(&mut self, copies: &CopyStats, device: u32) -> Option<u32> {
         let kind = copies.kind.as_str();
         let at = self.copies.position(kind, device, MergedCopy::default)?;
-        self.estimated |= self.copies.get_mut(at)?.add(copies, device);
+        self.copies.get_mut(at)?.add(copies, device);
         Some(at)
     }
 

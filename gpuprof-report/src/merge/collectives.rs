@@ -58,12 +58,8 @@ impl CollectiveWork {
             return HashMap::new();
         }
         let tree = &profile.tree;
-        let places: HashMap<u32, usize> = tree
-            .iter()
-            .enumerate()
-            .map(|(at, node)| (node.id, at))
-            .collect();
-        let parent = |at: usize| places.get(&tree.get(at)?.parent?).copied();
+        let parents = profile.parents();
+        let parent = |at: usize| *parents.get(at)?;
         let mut works: Vec<Self> = Vec::with_capacity(tree.len());
         for node in tree {
             let mut work = Self::default();

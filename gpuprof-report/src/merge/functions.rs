@@ -122,8 +122,7 @@ impl FunctionTotals {
                 .is_some_and(|ns| ns > 0 || function.gpu.is_some());
         self.lacks_idle |= is_timed && of.idle_ns.is_none();
         if let Some(latency) = &of.launch_latency {
-            let totals = self.latency.get_or_insert_default();
-            self.activities.estimated |= totals.add(latency);
+            self.latency.get_or_insert_default().add(latency);
         }
         if let Some(counters) = &of.counters {
             self.counters.add(counters);

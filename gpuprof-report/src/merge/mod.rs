@@ -2,11 +2,9 @@
 //!
 //! The merge is exact. Counts and times are added, minima and maxima are those of all, and
 //! percentiles are computed from the sum of the histograms: eight ranks give what one process that
-//! did all their work would have reported. Three figures are not exact:
+//! did all their work would have reported. Two figures are not exact:
 //!
 //! - standard deviations, which are within 1 ns, because each profile rounds its own;
-//! - percentiles of kernels, copies and API calls if a profile is of a version that wrote no
-//!   histogram of them; a note in the diagnostics says so;
 //! - the busy time of a device that several processes used at once, which is marked as an upper
 //!   bound.
 //!
@@ -136,7 +134,7 @@ impl MergedProfiles {
 
     /// The sum of the profiles that were added.
     fn finish(mut self) -> Profile {
-        self.add_estimate_notes();
+        self.add_dropped_note();
         let mut merged = self.sums;
         merged.world_size = self.ranks.world_size();
         self.ranks.note(&mut merged.diagnostics.notes);
@@ -280,17 +278,8 @@ impl MergedProfiles {
         }
     }
 
-    /// Says what is not exact, and what there was no room for.
-    fn add_estimate_notes(&mut self) {
-        let notes = &mut self.sums.diagnostics.notes;
-        let mut estimated = self.functions.iter().map(|of| of.activities.estimated);
-        if self.activities.estimated || estimated.any(|estimated| estimated) {
-            add_note(
-                notes,
-                "medians and 99th percentiles of kernels, copies and API calls are estimates: a \
-                 merged profile is of an older version of gpuprof and has no histogram of them",
-            );
-        }
+    /// Says what there was no room for.
+    fn add_dropped_note(&mut self) {
         let functions = self.functions.iter().map(|of| of.activities.dropped());
         let dropped = functions.fold(self.functions.dropped, u64::saturating_add);
         let tables = [
@@ -301,7 +290,7 @@ impl MergedProfiles {
         let dropped = tables.into_iter().fold(dropped, u64::saturating_add);
         if dropped > 0 {
             add_note(
-                notes,
+                &mut self.sums.diagnostics.notes,
                 &format!("{dropped} rows are left out: a table has at most {MAX_ROWS}"),
             );
         }

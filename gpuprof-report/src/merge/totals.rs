@@ -1,59 +1,18 @@
 //! Totals of durations: what a histogram, a count and a sum of several profiles come to.
 
 use crate::figures::Sum;
-use crate::histogram::{BUCKETS_PER_OCTAVE, OCTAVES, bucket_index, quantile};
+use crate::histogram::{BUCKETS_PER_OCTAVE, OCTAVES};
 use crate::profile::{Bucket, DurationStats, Estimate, SpanStats};
+use crate::sparse_histogram::SparseHistogram;
 
-/// Counts per bucket, sorted by bucket.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Counts {
-    buckets: Vec<Bucket>,
-}
-
-impl Counts {
-    fn add_all(&mut self, buckets: &[Bucket]) {
-        let last = (OCTAVES * BUCKETS_PER_OCTAVE - 1) as u32;
-        let mut next = 0;
-        for bucket in buckets {
-            let index = bucket.index.min(last);
-            next = self.add(index, bucket.count, next) + 1;
-        }
-    }
-
-    /// Adds to one bucket, which may be at `guess`, and returns where it is.
-    fn add(&mut self, index: u32, count: u64, guess: usize) -> usize {
-        let is_guessed = self
-            .buckets
-            .get(guess)
-            .is_some_and(|known| known.index == index);
-        let found = if is_guessed {
-            Ok(guess)
-        } else {
-            self.buckets
-                .binary_search_by_key(&index, |known| known.index)
-        };
-        match found {
-            Ok(at) => {
-                if let Some(known) = self.buckets.get_mut(at) {
-                    known.count = known.count.saturating_add(count);
-                }
-                at
-            }
-            Err(at) => {
-                if count > 0 {
-                    self.buckets.insert(at, Bucket { index, count });
-                }
-                at
-            }
-        }
-    }
-
-    fn total(&self) -> u64 {
-        total(&self.buckets)
-    }
-
-    fn quantile(&self, share: f64, (min, max): (u64, u64)) -> u64 {
-        quantile(self.buckets.iter().copied(), self.total(), share, min..=max)
+/// Adds the counts of a profile's histogram, whose buckets may be of a hostile file.
+fn add_buckets(counts: &mut SparseHistogram, buckets: &[Bucket]) {
+    let last = (OCTAVES * BUCKETS_PER_OCTAVE - 1) as u32;
+    for bucket in buckets {
+        counts.add(Bucket {
+            index: bucket.index.min(last),
+            count: bucket.count,
+        });
     }
 }
 
@@ -72,7 +31,7 @@ pub(super) struct SpanTotals {
     /// Sum of squared deviations from the mean, ns².
     squares: f64,
     range: Option<(u64, u64)>,
-    counts: Counts,
+    counts: SparseHistogram,
 }
 
 impl SpanTotals {
@@ -94,7 +53,7 @@ impl SpanTotals {
         self.calls = self.calls.saturating_add(calls);
         self.sum_ns = self.sum_ns.saturating_add(sum_ns);
         self.range = Some(wider(self.range, (times.min_ns, times.max_ns)));
-        self.counts.add_all(&times.histogram);
+        add_buckets(&mut self.counts, &times.histogram);
     }
 
     /// The pairwise update of Chan, Golub and LeVeque (1979).
@@ -110,19 +69,18 @@ impl SpanTotals {
 
     pub(super) fn stats(&self) -> SpanStats {
         let mut stats = self.sums.clone();
-        let Some(range) = self.range else {
+        let Some((min_ns, max_ns)) = self.range else {
             return stats;
         };
-        let (min_ns, max_ns) = range;
         let stddev = (self.squares / self.calls as f64).sqrt().round() as u64;
         stats.mean_ns = rounded_mean(self.sum_ns, self.calls);
-        (stats.min_ns, stats.max_ns) = range;
+        (stats.min_ns, stats.max_ns) = (min_ns, max_ns);
         stats.stddev_ns = stddev.min(max_ns.saturating_sub(min_ns).div_ceil(2));
-        stats.p50_ns = self.counts.quantile(0.50, range);
-        stats.p90_ns = self.counts.quantile(0.90, range);
-        stats.p95_ns = self.counts.quantile(0.95, range);
-        stats.p99_ns = self.counts.quantile(0.99, range);
-        stats.histogram = self.counts.buckets.clone();
+        stats.p50_ns = self.counts.quantile(0.50, min_ns, max_ns);
+        stats.p90_ns = self.counts.quantile(0.90, min_ns, max_ns);
+        stats.p95_ns = self.counts.quantile(0.95, min_ns, max_ns);
+        stats.p99_ns = self.counts.quantile(0.99, min_ns, max_ns);
+        stats.histogram = self.counts.buckets().to_vec();
         stats
     }
 }
@@ -133,27 +91,17 @@ pub(super) struct ActivityTotals {
     /// What is only added.
     sums: DurationStats,
     range: Option<(u64, u64)>,
-    counts: Counts,
+    counts: SparseHistogram,
 }
 
 impl ActivityTotals {
-    /// Adds durations. A document without their histogram, of an older version, counts half of them
-    /// as its median and the others as its median or, one in a hundred, as its 99th percentile;
-    /// returns whether that was so.
-    pub(super) fn add(&mut self, times: &DurationStats) -> bool {
+    pub(super) fn add(&mut self, times: &DurationStats) {
         if times.calls == 0 {
-            return false;
+            return;
         }
         self.sums.add(times);
         self.range = Some(wider(self.range, (times.min_ns, times.max_ns)));
-        self.counts.add_all(&times.histogram);
-        if times.histogram.is_empty() {
-            let longest = times.calls.div_ceil(100);
-            let mut add = |ns, count| self.counts.add(bucket_index(ns) as u32, count, 0);
-            add(times.p50_ns, times.calls - longest);
-            add(times.p99_ns, longest);
-        }
-        times.histogram.is_empty()
+        add_buckets(&mut self.counts, &times.histogram);
     }
 
     pub(super) fn total_ns(&self) -> u64 {
@@ -165,16 +113,16 @@ impl ActivityTotals {
     }
 
     pub(super) fn stats(&self) -> DurationStats {
-        let Some(range) = self.range else {
+        let Some((min_ns, max_ns)) = self.range else {
             return DurationStats::default();
         };
         DurationStats {
             mean_ns: rounded_mean(u128::from(self.total_ns()), self.calls()),
-            min_ns: range.0,
-            max_ns: range.1,
-            p50_ns: self.counts.quantile(0.50, range),
-            p99_ns: self.counts.quantile(0.99, range),
-            histogram: self.counts.buckets.clone(),
+            min_ns,
+            max_ns,
+            p50_ns: self.counts.quantile(0.50, min_ns, max_ns),
+            p99_ns: self.counts.quantile(0.99, min_ns, max_ns),
+            histogram: self.counts.buckets().to_vec(),
             ..self.sums.clone()
         }
     }

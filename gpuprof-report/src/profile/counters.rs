@@ -168,11 +168,3 @@ impl CounterValues {
         Some(self.mean(Metric::DramRead)? + self.mean(Metric::DramWrite)?)
     }
 }
-
-impl DeviceCounters {
-    /// The share of the sampled time during which nothing of this process ran, 0 to 1.
-    #[must_use]
-    pub fn unattributed_share(&self) -> f64 {
-        self.unattributed_ns as f64 / self.sampled_ns.max(1) as f64
-    }
-}

@@ -41,11 +41,6 @@ figures! {
         /// Peak rates of half precision and of the tensor cores, where the compute capability is
         /// known to have them, without sparsity.
         pub peak_flops: Vec<PeakRate>;
-        /// L2 cache, bytes; `None` if the driver does not report it.
-        pub l2_bytes: Option<u64>;
-        /// L1 cache and shared memory of a multiprocessor, which are one memory, bytes; `None` for
-        /// an unknown compute capability.
-        pub l1_bytes_per_sm: Option<u64>;
         /// Maximum number of resident threads per multiprocessor; `None` if the driver does not
         /// report it.
         pub threads_per_sm: Option<u32>;

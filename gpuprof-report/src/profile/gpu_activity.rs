@@ -79,7 +79,7 @@ figures! {
         /// 99th percentile, ns, from a histogram.
         pub p99_ns: u64 = special;
         /// The durations in the buckets of [`SpanStats::histogram`](super::SpanStats::histogram).
-        /// JSON omits it if it is empty: in documents of older versions.
+        /// JSON omits it if it is empty.
         pub histogram: Vec<Bucket> = special, unless default;
     }
 }

@@ -49,9 +49,11 @@ impl MetaPair {
 pub fn parse_meta(text: &str) -> Option<Vec<MetaPair>> {
     let mut pairs: Vec<MetaPair> = Vec::new();
     let mut continues = false;
-    for part in text.split(',') {
-        let is_escaped = part.ends_with('\\');
-        let part = part.strip_suffix('\\').unwrap_or(part);
+    let mut parts = text.split(',').peekable();
+    while let Some(part) = parts.next() {
+        let before_comma = part.strip_suffix('\\').filter(|_| parts.peek().is_some());
+        let is_escaped = before_comma.is_some();
+        let part = before_comma.unwrap_or(part);
         match (pairs.last_mut(), key_and_value(part)) {
             (Some(last), None) => last.value.extend([",", part]),
             (Some(last), Some(_)) if continues => last.value.extend([",", part]),
@@ -130,6 +132,8 @@ mod tests {
             parsed(r"a=x\,b=y,c=1"),
             [pair("a", "x,b=y"), pair("c", "1")]
         );
+        assert_eq!(parsed(r"dir=C:\x\"), [pair("dir", r"C:\x\")]);
+        assert_eq!(parsed(r"a=x\,y\"), [pair("a", r"x,y\")]);
         assert_eq!(parsed("a=1,a=2"), [pair("a", "2")]);
         assert_eq!(parsed("args="), [pair("args", "")]);
         for wrong in ["", "commit", "=x", "1a=x", "a b=x", ",a=1"] {

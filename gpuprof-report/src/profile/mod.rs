@@ -99,6 +99,8 @@ mod stalls;
 mod step_times;
 mod word_enums;
 
+use std::collections::HashMap;
+
 use crate::figures::figures;
 
 pub use benchmark::{Benchmark, Parameter};
@@ -238,6 +240,18 @@ impl Profile {
     #[must_use]
     pub fn has_records(&self) -> bool {
         !(self.kernels.is_empty() && self.copies.is_empty() && self.api.is_empty())
+    }
+
+    /// Of each node of the call tree the position of its parent. Parents come before their
+    /// children; any other parent would be a loop.
+    pub(crate) fn parents(&self) -> Vec<Option<usize>> {
+        let mut positions = HashMap::with_capacity(self.tree.len());
+        let parents = self.tree.iter().enumerate().map(|(at, node)| {
+            let parent = node.parent.and_then(|id| positions.get(&id).copied());
+            positions.insert(node.id, at);
+            parent
+        });
+        parents.collect()
     }
 }
 

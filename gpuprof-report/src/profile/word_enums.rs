@@ -1,8 +1,5 @@
 //! Enums of a profile that are written as words. A word from a newer version reads as `Unknown`.
 
-#[cfg(feature = "serde")]
-use serde::{Deserialize, Serialize};
-
 /// An enum whose variants are written as fixed words; any other word reads as `Unknown`.
 macro_rules! words {
     (
@@ -11,7 +8,7 @@ macro_rules! words {
     ) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+        #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
         #[cfg_attr(test, derive(schemars::JsonSchema))]
         #[non_exhaustive]
         pub enum $name {
@@ -44,6 +41,12 @@ macro_rules! words {
             fn from(word: &str) -> Self {
                 let mut all = Self::ALL.iter();
                 all.find(|kind| kind.as_str() == word).copied().unwrap_or_default()
+            }
+        }
+
+        impl $crate::json_writer::JsonValue for $name {
+            fn write(&self, writer: &mut $crate::json_writer::JsonWriter) {
+                writer.string(self.as_str());
             }
         }
 

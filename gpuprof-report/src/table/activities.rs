@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::cmp::Reverse;
 
-use super::columns::{self, ns, share};
+use super::columns::{ns, share};
 use super::counters;
 use super::function_name::others_label;
 use super::grid::{Grid, RowLabel};
@@ -39,10 +39,7 @@ struct ActivityRow<'a> {
 impl<'a> ActivityRow<'a> {
     fn new(name: String, times: &'a DurationStats) -> Self {
         Self {
-            label: RowLabel {
-                name,
-                ..RowLabel::default()
-            },
+            label: RowLabel::named(name),
             calls: times.calls,
             total_ns: times.total_ns,
             times: Some(times),
@@ -200,7 +197,7 @@ type ActivityColumn = (
 
 const COLUMNS: &[ActivityColumn] = &[
     ("Time", 95, |row, all| share(row.total_ns, all)),
-    ("Total", 100, |row, _| columns::total(Some(row.total_ns))),
+    ("Total", 100, |row, _| ns(Some(row.total_ns))),
     ("Calls", 90, |row, _| {
         Some(Quantity::Count(row.calls).into())
     }),

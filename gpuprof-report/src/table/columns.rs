@@ -30,20 +30,16 @@ pub(super) type FunctionColumn = (
 /// Of the call tree with CUPTI's records.
 pub(super) const BUSY_COLUMNS: &[FunctionColumn] = &[
     ("Busy", 95, |row, all| share(row.busy?, all.busy_ns?)),
-    ("Busy", 100, |row, _| total(row.busy)),
+    ("Busy", 100, |row, _| ns(row.busy)),
     ("Idle", 90, |row, _| {
-        let mark = if row.doubt.estimated {
-            qualifiers::ESTIMATED
-        } else {
-            ""
-        };
-        Some(MarkedQuantity::from(Quantity::Share(row.idle?)).marked(mark))
+        let share = MarkedQuantity::from(Quantity::Share(row.idle?));
+        Some(share.marked(row.doubt.if_estimated(qualifiers::ESTIMATED)))
     }),
     OPEN_CALLS,
     OPEN_TIME,
     CALLS,
     ("Avg", 85, |row, _| ns(row.busy_avg)),
-    ("CPU", 80, |row, _| total(row.cpu_total)),
+    ("CPU", 80, |row, _| ns(row.cpu_total)),
     WALL,
     PEAK,
     GB_PER_S,
@@ -64,7 +60,7 @@ pub(super) const BUSY_COLUMNS: &[FunctionColumn] = &[
     PASSES,
     BOUND,
     ITEMS_PER_S,
-    ("CPU self", 40, |row, _| total(row.cpu_self)),
+    ("CPU self", 40, |row, _| ns(row.cpu_self)),
     ("Span", 20, gpu_total),
 ];
 
@@ -76,7 +72,7 @@ pub(super) const SPAN_COLUMNS: &[FunctionColumn] = &[
     OPEN_TIME,
     CALLS,
     ("Avg", 85, |row, _| estimate(row.gpu_avg, row.doubt)),
-    ("CPU", 80, |row, _| total(row.cpu_total)),
+    ("CPU", 80, |row, _| ns(row.cpu_total)),
     WALL,
     PEAK,
     GB_PER_S,
@@ -85,7 +81,7 @@ pub(super) const SPAN_COLUMNS: &[FunctionColumn] = &[
     ("Span self", 55, gpu_self),
     TFLOP_PER_S,
     ITEMS_PER_S,
-    ("CPU self", 40, |row, _| total(row.cpu_self)),
+    ("CPU self", 40, |row, _| ns(row.cpu_self)),
 ];
 
 /// Of the functions, each over all its call paths.
@@ -93,15 +89,15 @@ pub(super) const FUNCTION_COLUMNS: &[FunctionColumn] = &[
     OPEN_CALLS,
     OPEN_TIME,
     CALLS,
-    ("Busy", 78, |row, _| total(row.busy)),
+    ("Busy", 78, |row, _| ns(row.busy)),
     ("Span", 80, gpu_total),
     ("Span self", 100, gpu_self),
     ("Avg", 85, |row, _| estimate(row.gpu_avg, row.doubt)),
     ("Med", 45, |row, _| estimate(row.gpu_p50, row.doubt)),
     ("p95", 50, |row, _| estimate(row.gpu_p95, row.doubt)),
     ("Max", 65, |row, _| longest(row.gpu_max, row.doubt)),
-    ("CPU", 70, |row, _| total(row.cpu_total)),
-    ("CPU self", 55, |row, _| total(row.cpu_self)),
+    ("CPU", 70, |row, _| ns(row.cpu_total)),
+    ("CPU self", 55, |row, _| ns(row.cpu_self)),
     ("CPU avg", 30, |row, _| ns(row.cpu_avg)),
     WALL,
     GB_PER_S,
@@ -136,7 +132,7 @@ const CALLS: FunctionColumn = ("Calls", 88, |row, _| {
 const OPEN_CALLS: FunctionColumn = ("Open", 82, |row, _| {
     Some(Quantity::Count(row.open_calls?).into())
 });
-const OPEN_TIME: FunctionColumn = ("Open", 83, |row, _| total(row.open_ns));
+const OPEN_TIME: FunctionColumn = ("Open", 83, |row, _| ns(row.open_ns));
 const WALL: FunctionColumn = ("Wall avg", 65, |row, _| ns(row.wall_avg));
 const GB_PER_S: FunctionColumn = ("", 70, |row, _| {
     Some(Quantity::BytesPerS(row.bytes_per_s?).into())
@@ -204,25 +200,12 @@ pub(super) fn ns(ns: Option<u64>) -> Option<MarkedQuantity> {
 
 /// An average or a percentile of GPU times. That calls are missing makes it no lower bound.
 fn estimate(time: Option<u64>, doubt: Doubt) -> Option<MarkedQuantity> {
-    Some(ns(time)?.marked(if doubt.estimated {
-        qualifiers::ESTIMATED
-    } else {
-        ""
-    }))
+    Some(ns(time)?.marked(doubt.if_estimated(qualifiers::ESTIMATED)))
 }
 
 /// The longest GPU time. There may be a longer one among the calls that sampling left out.
 fn longest(time: Option<u64>, doubt: Doubt) -> Option<MarkedQuantity> {
-    Some(ns(time)?.marked(if doubt.estimated {
-        qualifiers::PARTIAL
-    } else {
-        ""
-    }))
-}
-
-/// A sum of durations.
-pub(super) fn total(ns: Option<u64>) -> Option<MarkedQuantity> {
-    self::ns(ns)
+    Some(ns(time)?.marked(doubt.if_estimated(qualifiers::PARTIAL)))
 }
 
 pub(super) fn share(part: u64, whole: u64) -> Option<MarkedQuantity> {
@@ -232,8 +215,8 @@ pub(super) fn share(part: u64, whole: u64) -> Option<MarkedQuantity> {
 /// The GPU spans, or the sum of those inside, with its mark.
 fn gpu_total(row: &Figures, _: Wholes) -> Option<MarkedQuantity> {
     match (row.gpu_total, row.gpu_inside) {
-        (Some(spans), _) => Some(total(Some(spans))?.marked(row.doubt.mark())),
-        (None, inside) => Some(total(inside)?.marked(inside_mark(row.doubt))),
+        (Some(spans), _) => Some(ns(Some(spans))?.marked(row.doubt.mark())),
+        (None, inside) => Some(ns(inside)?.marked(inside_mark(row.doubt))),
     }
 }
 
@@ -242,7 +225,7 @@ fn gpu_share(row: &Figures, all: Wholes) -> Option<MarkedQuantity> {
 }
 
 fn gpu_self(row: &Figures, _: Wholes) -> Option<MarkedQuantity> {
-    Some(total(row.gpu_self)?.marked(row.doubt.own_mark()))
+    Some(ns(row.gpu_self)?.marked(row.doubt.own_mark()))
 }
 
 /// What stands before the sum of what is inside.

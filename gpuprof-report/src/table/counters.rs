@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use super::number;
 use super::quantity::{ColumnSpec, MarkedQuantity, Quantity};
-use super::words::{BOLD, DIM, NAMES, PLAIN, Paragraph, WARN, labelled};
+use super::words::{BOLD, PLAIN, Paragraph, WARN, labelled, line_of_names};
 use crate::peak_shares::{Bound, peak_shares};
 use crate::profile::{
     CounterMean, CounterValues, DeviceCounters, MIN_COUNTER_SAMPLES, Metric, MetricUnit, Profile,
@@ -120,7 +120,8 @@ pub(super) fn value(counters: &CounterValues, quantity: Quantity) -> MarkedQuant
     MarkedQuantity::from(quantity).marked(mark(counters))
 }
 
-pub(super) fn mark(counters: &CounterValues) -> &'static str {
+/// What stands before the values: `≈` or nothing.
+pub(crate) fn mark(counters: &CounterValues) -> &'static str {
     if counters.is_divided {
         SHARED_SAMPLES
     } else {
@@ -131,28 +132,21 @@ pub(super) fn mark(counters: &CounterValues) -> &'static str {
 /// Functions that state several times the bytes that their kernels moved: caches served the others,
 /// and the share of the peak is not that of the memory.
 pub(super) fn cached(profile: &Profile) -> Option<Paragraph> {
-    let functions = profile.functions.iter();
-    let cached: Vec<_> = functions
-        .filter_map(|function| {
-            let gpu = function.gpu.as_ref()?;
-            let stated = gpu.timed_bytes? / gpu.timed_ns as f64 * 1e9;
-            let measured = function.activity.counters.as_ref()?.dram_bytes_per_s()?;
-            let ratio = stated / measured;
-            let is_cached = ratio.is_finite() && ratio >= CACHED_RATIO;
-            let name = sanitize::name(&function.name);
-            is_cached.then(|| Cow::Owned(format!("{name} {ratio:.1} ×")))
-        })
-        .collect();
-    let mut words = Paragraph::default();
-    words.add(BOLD, "more bytes stated than memory moved:");
-    (!cached.is_empty()).then(|| {
-        words.add_list(cached, NAMES).then(".");
-        words.add(
-            DIM,
-            "Caches served the rest, so that their share of the peak bandwidth is none of memory.",
-        );
-        words
-    })
+    let cached = profile.functions.iter().filter_map(|function| {
+        let gpu = function.gpu.as_ref()?;
+        let stated = gpu.timed_bytes? / gpu.timed_ns as f64 * 1e9;
+        let measured = function.activity.counters.as_ref()?.dram_bytes_per_s()?;
+        let ratio = stated / measured;
+        let is_cached = ratio.is_finite() && ratio >= CACHED_RATIO;
+        let name = sanitize::name(&function.name);
+        is_cached.then(|| Cow::Owned(format!("{name} {ratio:.1} ×")))
+    });
+    line_of_names(
+        BOLD,
+        "more bytes stated than memory moved:",
+        cached.collect(),
+        "Caches served the rest, so that their share of the peak bandwidth is none of memory.",
+    )
 }
 
 /// Stated over measured bytes, from which on caches serve most accesses.
@@ -217,14 +211,11 @@ fn is_shown(device: &DeviceCounters) -> bool {
 }
 
 fn line(device: &DeviceCounters, full: bool) -> Paragraph {
-    let mut words = Paragraph::default();
     let style = if is_doubtful(device) { WARN } else { BOLD };
     let chip = sanitize::short(&device.chip, 40);
+    let label = format!("hardware counters of GPU {} ({chip}):", device.device);
+    let mut words = Paragraph::new(style, &label);
     words
-        .add(
-            style,
-            &format!("hardware counters of GPU {} ({chip}):", device.device),
-        )
         .add_one(
             PLAIN,
             format!("{} samples", number::count(device.samples).text()),

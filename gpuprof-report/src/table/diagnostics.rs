@@ -14,7 +14,7 @@ use super::number;
 use super::options::TableOptions;
 use super::records;
 use super::stalls;
-use super::words::{BOLD, DIM, NAMES, PLAIN, Paragraph, WARN, labelled};
+use super::words::{BOLD, DIM, NAMES, PLAIN, Paragraph, WARN, labelled, line_of_names};
 use crate::profile::{Function, NVTX_MODULE, OTHER_LABELS, Profile};
 use crate::sanitize;
 use crate::sorting::sort_by_key;
@@ -60,8 +60,7 @@ pub(super) fn write(profile: &Profile, marks: Marks, options: &TableOptions, out
 
 /// What to do about functions without a stream. Several of them mostly lack the same one.
 fn without_stream(profile: &Profile) -> Option<Paragraph> {
-    let mut words = Paragraph::default();
-    words.add(BOLD, "no stream:");
+    let mut words = Paragraph::new(BOLD, "no stream:");
     let names = names(profile, |function| {
         function.calls > 0 && !function.has_stream && !function.cpu_only
     });
@@ -86,18 +85,13 @@ fn without_stream(profile: &Profile) -> Option<Paragraph> {
 
 /// What to do about functions of which some calls had a stream.
 fn partly_without_stream(profile: &Profile) -> Option<Paragraph> {
-    let mut words = Paragraph::default();
-    words.add(BOLD, "no stream in some calls:");
-    let names = names(profile, |function| function.untimed.no_stream > 0);
-    (!names.is_empty()).then(|| {
-        words.add_list(names, NAMES).then(".");
-        words.add(
-            DIM,
-            "To time these too: #[gpu_profile(stream = …)], gpuprof::with_stream(&stream, || …) \
-             around them, or gpuprof::set_default_stream(&stream).",
-        );
-        words
-    })
+    line_of_names(
+        BOLD,
+        "no stream in some calls:",
+        names(profile, |function| function.untimed.no_stream > 0),
+        "To time these too: #[gpu_profile(stream = …)], gpuprof::with_stream(&stream, || …) around \
+         them, or gpuprof::set_default_stream(&stream).",
+    )
 }
 
 /// Calls that other threads made outside every span, if any span of the main thread could have been
@@ -112,32 +106,24 @@ fn unnested(profile: &Profile) -> Option<Paragraph> {
     if number::total(functions.clone().map(|function| function.unnested_calls)) >= roots {
         return None;
     }
-    let named: Vec<_> = functions
-        .map(|function| {
-            let name = sanitize::name(&function.name);
-            match function.unnested_calls {
-                1 => Cow::Owned(format!("{name} (1 call)")),
-                calls => Cow::Owned(format!("{name} ({} calls)", number::count(calls).text())),
-            }
-        })
-        .collect();
-    let mut words = Paragraph::default();
-    words.add(BOLD, "began on threads without an open span:");
-    (!named.is_empty()).then(|| {
-        words.add_list(named, NAMES).then(".");
-        words.add(
-            DIM,
-            "These calls are at the root of the tree; gpuprof::current() carries a span to them.",
-        );
-        words
-    })
+    let named = functions.map(|function| {
+        let name = sanitize::name(&function.name);
+        match function.unnested_calls {
+            1 => Cow::Owned(format!("{name} (1 call)")),
+            calls => Cow::Owned(format!("{name} ({} calls)", number::count(calls).text())),
+        }
+    });
+    line_of_names(
+        BOLD,
+        "began on threads without an open span:",
+        named.collect(),
+        "These calls are at the root of the tree; gpuprof::current() carries a span to them.",
+    )
 }
 
 fn asynchronous(profile: &Profile) -> Option<Paragraph> {
-    let mut words = Paragraph::default();
-    words
-        .add(BOLD, "async:")
-        .add(PLAIN, "CPU is the time spent polling; wall time of a call:");
+    let about = "CPU is the time spent polling; wall time of a call:";
+    let mut words = labelled(BOLD, "async:", about);
     let ran: Vec<_> = (profile.functions.iter())
         .filter(|function| function.calls > 0 && function.is_async)
         .filter_map(|function| Some((&function.name, function.wall.as_ref()?)))
@@ -157,63 +143,43 @@ fn asynchronous(profile: &Profile) -> Option<Paragraph> {
 
 /// Where the replays of captured calls are, as long as CUPTI does not attribute them.
 fn captured(profile: &Profile) -> Option<Paragraph> {
-    let mut words = Paragraph::default();
-    words.add(BOLD, "captured into a graph:");
+    if profile.cupti.is_some() {
+        return None;
+    }
     let names = names(profile, |function| function.captured_calls > 0);
-    (!names.is_empty() && profile.cupti.is_none()).then(|| {
-        words.add_list(names, NAMES).then(".");
-        words.add(
-            DIM,
-            "A replay is part of the GPU span around the launch of its graph",
-        );
-        if profile.is_cupti_off() {
-            words.then(";").add(
-                DIM,
-                "GPUPROF_CUPTI=on attributes replayed kernels to the functions that captured them",
-            );
-        }
-        words.then(".");
-        words
-    })
+    let advice = if profile.is_cupti_off() {
+        "A replay is part of the GPU span around the launch of its graph; GPUPROF_CUPTI=on \
+         attributes replayed kernels to the functions that captured them."
+    } else {
+        "A replay is part of the GPU span around the launch of its graph."
+    };
+    line_of_names(BOLD, "captured into a graph:", names, advice)
 }
 
 /// Calls in progress, those that have taken longest first.
 fn open_calls(profile: &Profile) -> Option<Paragraph> {
-    let mut words = Paragraph::default();
-    words.add(
-        BOLD,
-        if profile.at_exit {
-            "still running at exit:"
-        } else {
-            "in progress:"
-        },
-    );
+    let label = if profile.at_exit {
+        "still running at exit:"
+    } else {
+        "in progress:"
+    };
     let mut open: Vec<_> = (profile.functions.iter())
         .filter(|function| function.open_calls > 0)
         .collect();
     sort_by_key(&mut open, |function| Reverse(function.open_ns));
-    let open: Vec<_> = open
-        .into_iter()
-        .map(|function| {
-            let name = sanitize::name(&function.name);
-            let so_far = number::duration(function.open_ns).text();
-            Cow::Owned(match function.open_calls {
-                1 => format!("{name} for {so_far}"),
-                calls => {
-                    let calls = number::count(calls).text();
-                    format!("{name} {calls} calls for {so_far} in total")
-                }
-            })
+    let open = open.into_iter().map(|function| {
+        let name = sanitize::name(&function.name);
+        let so_far = number::duration(function.open_ns).text();
+        Cow::Owned(match function.open_calls {
+            1 => format!("{name} for {so_far}"),
+            calls => {
+                let calls = number::count(calls).text();
+                format!("{name} {calls} calls for {so_far} in total")
+            }
         })
-        .collect();
-    (!open.is_empty()).then(|| {
-        words.add_list(open, NAMES).then(".");
-        words.add(
-            DIM,
-            "Only calls that have ended count in the other columns.",
-        );
-        words
-    })
+    });
+    let advice = "Only calls that have ended count in the other columns.";
+    line_of_names(BOLD, label, open.collect(), advice)
 }
 
 /// At most one line: they may be many, and say nothing about the run.
@@ -222,8 +188,8 @@ fn never_called(profile: &Profile, width: Option<usize>) -> Option<Paragraph> {
     let is_listed = |function: &Function| !function.has_run() && function.module != NVTX_MODULE;
     let names = names(profile, is_listed);
     let line = |words: &dyn Fn(&mut Paragraph)| {
-        let mut line = Paragraph::default();
-        words(line.add(BOLD, "never called:"));
+        let mut line = Paragraph::new(BOLD, "never called:");
+        words(&mut line);
         line
     };
     let listed = (1..=names.len().min(NAMES)).rev().map(|most| {
@@ -261,13 +227,12 @@ fn other_labels(profile: &Profile) -> Option<Paragraph> {
             sanitize::name(&function.name)
         )))
     };
-    let names: Vec<_> = profile.functions.iter().filter_map(of_function).collect();
-    (!names.is_empty()).then(|| {
-        let mut words = labelled(WARN, "summed in [other labels]:", "");
-        words.add_list(names, NAMES).then(".");
-        words.add(DIM, "A function has at most 256 labels of its own.");
-        words
-    })
+    line_of_names(
+        WARN,
+        "summed in [other labels]:",
+        profile.functions.iter().filter_map(of_function).collect(),
+        "A function has at most 256 labels of its own.",
+    )
 }
 
 /// What is missing from the figures above without belonging to a row.
@@ -308,8 +273,7 @@ fn lost(profile: &Profile) -> Vec<Paragraph> {
 }
 
 fn errors(profile: &Profile) -> Option<Paragraph> {
-    let mut words = Paragraph::default();
-    words.add(WARN, "CUDA errors in gpuprof's own calls:");
+    let mut words = Paragraph::new(WARN, "CUDA errors in gpuprof's own calls:");
     for (at, error) in profile.diagnostics.errors.iter().enumerate() {
         if at > 0 {
             words.then(",");

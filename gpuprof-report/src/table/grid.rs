@@ -44,13 +44,20 @@ pub(super) struct RowLabel {
 }
 
 impl RowLabel {
+    /// A row of its own, with nothing before its name.
+    pub(super) fn named(name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            ..Self::default()
+        }
+    }
+
     /// A row that only adds to another one.
     pub(super) fn secondary(indent: &str, name: String) -> Self {
         Self {
             indent: indent.to_owned(),
-            name,
             secondary: true,
-            ..Self::default()
+            ..Self::named(name)
         }
     }
 

@@ -23,18 +23,16 @@ pub(super) fn write(profile: &Profile, options: &TableOptions, out: &mut String)
     lines.extend(idle(profile));
     lines.extend(memory_lines::header(profile));
     if let Some(steps) = &profile.steps {
-        let mut words = Paragraph::default();
-        words.add(DIM, "steps:").add_one(PLAIN, step_times(steps));
+        let mut words = Paragraph::new(DIM, "steps:");
+        words.add_one(PLAIN, step_times(steps));
         lines.push(words);
     }
     if profile.devices.iter().any(|device| device.simulated) {
-        let mut words = Paragraph::default();
-        words.add(
+        lines.push(Paragraph::new(
             WARN,
             "simulated device: GPU times are modelled, not measured; CPU times include the \
              simulation",
-        );
-        lines.push(words);
+        ));
     }
     for line in lines {
         line.write(out, options.color, options.width, 2);
@@ -43,10 +41,8 @@ pub(super) fn write(profile: &Profile, options: &TableOptions, out: &mut String)
 
 /// Program, devices, wall time and GPU time.
 fn run(profile: &Profile) -> Paragraph {
-    let mut words = Paragraph::default();
-    words
-        .add(DIM, "gpuprof")
-        .add_one(BOLD, sanitize::name(&profile.program));
+    let mut words = Paragraph::new(DIM, "gpuprof");
+    words.add_one(BOLD, sanitize::name(&profile.program));
     if let Some(rank) = profile.rank {
         let of = profile.world_size.map(|size| format!(" of {size}"));
         let (of, host) = (of.unwrap_or_default(), sanitize::name(&profile.host));
@@ -76,8 +72,9 @@ fn run(profile: &Profile) -> Paragraph {
     words
 }
 
-/// How busy the devices were; without CUPTI, for how long GPU spans were open.
-pub(super) fn gpu_time(profile: &Profile) -> Option<String> {
+/// How busy the devices were; without CUPTI, for how long GPU spans were open; `None` if nothing
+/// was timed.
+pub(crate) fn gpu_time(profile: &Profile) -> Option<String> {
     // With CUPTI too, if records are missing.
     let what = if has_records(profile) {
         "GPU busy"
@@ -176,8 +173,7 @@ fn time_by_kind(profile: &Profile) -> Option<Paragraph> {
         .iter()
         .max_by_key(|kernel| kernel.times.total_ns);
     let percent = |ns: u64| number::percent(ns as f64 / all as f64);
-    let mut words = Paragraph::default();
-    words.add(DIM, "GPU work:");
+    let mut words = Paragraph::new(DIM, "GPU work:");
     kinds.retain(|(_, ns)| *ns > 0);
     sort_by_key(&mut kinds, |(_, ns)| std::cmp::Reverse(*ns));
     for (at, (name, ns)) in kinds.iter().enumerate() {
@@ -235,8 +231,7 @@ fn idle(profile: &Profile) -> Option<Paragraph> {
     ];
     sort_by_key(&mut parts, |(_, ns)| std::cmp::Reverse(*ns));
     let all = number::total(parts.iter().map(|(_, ns)| *ns));
-    let mut words = Paragraph::default();
-    words.add(DIM, "GPU idle:");
+    let mut words = Paragraph::new(DIM, "GPU idle:");
     // Of one device it is known what is left of the wall time.
     if let ([busy], true) = (profile.gpu_busy.as_slice(), records.len() == 1) {
         let ends = profile
@@ -321,8 +316,8 @@ fn step_times(steps: &StepTimes) -> String {
     text
 }
 
-/// Each name once, with how many devices bear it.
-pub(super) fn device_names(profile: &Profile) -> Vec<String> {
+/// Each name once, with how many devices bear it, safe to show.
+pub(crate) fn device_names(profile: &Profile) -> Vec<String> {
     let mut names: Vec<(&str, usize)> = Vec::new();
     // The simulated device has no better name than the words that stand there already.
     let named = |device: &&Device| !(device.simulated && device.name == "simulated device");

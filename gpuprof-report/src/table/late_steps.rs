@@ -4,14 +4,11 @@ use super::columns;
 use super::grid::{Grid, RowLabel};
 use super::hidden::Hidden;
 use super::options::TableOptions;
-use super::quantity::{self, MarkedQuantity, Quantity};
+use super::quantity::{self, Column, Quantity};
 use super::ranks::process;
 use crate::profile::{LateSteps, Profile};
 
-/// Heading, rank of the column and its cell.
-type LateColumn = (&'static str, u8, fn(&LateSteps) -> Option<MarkedQuantity>);
-
-const COLUMNS: &[LateColumn] = &[
+const COLUMNS: &[Column<LateSteps>] = &[
     ("Steps", 100, |part| {
         let text = format!("{} to {}", part.first_step, part.last_step());
         Some(Quantity::Text(text).into())
@@ -36,17 +33,13 @@ pub(super) fn write(
     if parts.is_empty() {
         return;
     }
-    let columns = COLUMNS.iter().map(|(heading, rank, cell)| {
-        let values = parts.iter().map(|part| cell(part));
-        (*heading, *rank, values.collect())
-    });
-    let labels = parts.iter().map(|part| RowLabel {
-        name: process(part.process.rank, &part.process.host, part.process.pid),
-        ..RowLabel::default()
+    let labels = parts.iter().map(|part| {
+        let process = process(part.process.rank, &part.process.host, part.process.pid);
+        RowLabel::named(process)
     });
     let grid = Grid {
         title: "Late in some steps".to_owned(),
-        columns: quantity::columns(columns),
+        columns: quantity::columns(quantity::values(parts.iter().copied(), COLUMNS)),
         labels: labels.collect(),
     };
     hidden.columns += grid.draw(options, out).dropped;

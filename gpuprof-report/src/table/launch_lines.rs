@@ -10,7 +10,7 @@ use super::number::{self, total};
 use super::options::TableOptions;
 #[cfg(feature = "html")]
 use super::quantity::Headed;
-use super::quantity::{self, MarkedQuantity, Quantity};
+use super::quantity::{self, Column, Quantity};
 use super::words::{BOLD, DIM, PLAIN, Paragraph};
 use crate::profile::{LaunchLine, LaunchStacks, Profile};
 use crate::sanitize;
@@ -70,10 +70,7 @@ impl LaunchLineRow {
 
     /// A kernel, and its first lines.
     fn of_kernel(name: String, calls: u64, lines: &[LaunchLine], most: usize) -> Vec<Self> {
-        let label = RowLabel {
-            name,
-            ..RowLabel::default()
-        };
+        let label = RowLabel::named(name);
         let (shown, cut) = lines.split_at(most.min(lines.len()));
         let mut rows = vec![Self::new(label, Some(calls), lines)];
         rows.extend(shown.iter().flat_map(Self::of_line));
@@ -108,29 +105,13 @@ fn groups<'a>(
     groups.filter(|(_, _, lines)| !lines.is_empty()).collect()
 }
 
-/// Heading, rank (the smallest is dropped first) and the cell made of a row.
-type LaunchLineColumn = (
-    &'static str,
-    u8,
-    fn(&LaunchLineRow) -> Option<MarkedQuantity>,
-);
-
-const COLUMNS: &[LaunchLineColumn] = &[
+const COLUMNS: &[Column<LaunchLineRow>] = &[
     ("Calls", 80, |row| Some(Quantity::Count(row.calls?).into())),
     ("Sampled", 100, |row| {
         Some(Quantity::Count(row.sampled?).into())
     }),
-    ("Sampled time", 90, |row| columns::total(row.total_ns)),
+    ("Sampled time", 90, |row| columns::ns(row.total_ns)),
 ];
-
-fn values(
-    rows: &[LaunchLineRow],
-) -> impl Iterator<Item = (&'static str, u8, Vec<Option<MarkedQuantity>>)> {
-    COLUMNS.iter().map(move |(heading, rank, cell)| {
-        let values = rows.iter().map(cell);
-        (*heading, *rank, values.collect())
-    })
-}
 
 /// Writes the table and the lines below it; nothing unless stacks were sampled.
 pub(super) fn write(
@@ -161,7 +142,7 @@ pub(super) fn write(
         let rows: Vec<LaunchLineRow> = rows.into_iter().flatten().collect();
         let grid = Grid {
             title: "Launched from".to_owned(),
-            columns: quantity::columns(values(&rows)),
+            columns: quantity::columns(quantity::values(&rows, COLUMNS)),
             labels: rows.iter().map(|row| row.label.clone()).collect(),
         };
         hidden.columns += grid.draw(options, out).dropped;
@@ -186,7 +167,7 @@ pub(super) fn launch_line_sections(profile: &Profile) -> (Vec<String>, Vec<Heade
             ));
         }
     }
-    let columns = quantity::headed(values(&rows));
+    let columns = quantity::headed(quantity::values(&rows, COLUMNS));
     (names, columns)
 }
 
@@ -197,16 +178,14 @@ pub(super) fn remarks(stacks: &LaunchStacks) -> Vec<Paragraph> {
 }
 
 fn sampled_launches(stacks: &LaunchStacks) -> Paragraph {
-    let mut words = Paragraph::default();
     let [sampled, all] = [stacks.sampled_calls, stacks.calls].map(|of| number::count(of).text());
-    words.add(
+    Paragraph::new(
         DIM,
         &format!(
             "Launched from: the innermost line of the program in the stack of a launch; \
              {sampled} of {all} kernels were sampled."
         ),
-    );
-    words
+    )
 }
 
 fn to_annotate(stacks: &LaunchStacks) -> Option<Paragraph> {
@@ -214,11 +193,8 @@ fn to_annotate(stacks: &LaunchStacks) -> Option<Paragraph> {
     let sampled = number::count(total(lines.clone().map(|line| line.calls))).text();
     let mut lines = lines.filter(|line| line.is_of_program()).peekable();
     lines.peek()?;
-    let mut words = Paragraph::default();
-    words.add(
-        BOLD,
-        "annotate what launches outside any profiled function:",
-    );
+    let label = "annotate what launches outside any profiled function:";
+    let mut words = Paragraph::new(BOLD, label);
     for (number, line) in lines.by_ref().take(MAX_ADVISED).enumerate() {
         if number > 0 {
             words.then(";");

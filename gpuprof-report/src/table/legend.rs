@@ -100,36 +100,32 @@ impl Marks {
     }
 }
 
-/// The names of the functions with this mark.
-fn marked(mark: RowMark, text: &str, profile: &Profile) -> Paragraph {
+/// The names of the functions with this mark, and what to do about them.
+fn marked(mark: RowMark, text: &str, advice: &str, profile: &Profile) -> Paragraph {
     let functions = profile.functions.iter();
     let marked = functions.filter(|function| RowMark::of(function, None, profile) == Some(mark));
     let mut words = labelled(WARN, mark.text(), text);
     words.add_list(marked.map(|function| sanitize::name(&function.name)), NAMES);
-    words.then(".");
+    words.then(".").add(DIM, advice);
     words
 }
 
 fn launched_nothing(profile: &Profile) -> Paragraph {
-    let mark = RowMark::LaunchedNothing;
-    let mut words = marked(
-        mark,
+    marked(
+        RowMark::LaunchedNothing,
         "launched no kernel, copy or memset on its thread:",
-        profile,
-    );
-    words.add(
-        DIM,
         "The GPU time is that of the inherited stream. To leave it out: #[gpu_profile(cpu)].",
-    );
-    words
+        profile,
+    )
 }
 
 fn may_be_host(profile: &Profile) -> Paragraph {
-    let mut words = marked(RowMark::MayBeHost, "may be host time:", profile);
-    words.add(
-        DIM,
+    let mut words = marked(
+        RowMark::MayBeHost,
+        "may be host time:",
         "The stream is inherited, and most GPU spans are as long as the host took, or empty. If it \
          launches nothing: #[gpu_profile(cpu)].",
+        profile,
     );
     if profile.is_cupti_off() {
         words.add(DIM, "GPUPROF_CUPTI=on shows what was launched.");

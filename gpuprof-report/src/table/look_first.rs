@@ -42,8 +42,7 @@ pub(super) fn write(
     hidden.findings += profile.findings.len() - shown.len();
     if shown.is_empty() {
         paint(out, options.color, BOLD, &words::shorten(TITLE, width));
-        let mut words = Paragraph::default();
-        words.add(DIM, nothing_found(profile));
+        let words = Paragraph::new(DIM, nothing_found(profile));
         out.push('\n');
         words.write(out, options.color, Some(width), 2);
         out.push('\n');
@@ -147,8 +146,7 @@ impl Layout {
             evidence.add_one(PLAIN, format!("{gain}:"));
         }
         add_foreign_text(&mut evidence, &finding.evidence);
-        let mut advice = Paragraph::default();
-        advice.add(WARN, "→");
+        let mut advice = Paragraph::new(WARN, "→");
         add_foreign_text(&mut advice, &finding.advice);
         for (at, (words, hang)) in [(evidence, 0), (advice, 2)].into_iter().enumerate() {
             let (mut text, mut plain) = (String::new(), String::new());

@@ -10,7 +10,7 @@ use super::number::total;
 use super::options::TableOptions;
 #[cfg(feature = "html")]
 use super::quantity::Headed;
-use super::quantity::{self, MarkedQuantity, Quantity};
+use super::quantity::{self, Column, MarkedQuantity, Quantity};
 use crate::profile::{FunctionMemory, MemoryKind, MemoryTotals, Profile};
 use crate::sorting::sort_by;
 
@@ -30,10 +30,7 @@ impl MemoryRow {
             kind => format!("{name} [{kind}]"),
         };
         Self {
-            label: RowLabel {
-                name,
-                ..RowLabel::default()
-            },
+            label: RowLabel::named(name),
             inclusive: Some(memory.inclusive),
             own: Some(*memory),
         }
@@ -105,10 +102,7 @@ impl MemoryRow {
     }
 }
 
-/// Heading, rank (the smallest is dropped first) and the cell made of a row.
-type MemoryColumn = (&'static str, u8, fn(&MemoryRow) -> Option<MarkedQuantity>);
-
-const COLUMNS: &[MemoryColumn] = &[
+const COLUMNS: &[Column<MemoryRow>] = &[
     ("Allocs", 88, |row| row.count(|of| of.allocations)),
     ("Allocated", 100, |row| row.bytes(|of| of.allocated_bytes)),
     ("Frees", 60, |row| row.count(|of| of.frees)),
@@ -148,7 +142,7 @@ pub(super) fn write(
         let rows = MemoryRow::limited(rows, limit);
         let grid = Grid {
             title: "Memory".to_owned(),
-            columns: quantity::columns(values(&rows)),
+            columns: quantity::columns(quantity::values(&rows, COLUMNS)),
             labels: rows.iter().map(|row| row.label.clone()).collect(),
         };
         hidden.columns += grid.draw(options, out).dropped;
@@ -164,16 +158,7 @@ pub(super) fn write(
 #[cfg(feature = "html")]
 pub(super) fn memory_sections(profile: &Profile) -> (Vec<String>, Vec<Headed>) {
     let rows = MemoryRow::of_profile(profile);
-    let columns = quantity::headed(values(&rows));
+    let columns = quantity::headed(quantity::values(&rows, COLUMNS));
     let names = rows.into_iter().map(|row| row.label.name);
     (names.collect(), columns)
-}
-
-fn values(
-    rows: &[MemoryRow],
-) -> impl Iterator<Item = (&'static str, u8, Vec<Option<MarkedQuantity>>)> {
-    COLUMNS.iter().map(move |(heading, rank, cell)| {
-        let values = rows.iter().map(cell);
-        (*heading, *rank, values.collect())
-    })
 }

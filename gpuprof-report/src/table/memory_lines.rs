@@ -1,9 +1,10 @@
 //! The lines about memory: its peak above the report, and what the figures are of below the table.
 
+use std::borrow::Cow;
 use std::cmp::Reverse;
 
 use super::number::{self, total};
-use super::words::{DIM, PLAIN, Paragraph, WARN};
+use super::words::{self, DIM, PLAIN, Paragraph};
 use crate::profile::{Memory, MemoryKind, MemoryUse, Profile};
 use crate::sanitize;
 use crate::sorting::sort_by_key;
@@ -23,16 +24,14 @@ pub(super) fn remarks(profile: &Profile) -> Vec<Paragraph> {
 
 /// What the figures are of, and what they cannot have.
 pub(super) fn explained() -> Paragraph {
-    let mut words = Paragraph::default();
-    words.add(
+    Paragraph::new(
         DIM,
         "Memory: nested functions are included in Allocated, Freed and Net, and not in Self, Live \
          and Peak growth. Live is what the process has not freed, by the function that allocated \
          it; memory in statics is always live. Not recorded: memory that a pool of a framework \
-         hands out without a CUDA call, cuMemCreate, and what was allocated before recording began",
-    );
-    words.then(".");
-    words
+         hands out without a CUDA call, cuMemCreate, and what was allocated before recording \
+         began.",
+    )
 }
 
 /// What is missing or inexact.
@@ -45,45 +44,30 @@ pub(super) fn losses(memory: &Memory) -> Option<Paragraph> {
     let losses = [
         (
             memory.unknown_frees,
-            format!(
+            Cow::from(format!(
                 "{frees} {} whose allocation was not recorded",
                 size(memory.unknown_freed_bytes)
-            ),
+            )),
         ),
-        (
-            memory.missed_frees,
-            "frees that were not recorded".to_owned(),
-        ),
+        (memory.missed_frees, "frees that were not recorded".into()),
         (
             memory.untracked_allocations,
-            format!(
+            Cow::from(format!(
                 "live allocations of {} beyond the table, missing from the functions' live \
                  memory",
                 size(memory.untracked_bytes)
-            ),
+            )),
         ),
         (
             memory.late_records,
-            "records late: the peak may be inexact".to_owned(),
+            "records late: the peak may be inexact".into(),
         ),
         (
             memory.records_without_call,
-            "records of unknown calls, counted as outside any profiled function".to_owned(),
+            "records of unknown calls, counted as outside any profiled function".into(),
         ),
     ];
-    let mut losses = losses.iter().filter(|(count, _)| *count > 0).peekable();
-    losses.peek()?;
-    let mut words = Paragraph::default();
-    words.add(WARN, "memory:");
-    while let Some((count, what)) = losses.next() {
-        words
-            .add_one(WARN, number::count(*count).text())
-            .add(PLAIN, what);
-        if losses.peek().is_some() {
-            words.then(",");
-        }
-    }
-    Some(words)
+    words::losses("memory:", losses)
 }
 
 /// GPUs and kinds of memory whose peak is listed one by one.
@@ -94,8 +78,7 @@ const LISTED_USES: usize = 8;
 pub(super) fn header(profile: &Profile) -> Option<Paragraph> {
     let memory = profile.memory.as_ref()?;
     let several = memory.uses.iter().filter(|of| of.device.is_some()).count() > 1;
-    let mut words = Paragraph::default();
-    words.add(DIM, "Memory:");
+    let mut words = Paragraph::new(DIM, "Memory:");
     let mut uses: Vec<&MemoryUse> = memory.uses.iter().collect();
     if uses.len() > LISTED_USES {
         sort_by_key(&mut uses, |of| Reverse(of.peak_bytes));

@@ -8,12 +8,16 @@ use super::legend::Marks;
 use super::options::TableOptions;
 use super::qualifiers::RowMark;
 use super::quantity::{self, Headed, MarkedQuantity, Quantity};
-use super::row::{self, Figures};
+use super::row::Figures;
 use super::{
-    activities, call_tree, counters, diagnostics, functions, has_run, header, launch_lines, memory,
+    activities, call_tree, diagnostics, functions, has_run, header, launch_lines, memory,
     memory_lines, tree_rows, why,
 };
-use crate::profile::{CounterValues, NodeActivity, Profile, TreeNode};
+use crate::profile::{NodeActivity, Profile};
+
+pub(crate) use super::counters::mark as counter_mark;
+pub(crate) use super::header::{device_names, gpu_time};
+pub(crate) use super::row::gpu_inclusive;
 
 /// A table with all of its rows.
 pub(crate) struct PageTable {
@@ -117,28 +121,17 @@ pub(crate) fn functions(profile: &Profile) -> (Vec<usize>, PageTable) {
     (rows, table.into_page(FUNCTION_COLUMNS, Wholes::default()))
 }
 
-/// Kernels and then copies, in the order of the profile.
-pub(crate) fn kernels_and_copies(profile: &Profile) -> PageTable {
-    let (names, columns) = activities::kernels_and_copies(profile);
-    page(names, Vec::new(), columns)
-}
-
-/// The CUDA API calls, in the order of the profile.
-pub(crate) fn api_calls(profile: &Profile) -> PageTable {
-    let (names, columns) = activities::api_calls(profile);
-    page(names, Vec::new(), columns)
-}
-
-/// The source lines of launches, each with its kernel; no row unless stacks were sampled.
-pub(crate) fn launch_lines(profile: &Profile) -> PageTable {
-    let (names, columns) = launch_lines::launch_line_sections(profile);
-    page(names, Vec::new(), columns)
-}
-
-/// What each function allocated and freed; no row unless memory was recorded.
-pub(crate) fn memory(profile: &Profile) -> PageTable {
-    let (names, columns) = memory::memory_sections(profile);
-    page(names, Vec::new(), columns)
+/// The tables without marks, each with its key in the page: kernels and then copies, and CUDA API
+/// calls, in the order of the profile; the source lines of launches, each with its kernel; what
+/// each function allocated and freed.
+pub(crate) fn plain_tables(profile: &Profile) -> [(&'static str, PageTable); 4] {
+    let tables = [
+        ("activities", activities::kernels_and_copies(profile)),
+        ("api", activities::api_calls(profile)),
+        ("launch_lines", launch_lines::launch_line_sections(profile)),
+        ("memory", memory::memory_sections(profile)),
+    ];
+    tables.map(|(key, (names, columns))| (key, page(names, Vec::new(), columns)))
 }
 
 /// The lines above the tables: program, devices and busy time; then kinds of work, idle time and
@@ -147,26 +140,6 @@ pub(crate) fn header(profile: &Profile) -> Vec<String> {
     let mut text = String::new();
     header::write(profile, &TableOptions::default(), &mut text);
     lines(&text)
-}
-
-/// Each device name once, with how many devices bear it, safe to show.
-pub(crate) fn device_names(profile: &Profile) -> Vec<String> {
-    header::device_names(profile)
-}
-
-/// How busy the devices were, or for how long GPU spans were open; `None` if nothing was timed.
-pub(crate) fn gpu_time(profile: &Profile) -> Option<String> {
-    header::gpu_time(profile)
-}
-
-/// What stands before values of hardware counters: `≈` or nothing.
-pub(crate) fn counter_mark(counters: &CounterValues) -> &'static str {
-    counters::mark(counters)
-}
-
-/// GPU time of a node with everything nested in it, ns.
-pub(crate) fn gpu_inclusive(node: &TreeNode) -> u64 {
-    row::gpu_inclusive(node)
 }
 
 /// The lines below the tables: coverage, what the drawn marks mean, what is missing, and what

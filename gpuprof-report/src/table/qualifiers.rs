@@ -65,6 +65,11 @@ impl Doubt {
         }
     }
 
+    /// This mark if it is estimated.
+    pub(super) fn if_estimated(self, mark: &'static str) -> &'static str {
+        if self.estimated { mark } else { "" }
+    }
+
     /// What stands before a self time: the first that applies of `≤`, `~`, `≥` and `÷`. The time of
     /// others can be most of it, which is worse than the error of an estimate. Where it is at most
     /// what is shown, that calls are missing makes it no lower bound; an equal part is the least

@@ -157,10 +157,22 @@ pub(super) struct Headed {
 /// Heading without the unit, rank and values.
 pub(super) type ColumnSpec = (Cow<'static, str>, u8, Vec<Option<MarkedQuantity>>);
 
+/// Heading, rank (the smallest is dropped first) and the cell made of a row.
+pub(super) type Column<R> = (&'static str, u8, fn(&R) -> Option<MarkedQuantity>);
+
+/// The heading, rank and values of each column.
+pub(super) fn values<'r, R>(
+    rows: impl IntoIterator<Item = &'r R> + Clone,
+    columns: &'static [Column<R>],
+) -> impl Iterator<Item = ColumnSpec> {
+    columns.iter().map(move |(heading, rank, cell)| {
+        let values = rows.clone().into_iter().map(cell);
+        (Cow::Borrowed(*heading), *rank, values.collect())
+    })
+}
+
 /// The columns of a table from their headings, ranks and values.
-pub(super) fn headed<H: AsRef<str>>(
-    specs: impl IntoIterator<Item = (H, u8, Vec<Option<MarkedQuantity>>)>,
-) -> Vec<Headed> {
+pub(super) fn headed(specs: impl IntoIterator<Item = ColumnSpec>) -> Vec<Headed> {
     let specs: Vec<_> = specs.into_iter().collect();
     let all = specs.iter().flat_map(|(_, _, values)| quantities(values));
     let of_totals = all.filter(|q| matches!(q, Quantity::TotalBytes(_)));
@@ -171,14 +183,13 @@ pub(super) fn headed<H: AsRef<str>>(
             Some(Quantity::TotalBytes(_)) => of_totals,
             _ => unit_of(&own),
         };
-        let heading = heading.as_ref();
         let is_share = own.iter().any(|q| matches!(q, Quantity::Share(_)));
         let heading = match unit {
             // Rates are headed by their unit alone.
             Some(unit) if heading.is_empty() => unit.name.to_owned(),
             Some(unit) if !unit.name.is_empty() => format!("{heading}({})", unit.name),
             None if is_share => format!("{heading}(%)"),
-            _ => heading.to_owned(),
+            _ => heading.into_owned(),
         };
         Headed {
             heading,
@@ -191,9 +202,7 @@ pub(super) fn headed<H: AsRef<str>>(
 }
 
 /// The same columns with their values as digits.
-pub(super) fn columns<H: AsRef<str>>(
-    specs: impl IntoIterator<Item = (H, u8, Vec<Option<MarkedQuantity>>)>,
-) -> Vec<GridColumn> {
+pub(super) fn columns(specs: impl IntoIterator<Item = ColumnSpec>) -> Vec<GridColumn> {
     let columns = headed(specs).into_iter().map(|column| GridColumn {
         cells: (column.values.iter())
             .map(|value| cell(value.as_ref()?, column.unit))
@@ -223,14 +232,14 @@ fn cell(value: &MarkedQuantity, unit: Option<DisplayUnit>) -> Option<AlignedNumb
 
 #[cfg(test)]
 mod tests {
-    use super::{MarkedQuantity, Quantity, columns};
+    use super::{ColumnSpec, MarkedQuantity, Quantity, columns};
 
-    fn texts(heading: &str, quantities: &[Quantity]) -> (String, Vec<String>) {
+    fn texts(heading: &'static str, quantities: &[Quantity]) -> (String, Vec<String>) {
         let values: Vec<Option<MarkedQuantity>> = quantities
             .iter()
             .map(|quantity| Some(quantity.clone().into()))
             .collect();
-        let column = columns([(heading, 0, values)]).remove(0);
+        let column = columns([(heading.into(), 0, values)]).remove(0);
         let cells = column
             .cells
             .into_iter()
@@ -276,21 +285,20 @@ mod tests {
 
     #[test]
     fn each_column_has_a_unit_of_its_own_but_sizes_that_are_subtracted() {
-        let headings =
-            |specs: [(&'static str, u8, Vec<Option<MarkedQuantity>>); 2]| -> Vec<String> {
-                let columns = columns(specs).into_iter();
-                columns.map(|column| column.heading).collect()
-            };
+        let headings = |specs: [ColumnSpec; 2]| -> Vec<String> {
+            let columns = columns(specs).into_iter();
+            columns.map(|column| column.heading).collect()
+        };
         let ns = |ns| Some(Quantity::Ns(ns).into());
         let specs = [
-            ("Avg", 0, vec![ns(2_000), ns(9_000)]),
-            ("Max", 0, vec![ns(5_000_000), None]),
+            ("Avg".into(), 0, vec![ns(2_000), ns(9_000)]),
+            ("Max".into(), 0, vec![ns(5_000_000), None]),
         ];
         assert_eq!(headings(specs), ["Avg(µs)", "Max(ms)"]);
         let bytes = |bytes| Some(Quantity::TotalBytes(bytes).into());
         let specs = [
-            ("Allocated", 0, vec![bytes(5_000_000)]),
-            ("Freed", 0, vec![bytes(2_000)]),
+            ("Allocated".into(), 0, vec![bytes(5_000_000)]),
+            ("Freed".into(), 0, vec![bytes(2_000)]),
         ];
         assert_eq!(headings(specs), ["Allocated(MB)", "Freed(MB)"]);
     }

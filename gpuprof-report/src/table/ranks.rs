@@ -8,7 +8,7 @@ use super::grid::{Grid, RowLabel};
 use super::hidden::Hidden;
 use super::number;
 use super::options::TableOptions;
-use super::quantity::{self, MarkedQuantity, Quantity};
+use super::quantity::{self, Column, Quantity};
 use super::words::{DIM, Paragraph};
 use crate::profile::{FunctionRanks, Profile, RankProcess, RankSpread, Ranks};
 use crate::sanitize;
@@ -40,10 +40,7 @@ impl RankRow {
             _ => (&of.cpu, "CPU"),
         };
         let row = |what: &str, spread: &RankSpread| Self {
-            label: RowLabel {
-                name: format!("{name} ({what})"),
-                ..RowLabel::default()
-            },
+            label: RowLabel::named(format!("{name} ({what})")),
             profiles: of.profiles,
             min_ns: spread.min_ns,
             mean_ns: spread.mean_ns,
@@ -108,10 +105,7 @@ pub(super) fn process(rank: Option<u32>, host: &str, pid: u32) -> String {
 /// Characters of a host's name.
 const MAX_HOST: usize = 30;
 
-/// Heading, rank of the column and its cell.
-type RankColumn = (&'static str, u8, fn(&RankRow) -> Option<MarkedQuantity>);
-
-const COLUMNS: &[RankColumn] = &[
+const COLUMNS: &[Column<RankRow>] = &[
     ("Ranks", 60, |row| {
         Some(Quantity::Count(u64::from(row.profiles)).into())
     }),
@@ -150,13 +144,9 @@ pub(super) fn write(
     for line in introduction(profile, ranks, &rows) {
         line.write(out, options.color, options.width, 2);
     }
-    let columns = COLUMNS.iter().map(|(heading, rank, cell)| {
-        let values = rows.iter().map(cell);
-        (*heading, *rank, values.collect())
-    });
     let grid = Grid {
         title: "Over ranks".to_owned(),
-        columns: quantity::columns(columns),
+        columns: quantity::columns(quantity::values(&rows, COLUMNS)),
         labels: rows.iter().map(|row| row.label.clone()).collect(),
     };
     hidden.columns += grid.draw(options, out).dropped;
@@ -189,11 +179,7 @@ fn introduction(profile: &Profile, ranks: &Ranks, rows: &[RankRow]) -> Vec<Parag
                 .to_owned(),
         );
     }
-    let words = lines.iter().map(|line| {
-        let mut words = Paragraph::default();
-        words.add(DIM, line);
-        words
-    });
+    let words = lines.iter().map(|line| Paragraph::new(DIM, line));
     words.collect()
 }
 

@@ -1,7 +1,7 @@
 //! How complete CUPTI's records are.
 
 use super::number;
-use super::words::{BOLD, DIM, PLAIN, Paragraph, WARN};
+use super::words::{self, BOLD, DIM, PLAIN, Paragraph, labelled};
 use crate::profile::{CuptiCompleteness, Profile};
 
 /// The CUDA version of a `cuptiGetVersion`.
@@ -30,7 +30,7 @@ pub(super) fn add(cupti: &CuptiCompleteness, words: &mut Paragraph) {
 /// What became of the records that are missing or came late.
 pub(super) fn losses(profile: &Profile) -> Option<Paragraph> {
     let cupti = profile.cupti.as_ref()?;
-    let mut losses = [
+    let losses = [
         (cupti.dropped_records, "dropped because there was no room"),
         (cupti.invalid_records, "discarded for their time stamps"),
         (cupti.unfinished, "missing: not finished or dropped"),
@@ -46,22 +46,11 @@ pub(super) fn losses(profile: &Profile) -> Option<Paragraph> {
             cupti.dropped_calls,
             "calls missing from busy times, because they ended faster than they could be queued",
         ),
-    ]
-    .into_iter()
-    .filter(|(count, _)| *count > 0)
-    .peekable();
-    losses.peek()?;
-    let mut words = Paragraph::default();
-    words.add(WARN, "CUPTI records:");
-    while let Some((count, what)) = losses.next() {
-        words
-            .add_one(WARN, number::count(count).text())
-            .add(PLAIN, what);
-        if losses.peek().is_some() {
-            words.then(",");
-        }
-    }
-    Some(words)
+    ];
+    words::losses(
+        "CUPTI records:",
+        losses.map(|(count, what)| (count, what.into())),
+    )
 }
 
 /// Work that no function has, or not the function that captured it.
@@ -78,10 +67,12 @@ pub(super) fn unattributed(profile: &Profile) -> Vec<Paragraph> {
 /// What no row under a function has.
 fn outside(cupti: &CuptiCompleteness) -> Paragraph {
     let count = number::count(cupti.unattributed).text();
-    let mut words = Paragraph::default();
+    let mut words = labelled(
+        BOLD,
+        "unattributed (outside any profiled function):",
+        &format!("{count} kernels, copies and memsets,"),
+    );
     words
-        .add(BOLD, "unattributed (outside any profiled function):")
-        .add(PLAIN, &format!("{count} kernels, copies and memsets,"))
         .add_one(PLAIN, number::duration(cupti.unattributed_ns).text())
         .then(".")
         .add(
@@ -94,15 +85,16 @@ fn outside(cupti: &CuptiCompleteness) -> Paragraph {
 /// What a graph ran that belongs to no function that captured it.
 fn not_captured(cupti: &CuptiCompleteness) -> Paragraph {
     let count = number::count(cupti.unattributed_graph_nodes).text();
-    let mut words = Paragraph::default();
-    words
-        .add(BOLD, "graph nodes not attributed to a capturing function:")
-        .add(PLAIN, &format!("{count} kernels, copies and memsets."))
-        .add(
-            DIM,
-            "They count in the function that launched the graph: they were captured outside any \
-             profiled function or before CUPTI was on, or belong to a child graph or a loop.",
-        );
+    let mut words = labelled(
+        BOLD,
+        "graph nodes not attributed to a capturing function:",
+        &format!("{count} kernels, copies and memsets."),
+    );
+    words.add(
+        DIM,
+        "They count in the function that launched the graph: they were captured outside any \
+         profiled function or before CUPTI was on, or belong to a child graph or a loop.",
+    );
     words
 }
 

@@ -239,8 +239,8 @@ pub(super) fn has_run(node: &TreeNode) -> bool {
     node.has_run() || node.captured.is_some()
 }
 
-/// GPU time of a node with everything inside it: busy time, or GPU spans without CUPTI.
-pub(super) fn gpu_inclusive(node: &TreeNode) -> u64 {
+/// GPU time of a node with everything inside it, ns: busy time, or GPU spans without CUPTI.
+pub(crate) fn gpu_inclusive(node: &TreeNode) -> u64 {
     let spans = node.gpu_total_ns.unwrap_or(0).max(node.gpu_nested_ns);
     let replayed = node.captured.as_ref().map(|captured| captured.busy_ns);
     node.busy_ns.or(replayed).unwrap_or(spans)

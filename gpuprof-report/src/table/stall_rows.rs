@@ -6,7 +6,7 @@ use super::grid::{Grid, RowLabel};
 use super::hidden::Hidden;
 use super::number::total;
 use super::options::TableOptions;
-use super::quantity::{self, MarkedQuantity, Quantity};
+use super::quantity::{self, Column, Quantity};
 use super::stalls;
 use super::words::{BOLD, DIM, Paragraph};
 use crate::profile::{KernelStalls, KernelStats, MIN_STALL_SAMPLES, Profile, StallReasonSamples};
@@ -23,10 +23,7 @@ struct StallRow {
     of: u64,
 }
 
-/// Heading, rank (the smallest is dropped first) and the cell made of a row.
-type StallColumn = (&'static str, u8, fn(&StallRow) -> Option<MarkedQuantity>);
-
-const COLUMNS: &[StallColumn] = &[
+const COLUMNS: &[Column<StallRow>] = &[
     ("Samples", 90, |row| {
         Some(Quantity::Count(row.samples).into())
     }),
@@ -59,13 +56,9 @@ pub(super) fn write(
         of_kernel(name.unwrap_or(&kernel.name), kernel, all)
     });
     let rows: Vec<StallRow> = rows.flatten().collect();
-    let columns = COLUMNS.iter().map(|(heading, rank, cell)| {
-        let values: Vec<_> = rows.iter().map(cell).collect();
-        (*heading, *rank, values)
-    });
     let grid = Grid {
         title: "Samples of".to_owned(),
-        columns: quantity::columns(columns),
+        columns: quantity::columns(quantity::values(&rows, COLUMNS)),
         labels: rows.iter().map(|row| row.label.clone()).collect(),
     };
     hidden.columns += grid.draw(options, out).dropped;
@@ -91,12 +84,8 @@ fn of_kernel(name: &str, kernel: &KernelStalls, all: u64) -> Vec<StallRow> {
         samples,
         of: kernel.samples,
     };
-    let label = RowLabel {
-        name: sanitize::name(name).into_owned(),
-        ..RowLabel::default()
-    };
     let mut rows = vec![StallRow {
-        label,
+        label: RowLabel::named(sanitize::name(name)),
         samples: kernel.samples,
         of: all,
     }];
@@ -157,11 +146,9 @@ fn helps(kernels: &[&KernelStalls]) -> Vec<Paragraph> {
         }
     }
     let lines = named.into_iter().map(|reason| {
-        let mut words = Paragraph::default();
-        words
-            .add(BOLD, &format!("{}:", stall_reasons::words(reason)))
-            .add(DIM, stall_reasons::helps(reason))
-            .then(".");
+        let label = format!("{}:", stall_reasons::words(reason));
+        let mut words = Paragraph::new(BOLD, &label);
+        words.add(DIM, stall_reasons::helps(reason)).then(".");
         words
     });
     lines.collect()

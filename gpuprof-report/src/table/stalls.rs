@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 use super::number;
 use super::options::TableOptions;
-use super::words::{BOLD, DIM, NAMES, PLAIN, Paragraph, WARN};
+use super::words::{BOLD, PLAIN, Paragraph, WARN, line_of_names};
 use crate::profile::{KernelStalls, MIN_STALL_SAMPLES, Profile, Stalls};
 use crate::{sanitize, stall_reasons};
 
@@ -59,8 +59,8 @@ pub(super) fn paragraph(kernel: &KernelStalls, options: &TableOptions) -> Paragr
 }
 
 fn detailed(name: &str, kernel: &KernelStalls, waits: usize, lines: usize) -> Paragraph {
-    let mut words = Paragraph::default();
-    words.add(BOLD, "waits").add_one(PLAIN, format!("{name}:"));
+    let mut words = Paragraph::new(BOLD, "waits");
+    words.add_one(PLAIN, format!("{name}:"));
     for wait in stall_reasons::waits(&kernel.reasons).take(waits) {
         words
             .add(PLAIN, &stall_reasons::words(&wait.reason))
@@ -93,18 +93,13 @@ pub(super) fn remarks(profile: &Profile, shown: &[&KernelStalls]) -> Vec<Paragra
 
 fn without_lines(shown: &[&KernelStalls]) -> Option<Paragraph> {
     let without = shown.iter().filter(|kernel| kernel.lines.is_empty());
-    let names: Vec<_> = without.map(|kernel| sanitize::name(&kernel.name)).collect();
-    let mut words = Paragraph::default();
-    words.add(BOLD, "without source lines:");
-    (!names.is_empty()).then(|| {
-        words.add_list(names, NAMES).then(".");
-        words.add(
-            DIM,
-            "To get them: nvcc -lineinfo, --generate-line-info for NVRTC, or .loc in PTX. \
-             Modules loaded before sampling began have them only with gpuprof run --stalls.",
-        );
-        words
-    })
+    line_of_names(
+        BOLD,
+        "without source lines:",
+        without.map(|kernel| sanitize::name(&kernel.name)).collect(),
+        "To get them: nvcc -lineinfo, --generate-line-info for NVRTC, or .loc in PTX. Modules \
+         loaded before sampling began have them only with gpuprof run --stalls.",
+    )
 }
 
 fn of_several(profile: &Profile, shown: &[&KernelStalls]) -> Option<Paragraph> {
@@ -125,14 +120,13 @@ fn of_several(profile: &Profile, shown: &[&KernelStalls]) -> Option<Paragraph> {
         let name = sanitize::name(&kernel.name);
         (functions > 1).then(|| Cow::Owned(format!("{name} ({count} functions)")))
     });
-    let several: Vec<_> = several.collect();
-    let mut words = Paragraph::default();
-    words.add(BOLD, "launched by several functions:");
-    (!several.is_empty()).then(|| {
-        words.add_list(several, NAMES).then(".");
-        words.add(DIM, "Waits are those of all launches of a kernel.");
-        words
-    })
+    let advice = "Waits are those of all launches of a kernel.";
+    line_of_names(
+        BOLD,
+        "launched by several functions:",
+        several.collect(),
+        advice,
+    )
 }
 
 /// How the samples came. The default report has the line if they are to be read with care, or
@@ -143,12 +137,9 @@ pub(super) fn sampling(profile: &Profile, full: bool) -> Option<Paragraph> {
     let is_doubtful = stalls.samples == 0 || dropped > MUCH_DROPPED;
     let is_shown = full || is_doubtful || stalls.start_ns > LONG_START_NS;
     is_shown.then(|| {
-        let mut words = Paragraph::default();
+        let style = if is_doubtful { WARN } else { BOLD };
+        let mut words = Paragraph::new(style, "samples of program counters:");
         words
-            .add(
-                if is_doubtful { WARN } else { BOLD },
-                "samples of program counters:",
-            )
             .add_one(PLAIN, number::count(stalls.samples).text())
             .add(PLAIN, "in")
             .add_one(PLAIN, number::duration(stalls.sampled_ns).text())

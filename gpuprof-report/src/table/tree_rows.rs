@@ -5,7 +5,6 @@
 //! stack exit left.
 
 use std::cmp::Reverse;
-use std::collections::HashMap;
 
 use super::activities::ActivityNames;
 use super::function_name::{RepeatedNames, others_label};
@@ -43,14 +42,7 @@ pub(super) struct SortedTree<'a> {
 impl<'a> SortedTree<'a> {
     pub(super) fn new(profile: &'a Profile, options: &TableOptions) -> Self {
         let nodes = profile.tree.as_slice();
-        let at: HashMap<u32, usize> = nodes
-            .iter()
-            .enumerate()
-            .map(|(at, node)| (node.id, at))
-            .collect();
-        let parents: Vec<Option<usize>> = (nodes.iter())
-            .map(|node| node.parent.and_then(|id| at.get(&id).copied()))
-            .collect();
+        let parents = profile.parents();
         let mut roots = Vec::new();
         let mut callees = vec![Vec::new(); nodes.len()];
         for (own, parent) in parents.iter().enumerate() {

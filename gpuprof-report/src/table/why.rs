@@ -104,9 +104,9 @@ fn why(
     let mut shares = peak_shares::of_kernel(kernel, &profile.devices)?;
     shares.truncate(units);
     let (_, nearest) = shares.first()?;
-    let mut words = Paragraph::default();
+    let mut words = Paragraph::new(BOLD, "why");
     let name = names.kernel(kernel);
-    words.add(BOLD, "why").add_one(PLAIN, format!("{name}:"));
+    words.add_one(PLAIN, format!("{name}:"));
     if *nearest < BOUND_SHARE {
         words.add(PLAIN, "waits (latency)");
         let wait = stalls.and_then(stalls::main_wait);

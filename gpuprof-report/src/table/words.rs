@@ -8,6 +8,8 @@ use std::borrow::Cow;
 use anstyle::{AnsiColor, Style};
 use unicode_width::UnicodeWidthStr;
 
+use super::number;
+
 /// Figures and plain words.
 pub(super) const PLAIN: Style = Style::new();
 /// Headings and the program's name.
@@ -27,9 +29,42 @@ pub(super) const NAMES: usize = 6;
 
 /// One line with its beginning in `style`.
 pub(super) fn labelled(style: Style, label: &str, text: &str) -> Paragraph {
-    let mut words = Paragraph::default();
-    words.add(style, label).add(PLAIN, text);
+    let mut words = Paragraph::new(style, label);
+    words.add(PLAIN, text);
     words
+}
+
+/// A line of the first of `names`, with what they are and what to do about them; `None` without a
+/// name.
+pub(super) fn line_of_names(
+    style: Style,
+    label: &str,
+    names: Vec<Cow<'_, str>>,
+    advice: &str,
+) -> Option<Paragraph> {
+    let mut words = Paragraph::new(style, label);
+    (!names.is_empty()).then(|| {
+        words.add_list(names, NAMES).then(".").add(DIM, advice);
+        words
+    })
+}
+
+/// A line of what was lost, how often and how; `None` if all counts are 0.
+pub(super) fn losses<'a>(
+    label: &str,
+    counts: impl IntoIterator<Item = (u64, Cow<'a, str>)>,
+) -> Option<Paragraph> {
+    let mut words = Paragraph::default();
+    for (count, what) in counts.into_iter().filter(|(count, _)| *count > 0) {
+        if words.is_empty() {
+            words.add(WARN, label);
+        } else {
+            words.then(",");
+        }
+        let count = number::count(count).text();
+        words.add_one(WARN, count).add(PLAIN, &what);
+    }
+    (!words.is_empty()).then_some(words)
 }
 
 /// Appends `text` in `style` where colour is on and plain where it is off.
@@ -103,6 +138,13 @@ pub(super) struct Paragraph {
 }
 
 impl Paragraph {
+    /// Of each word of `text`.
+    pub(super) fn new(style: Style, text: &str) -> Self {
+        let mut words = Self::default();
+        words.add(style, text);
+        words
+    }
+
     /// Adds each word of `text`.
     pub(super) fn add(&mut self, style: Style, text: &str) -> &mut Self {
         self.words.extend(

@@ -1,11 +1,11 @@
 //! The file formats of time lines, and which one a file name asks for.
 
+#[cfg(feature = "trace")]
 use std::io::{self, Write};
 use std::path::Path;
 
-use super::Trace;
-use super::chrome::write_json;
-use super::perfetto::write_perfetto;
+#[cfg(feature = "trace")]
+use super::{Trace, chrome::write_json, perfetto::write_perfetto};
 
 /// A file format of time lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +34,7 @@ impl TraceFileFormat {
 ///
 /// # Errors
 /// Those of `out`.
+#[cfg(feature = "trace")]
 pub fn write(trace: &Trace, format: TraceFileFormat, out: &mut dyn Write) -> io::Result<()> {
     match format {
         TraceFileFormat::ChromeJson => write_json(trace, out),
@@ -41,7 +42,7 @@ pub fn write(trace: &Trace, format: TraceFileFormat, out: &mut dyn Write) -> io:
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "trace"))]
 mod tests {
     use std::path::Path;
 

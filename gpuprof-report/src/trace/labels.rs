@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::rows::{Track, item_at};
-use super::{Activity, ActivityKind, Trace};
+use super::{Activity, ActivityKind, ApiCall, Trace};
 use crate::profile::CopyKind;
 
 /// The argument of a kernel, copy or CUDA call that says where it was launched.
@@ -95,6 +95,27 @@ pub(crate) fn activity<'a>(trace: &'a Trace, activity: &Activity) -> Cow<'a, str
             ..
         } => Cow::Borrowed("Memset (Device)"),
         ActivityKind::Copy { kind, .. } => Cow::Owned(format!("Memcpy {kind}")),
+    }
+}
+
+/// The category by which other tools know kernels, copies and memsets.
+pub(crate) fn category(activity: &Activity) -> &'static str {
+    match activity.kind {
+        ActivityKind::Kernel { .. } => "kernel",
+        ActivityKind::Copy {
+            kind: CopyKind::Memset,
+            ..
+        } => "gpu_memset",
+        ActivityKind::Copy { .. } => "gpu_memcpy",
+    }
+}
+
+/// That of CUDA calls.
+pub(crate) fn call_category(call: &ApiCall) -> &'static str {
+    if call.is_runtime {
+        "cuda_runtime"
+    } else {
+        "cuda_driver"
     }
 }
 

@@ -14,7 +14,6 @@ mod clock;
 #[cfg(feature = "trace")]
 mod device_counters;
 mod events;
-#[cfg(feature = "trace")]
 mod format;
 #[cfg(all(test, feature = "trace"))]
 mod hand_made;
@@ -31,8 +30,9 @@ use crate::profile::Device;
 pub use self::chrome::write_json;
 pub use self::clock::{ClockMap, ClockPair};
 pub use self::events::{Activity, ActivityKind, ApiCall, CounterTrack, CpuSpan, Gap, GpuSpan};
+pub use self::format::TraceFileFormat;
 #[cfg(feature = "trace")]
-pub use self::format::{TraceFileFormat, write};
+pub use self::format::write;
 #[cfg(feature = "trace")]
 pub use self::perfetto::write_perfetto;
 

@@ -14,7 +14,6 @@ mod attribute {
     pub(crate) const CAPABILITY_MAJOR: i32 = 75;
     pub(crate) const CAPABILITY_MINOR: i32 = 76;
     pub(crate) const SINGLE_TO_DOUBLE_RATIO: i32 = 87;
-    pub(crate) const L2_BYTES: i32 = 38;
     pub(crate) const THREADS_PER_SM: i32 = 39;
     pub(crate) const SHARED_BYTES_PER_SM: i32 = 81;
     pub(crate) const REGISTERS_PER_SM: i32 = 82;
@@ -66,8 +65,6 @@ pub(crate) fn describe(driver: &Driver, ordinal: u32) -> Device {
         .map(|(peak, ratio)| peak / ratio);
     device.peak_flops = chip.map_or_else(Vec::new, |chip| chip.half_and_tensor_rates());
     device.name = name;
-    device.l2_bytes = ask(attribute::L2_BYTES);
-    device.l1_bytes_per_sm = peaks::l1_bytes_per_sm((major, minor));
     device.threads_per_sm = limit(attribute::THREADS_PER_SM);
     device.blocks_per_sm = limit(attribute::BLOCKS_PER_SM);
     device.registers_per_sm = limit(attribute::REGISTERS_PER_SM);

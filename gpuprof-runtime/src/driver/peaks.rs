@@ -118,18 +118,6 @@ impl ChipFacts<'_> {
     }
 }
 
-/// L1 cache and shared memory of an SM, bytes (CUDA C++ Programming Guide, "Compute Capabilities").
-pub(super) const fn l1_bytes_per_sm(capability: (u64, u64)) -> Option<u64> {
-    let kib = match capability {
-        (7, 0) | (8, 6 | 9) | (12, 0) => 128,
-        (7, 5) => 96,
-        (8, 0) => 192,
-        (9, 0) | (10, 0) => 256,
-        _ => return None,
-    };
-    Some(kib * 1024)
-}
-
 #[cfg(test)]
 mod tests {
     use gpuprof_report::profile::Precision;

@@ -86,7 +86,7 @@ function allViews() {
     view.roots = view.items.filter((one) => one.parent === null);
     // Sorted as the text report is: by the time that it is about.
     const order = view.key === 'functions'
-      ? ['Span self(', 'CPU self('] : ['Busy(', 'Span(', 'Total(', 'CPU(', 'Allocated(', 'Grown(', 'Sampled time('];
+      ? ['Span self(', 'CPU self('] : ['Busy(', 'Span(', 'Total(', 'CPU(', 'Allocated(', 'Sampled time('];
     const headings = view.table.columns.map((column) => column.heading);
     const of = (start) => headings.findIndex((text) => text.startsWith(start) && !text.endsWith('(%)'));
     view.sortColumn = order.map(of).find((at) => at >= 0) ?? -1;

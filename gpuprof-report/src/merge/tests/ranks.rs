@@ -223,21 +223,6 @@ fn facts_that_all_profiles_share_are_kept_and_others_noted() {
     );
 }
 
-#[test]
-fn percentiles_without_a_histogram_are_noted_as_estimates() {
-    let older = |p50_ns: u64| {
-        let mut profile = rank(0, 1);
-        let times = &mut profile.kernels[0].times;
-        (times.calls, times.total_ns, times.p50_ns) = (100, 100 * p50_ns, p50_ns);
-        (times.min_ns, times.p99_ns, times.max_ns) = (1, p50_ns, 10_000);
-        profile
-    };
-    let merged = merge(&[older(1_000), older(1_000), older(5_000)]);
-    let p50_ns = merged.kernels[0].times.p50_ns;
-    assert!(p50_ns.abs_diff(1_000) <= 1_000 / 32, "{p50_ns}");
-    assert!(merged.diagnostics.notes[0].contains("are estimates"));
-}
-
 fn of_job(rank: Option<u32>, world_size: Option<u32>) -> Profile {
     Profile {
         rank,

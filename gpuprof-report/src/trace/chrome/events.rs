@@ -8,7 +8,6 @@ use super::super::rows::{EventIndex, Slice, SliceSink, Track, item_at};
 use super::super::{Activity, ActivityKind, ApiCall, CpuSpan, Gap, GpuSpan, Trace, labels};
 use super::Text;
 use super::row_numbers::{RowNumber, RowNumbers};
-use crate::profile::CopyKind;
 
 /// Writes events, each after a comma and a line break.
 pub(super) struct ChromeEvents<'a> {
@@ -45,11 +44,11 @@ impl<'a> ChromeEvents<'a> {
     /// The name, label and place of the process and of each device.
     pub(super) fn processes(&mut self) -> io::Result<()> {
         let pid = u64::from(self.trace.pid);
-        self.metadata(pid, "process_sort_index", |args| {
+        self.metadata(pid, None, "process_sort_index", |args| {
             args.literal("sort_index", 0);
         })?;
         if let Some(label) = labels::clock_error(self.trace) {
-            self.metadata(pid, "process_labels", |args| {
+            self.metadata(pid, None, "process_labels", |args| {
                 args.string("labels", &label);
             })?;
         }
@@ -57,27 +56,31 @@ impl<'a> ChromeEvents<'a> {
         for (order, ordinal) in (1..).zip(devices) {
             let name = labels::device(self.trace, ordinal) + &labels::origin(self.trace);
             let pid = self.numbers.device(ordinal);
-            self.metadata(pid, "process_name", |args| {
+            self.metadata(pid, None, "process_name", |args| {
                 args.string("name", &name);
             })?;
-            self.metadata(pid, "process_labels", |args| {
+            self.metadata(pid, None, "process_labels", |args| {
                 args.string("labels", &format!("GPU {ordinal}"));
             })?;
-            self.metadata(pid, "process_sort_index", |args| {
+            self.metadata(pid, None, "process_sort_index", |args| {
                 args.literal("sort_index", order);
             })?;
         }
         Ok(())
     }
 
-    fn metadata(&mut self, pid: u64, what: &str, args: impl Fn(&mut Text)) -> io::Result<()> {
-        self.text
-            .begin()
-            .string("ph", "M")
-            .string("name", what)
-            .literal("pid", pid);
-        args(self.text.object("args"));
-        self.text.close().close();
+    /// A fact about a process, or about one of its rows.
+    fn metadata(
+        &mut self,
+        pid: u64,
+        tid: Option<u64>,
+        what: &str,
+        args: impl Fn(&mut Text),
+    ) -> io::Result<()> {
+        let text = self.text.begin().string("ph", "M").string("name", what);
+        text.literal("pid", pid).optional("tid", tid);
+        args(text.object("args"));
+        text.close().close();
         self.write()
     }
 
@@ -89,29 +92,17 @@ impl<'a> ChromeEvents<'a> {
                 (Track::Thread(index), 0) => labels::thread_name(self.trace, index),
                 (track, row) => labels::row(self.trace, track, row),
             };
-            self.thread_metadata(number, "thread_name", |args| {
+            let (pid, tid) = (number.pid, Some(number.tid));
+            self.metadata(pid, tid, "thread_name", |args| {
                 args.string("name", &name);
             })?;
             let order = self.rows;
             self.rows += 1;
-            self.thread_metadata(number, "thread_sort_index", |args| {
+            self.metadata(pid, tid, "thread_sort_index", |args| {
                 args.literal("sort_index", order);
             })?;
         }
         Ok(number)
-    }
-
-    fn thread_metadata(
-        &mut self,
-        number: RowNumber,
-        what: &str,
-        args: impl Fn(&mut Text),
-    ) -> io::Result<()> {
-        let text = self.text.begin().string("ph", "M").string("name", what);
-        text.literal("pid", number.pid).literal("tid", number.tid);
-        args(text.object("args"));
-        text.close().close();
-        self.write()
     }
 
     /// Begins a complete event up to its arguments.
@@ -160,17 +151,12 @@ impl<'a> ChromeEvents<'a> {
 
     fn api_call(&mut self, slice: &Slice, index: u32, call: &ApiCall) -> io::Result<()> {
         let number = self.row(slice)?;
-        let category = if call.is_runtime {
-            "cuda_runtime"
-        } else {
-            "cuda_driver"
-        };
         let position = usize::try_from(index).ok();
         if let Some(caller) = position.and_then(|position| self.callers.get_mut(position)) {
             *caller = slice.enclosing;
         }
         let name = labels::name(self.trace, call.name);
-        self.complete(slice, number, category, name)
+        self.complete(slice, number, labels::call_category(call), name)
             .optional("External id", slice.enclosing.map(external_id))
             .optional("correlation", correlation_id(call.correlation));
         if let Some(line) = call.launch_line {
@@ -189,15 +175,11 @@ impl<'a> ChromeEvents<'a> {
         let launch = self.launches.start_of(index);
         let caller = launch.and_then(|call| item_at(&self.callers, call).copied().flatten());
         let stream = item_at(&trace.streams, activity.stream);
-        let category = match activity.kind {
-            ActivityKind::Kernel { .. } => "kernel",
-            ActivityKind::Copy {
-                kind: CopyKind::Memset,
-                ..
-            } => "gpu_memset",
-            ActivityKind::Copy { .. } => "gpu_memcpy",
-        };
-        let text = self.complete(slice, number, category, &labels::activity(trace, activity));
+        let (category, name) = (
+            labels::category(activity),
+            labels::activity(trace, activity),
+        );
+        let text = self.complete(slice, number, category, &name);
         text.optional("External id", caller.map(external_id))
             .optional("device", stream.map(|stream| stream.device))
             .optional("context", stream.and_then(|stream| stream.context))

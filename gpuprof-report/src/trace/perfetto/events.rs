@@ -10,7 +10,6 @@ use super::interned::Interned;
 use super::messages::{DebugAnnotation, TrackEvent};
 use super::packets::Packets;
 use super::tracks::Tracks;
-use crate::profile::CopyKind;
 
 const SLICE_BEGIN: i32 = 1;
 const SLICE_END: i32 = 2;
@@ -134,12 +133,8 @@ impl<'a> PerfettoEvents<'a> {
 
     fn api_call(&mut self, index: u32) -> Option<TrackEvent> {
         let call = item_at(&self.trace.api_calls, index)?;
-        let category = if call.is_runtime {
-            "cuda_runtime"
-        } else {
-            "cuda_driver"
-        };
-        let mut event = self.named(labels::name(self.trace, call.name), category);
+        let name = labels::name(self.trace, call.name);
+        let mut event = self.named(name, labels::call_category(call));
         event.flow_ids = self.launches.ends_of(index).map(launch_arrow).collect();
         event.debug_annotations = vec![self.number("correlation", call.correlation.into())];
         let line = call.launch_line.map(|line| labels::name(self.trace, line));
@@ -151,15 +146,8 @@ impl<'a> PerfettoEvents<'a> {
     fn activity(&mut self, index: u32) -> Option<TrackEvent> {
         let trace = self.trace;
         let activity = item_at(&trace.activities, index)?;
-        let category = match activity.kind {
-            ActivityKind::Kernel { .. } => "kernel",
-            ActivityKind::Copy {
-                kind: CopyKind::Memset,
-                ..
-            } => "gpu_memset",
-            ActivityKind::Copy { .. } => "gpu_memcpy",
-        };
-        let mut event = self.named(&labels::activity(trace, activity), category);
+        let name = labels::activity(trace, activity);
+        let mut event = self.named(&name, labels::category(activity));
         if self.launches.start_of(index).is_some() {
             event.flow_ids = vec![launch_arrow(index)];
         }

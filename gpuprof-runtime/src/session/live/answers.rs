@@ -12,9 +12,10 @@ use super::waiting::wait;
 use crate::collector::collector;
 use crate::session::waits::LOCK_LIMIT;
 use crate::session::{current_profile, write_outputs};
-use gpuprof_report::live::{Request, Sent, TraceFormat};
+use gpuprof_report::live::{Request, Sent};
 #[cfg(feature = "trace")]
-use gpuprof_report::trace::{Trace, TraceFileFormat};
+use gpuprof_report::trace::Trace;
+use gpuprof_report::trace::TraceFileFormat;
 
 const IN_STANDBY: &str = "the program is in standby and records nothing until a viewer asks for \
     it, as gpuprof snapshot --cupti --for 10s does";
@@ -121,11 +122,7 @@ fn snapshot_after(ms: u64, state: &mut ViewerState, viewer: &UnixStream) -> Answ
 }
 
 #[cfg(feature = "trace")]
-fn time_line(ms: u64, format: TraceFormat, viewer: &UnixStream) -> Answer {
-    let format = match format {
-        TraceFormat::Perfetto => TraceFileFormat::Perfetto,
-        _ => TraceFileFormat::ChromeJson,
-    };
+fn time_line(ms: u64, format: TraceFileFormat, viewer: &UnixStream) -> Answer {
     match recording::record(ms, viewer) {
         Ok(time_line) => Answer::TimeLine(Box::new(time_line), format),
         Err(reason) => Answer::Refused(reason.to_owned()),
@@ -133,6 +130,6 @@ fn time_line(ms: u64, format: TraceFormat, viewer: &UnixStream) -> Answer {
 }
 
 #[cfg(not(feature = "trace"))]
-fn time_line(_: u64, _: TraceFormat, _: &UnixStream) -> Answer {
+fn time_line(_: u64, _: TraceFileFormat, _: &UnixStream) -> Answer {
     Answer::Refused("the program needs the feature trace of the crate gpuprof".to_owned())
 }
