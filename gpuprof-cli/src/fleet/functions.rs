@@ -133,10 +133,7 @@ pub(super) fn function_table<'a>() -> Vec<FleetColumn<FunctionRow<'a>>> {
         Cell::OptionalNumber(|row| Some(row.gpu()?.timed_calls)),
     ));
     columns.extend(span_columns(
-        (
-            "gpu",
-            "sum over the calls that the histogram counts; 0 in files of older versions",
-        ),
+        ("gpu", "sum over the calls that the histogram counts"),
         |row| Some(&row.gpu()?.times),
         |row| {
             let gpu = row.gpu()?;
@@ -160,8 +157,7 @@ pub(super) fn function_table<'a>() -> Vec<FleetColumn<FunctionRow<'a>>> {
 }
 
 /// What `cpu_sum_ns` and `wall_sum_ns` are.
-const SUM_OF_CALLS: &str =
-    "sum over all calls, nested calls of the function too; 0 in files of older versions";
+const SUM_OF_CALLS: &str = "sum over all calls, nested calls of the function too";
 
 /// The durations, if there are any.
 fn measured(times: &SpanStats, calls: u64) -> Option<&SpanStats> {
