@@ -56,7 +56,7 @@ impl Finished {
         }
     }
 
-    /// What [`print`] printed on the last line.
+    /// What [`print()`] printed on the last line.
     ///
     /// # Errors
     /// The line is something else.

@@ -157,6 +157,7 @@ fn no_measurement(run_mode: &RunMode) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::check::Verdict;
 
     #[test]
     fn methods_take_turns_and_each_repeat_begins_with_another() {
@@ -168,7 +169,6 @@ mod tests {
         assert_eq!(order, [0, 1, 2, 1, 2, 0]);
         assert_eq!(measured, Ok(vec![vec![1, 6], vec![2, 4], vec![3, 5]]));
     }
-    use crate::check::Verdict;
 
     #[test]
     fn a_medians_interval_narrows_with_more_measurements() {
