@@ -306,13 +306,20 @@ impl Collector {
         profile.devices = self.gpu.devices(limit);
         let diagnostics = &mut profile.diagnostics;
         diagnostics.event_overhead_ns = self.gpu.largest_event_overhead_ns(limit);
+        let required = driver.lacks();
+        if let Some(symbol) = required {
+            diagnostics.notes.push(format!(
+                "GPU timing is off: the CUDA driver has no {symbol}; a newer driver has it"
+            ));
+        }
         let untimed = &diagnostics.untimed;
         if driver.has_ended() && untimed.unavailable + untimed.unfinished > 0 {
             diagnostics.notes.push(DRIVER_ENDED.to_owned());
         }
         let missing = driver.missed().into_iter();
+        let others = missing.filter(|symbol| Some(*symbol) != required);
         diagnostics.notes.extend(
-            missing.map(|symbol| format!("the CUDA driver has no {symbol}; a newer driver has it")),
+            others.map(|symbol| format!("the CUDA driver has no {symbol}; a newer driver has it")),
         );
     }
 }

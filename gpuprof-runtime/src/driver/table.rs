@@ -70,6 +70,8 @@ macro_rules! driver_table {
         pub(crate) struct Driver {
             $($field: Option<unsafe extern "C" fn($($ty),*) -> CuResult>,)+
             simulated: bool,
+            /// The first missing function that GPU timing cannot do without: every span asks.
+            lacks: Option<&'static str>,
             /// The missing functions that were called.
             missed: Mutex<Vec<&'static str>>,
             met: Mutex<Vec<Met>>,
@@ -82,10 +84,14 @@ macro_rules! driver_table {
 
         impl Driver {
             fn resolve(library: &Library) -> Self {
+                let mut missing = Vec::new();
                 $(
                     // SAFETY: each type below restates the CUDA driver API's declaration of the
                     // symbol of this name.
                     let $field = unsafe { find(library, &[$($symbol),+]) };
+                    if $field.is_none() {
+                        missing.push([$($symbol),+][0]);
+                    }
                 )+
                 type Simulator = unsafe extern "C" fn();
                 // SAFETY: only asked for, never called.
@@ -93,6 +99,7 @@ macro_rules! driver_table {
                 Self {
                     $($field,)+
                     simulated: simulator.is_some(),
+                    lacks: needed(&missing),
                     missed: Mutex::new(Vec::new()),
                     met: Mutex::new(Vec::new()),
                     ended: AtomicBool::new(false),
@@ -179,6 +186,23 @@ pub unsafe fn replace(by: fn(&str) -> *const c_void) -> bool {
     DRIVER.get().is_none() && REPLACED.set(by).is_ok()
 }
 
+/// The first of `missing` that GPU timing cannot do without.
+fn needed(missing: &[&'static str]) -> Option<&'static str> {
+    const NEEDED: [&str; 10] = [
+        "cuCtxGetCurrent",
+        "cuCtxPushCurrent_v2",
+        "cuCtxPopCurrent_v2",
+        "cuStreamIsCapturing",
+        "cuEventCreate",
+        "cuEventDestroy_v2",
+        "cuEventRecord",
+        "cuEventQuery",
+        "cuEventElapsedTime_v2",
+        "cuThreadExchangeStreamCaptureMode",
+    ];
+    missing.iter().copied().find(|name| NEEDED.contains(name))
+}
+
 /// The function that a test has put in the place of `name`.
 ///
 /// # Safety
@@ -241,6 +265,12 @@ impl Driver {
     /// The address of one of its functions.
     pub(crate) fn address(&self) -> Option<usize> {
         self.event_query.map(|function| function as usize)
+    }
+
+    /// The first function that GPU timing cannot do without and the driver lacks.
+    #[inline]
+    pub(crate) fn lacks(&self) -> Option<&'static str> {
+        self.lacks
     }
 
     /// Functions that were called and that the driver lacks.

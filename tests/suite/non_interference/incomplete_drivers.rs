@@ -23,8 +23,10 @@ const TESTS: &[(&str, fn())] = tests![
     a_driver_without_a_device_tells_the_program_alone,
     a_driver_that_comes_late_is_found,
     nothing_is_missing_and_nothing_fails,
-    a_missing_function_costs_gpu_times_alone_and_is_named,
+    without_a_function_it_needs_gpu_timing_is_off,
+    without_any_other_function_gpu_timing_goes_on,
     older_names_of_functions_do,
+    functions_that_only_raw_streams_need,
     a_driver_that_is_gone_is_left_alone,
 ];
 
@@ -54,21 +56,21 @@ const CALLED: [&str; 21] = [
     "cuGetErrorName",
 ];
 
-/// Those of them without which calls are timed all the same.
-const OPTIONAL: [&str; 12] = [
+/// Functions without which gpuprof times nothing.
+const NEEDED: [&str; 9] = [
     "cuCtxGetCurrent",
-    "cuCtxGetId",
-    "cuStreamCreate",
-    "cuStreamDestroy_v2",
+    "cuCtxPushCurrent_v2",
+    "cuCtxPopCurrent_v2",
+    "cuStreamIsCapturing",
+    "cuEventCreate",
     "cuEventDestroy_v2",
-    "cuEventElapsedTime_v2",
-    "cuDeviceGetAttribute",
-    "cuDeviceGetName",
-    "cuDeviceGetUuid_v2",
-    "cuDeviceTotalMem_v2",
-    "cuDriverGetVersion",
-    "cuGetErrorName",
+    "cuEventRecord",
+    "cuEventQuery",
+    "cuThreadExchangeStreamCaptureMode",
 ];
+
+/// Functions that gpuprof needs only for a stream without a known context.
+const RAW_ONLY: [&str; 2] = ["cuCtxGetDevice", "cuStreamGetCtx"];
 
 /// Runs a scenario with gpuprof and without, and checks that status and standard output are equal.
 fn same(program: impl Fn() -> Program) -> (Ended, Profile) {
@@ -194,18 +196,37 @@ fn line_about<'a>(ended: &'a Ended, symbol: &str) -> &'a str {
     line
 }
 
-fn a_missing_function_costs_gpu_times_alone_and_is_named() {
-    for symbol in CALLED {
+fn without_a_function_it_needs_gpu_timing_is_off() {
+    for symbol in NEEDED {
         let (ended, profile) = rounds_with(HIDE, symbol);
-        assert_eq!(profile.diagnostics.errors, [], "{symbol}");
-        if OPTIONAL.contains(&symbol) {
-            assert!(all_timed(&profile), "{symbol}: {:#?}", profile.functions);
-        } else {
-            assert!(line_about(&ended, symbol).contains("note:"));
-        }
+        assert_eq!(
+            ["outer", "add"].map(|name| function(&profile, name).untimed.unavailable),
+            CALLS,
+            "{symbol}"
+        );
+        assert!(
+            line_about(&ended, symbol).contains("GPU timing is off"),
+            "{}",
+            ended.stderr
+        );
     }
     let (ended, _) = rounds_with(HIDE, "cuEventElapsedTime,cuEventElapsedTime_v2");
-    assert!(line_about(&ended, "cuEventElapsedTime_v2").contains("note:"));
+    assert!(
+        line_about(&ended, "cuEventElapsedTime").contains("GPU timing is off"),
+        "{}",
+        ended.stderr
+    );
+}
+
+fn without_any_other_function_gpu_timing_goes_on() {
+    for symbol in CALLED
+        .iter()
+        .filter(|symbol| !NEEDED.contains(symbol) && !RAW_ONLY.contains(symbol))
+    {
+        let (_, profile) = rounds_with(HIDE, symbol);
+        assert!(all_timed(&profile), "{symbol}: {:#?}", profile.functions);
+        assert_eq!(profile.diagnostics.errors.len(), 0, "{symbol}");
+    }
 }
 
 fn older_names_of_functions_do() {
@@ -214,6 +235,22 @@ fn older_names_of_functions_do() {
     assert!(all_timed(&profile));
     assert_eq!(profile.devices, whole.devices);
     assert_eq!(profile.diagnostics.notes.len(), 0);
+}
+
+fn functions_that_only_raw_streams_need() {
+    for symbol in RAW_ONLY {
+        let (ended, profile) = rounds_with(HIDE, symbol);
+        assert_eq!(
+            ["outer", "add"].map(|name| function(&profile, name).untimed.unavailable),
+            CALLS,
+            "{symbol}"
+        );
+        assert!(
+            line_about(&ended, symbol).contains("note:"),
+            "{}",
+            ended.stderr
+        );
+    }
 }
 
 /// A real shutdown: from some call on every function returns DEINITIALIZED, to the program too.

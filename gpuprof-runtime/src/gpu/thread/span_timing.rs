@@ -103,7 +103,7 @@ impl Timing {
         decision: &SamplingDecision,
     ) -> Result<(), GpuOutcome> {
         let driver = Driver::get();
-        if !self.has_resolver() {
+        if driver.lacks().is_some() || !self.has_resolver() {
             return Err(UNAVAILABLE);
         }
         for stream in &open.streams {
