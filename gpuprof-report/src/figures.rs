@@ -1,7 +1,7 @@
 //! How the structs of a profile are declared: each figure once, with its name, its type, its
 //! meaning, and what is done with it.
 
-/// Declares a struct of a profile, or a row of a viewer, of fields
+/// Declares a struct of a profile, or of what a viewer reads, of fields
 /// `pub NAME: TYPE [= RULE] [, column(GROUP, MEANING)] [, json(flatten)] [, unless default];`.
 ///
 /// The end of a name is its unit: `_ns`, `_bytes`, `_per_s`.

@@ -37,7 +37,6 @@ fn world(devices: u32) -> Tier {
     t
 }
 
-/// Waits for a moment of the thread that decodes.
 /// Waits until the thread has decoded what there is; it does so again in 0.1 s.
 fn wait_for_decoding(t: &Tier) {
     let calls = || t.cupti.calls("cuptiPmSamplingDecodeData");

@@ -101,7 +101,12 @@ impl CallbackClock {
     /// other and with anchors.
     pub(crate) fn ns(&self, Stamp(stamp): Stamp) -> u64 {
         if self.counts_ticks {
-            self.anchors.lock().convert(stamp)
+            let anchors = self.anchors.lock();
+            match anchors.moments() {
+                // It tells no rate.
+                [only] => only.to,
+                _ => anchors.convert(stamp),
+            }
         } else {
             stamp
         }
