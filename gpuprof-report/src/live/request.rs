@@ -95,6 +95,14 @@ impl fmt::Display for Look {
     }
 }
 
+/// What requests call a format of time lines.
+fn name(format: TraceFileFormat) -> &'static str {
+    match format {
+        TraceFileFormat::ChromeJson => "json",
+        TraceFileFormat::Perfetto => "perfetto",
+    }
+}
+
 /// The text of a frame is no request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RequestError;
@@ -119,13 +127,7 @@ impl fmt::Display for Request {
             Self::Look(look) if *look == Look::default() => f.write_str("look"),
             Self::Look(look) => write!(f, "look {look}"),
             Self::SnapshotAfter { ms } => write!(f, "snapshot {ms}"),
-            Self::Trace { ms, format } => {
-                let format = match format {
-                    TraceFileFormat::ChromeJson => "json",
-                    TraceFileFormat::Perfetto => "perfetto",
-                };
-                write!(f, "trace {ms} {format}")
-            }
+            Self::Trace { ms, format } => write!(f, "trace {ms} {}", name(*format)),
         }
     }
 }
@@ -149,11 +151,10 @@ impl Request {
             ["look", parts] => Self::Look(Look::parse(parts).ok_or(RequestError)?),
             ["trace", ms, format] => Self::Trace {
                 ms: milliseconds(ms).ok_or(RequestError)?,
-                format: match format {
-                    "json" => TraceFileFormat::ChromeJson,
-                    "perfetto" => TraceFileFormat::Perfetto,
-                    _ => return Err(RequestError),
-                },
+                format: [TraceFileFormat::ChromeJson, TraceFileFormat::Perfetto]
+                    .into_iter()
+                    .find(|known| name(*known) == format)
+                    .ok_or(RequestError)?,
             },
             _ => return Err(RequestError),
         };
