@@ -63,10 +63,15 @@ impl SparseHistogram {
     /// clamped to `min..=max`.
     #[must_use]
     pub fn quantile(&self, share: f64, min: u64, max: u64) -> u64 {
-        let counts = self.buckets.iter().map(|bucket| bucket.count);
-        let total = counts.fold(0, u64::saturating_add);
+        let total = total(&self.buckets);
         quantile(self.buckets.iter().copied(), total, share, min..=max)
     }
+}
+
+/// How many durations the buckets count.
+pub(crate) fn total(buckets: &[Bucket]) -> u64 {
+    let counts = buckets.iter().map(|bucket| bucket.count);
+    counts.fold(0, u64::saturating_add)
 }
 
 #[cfg(test)]

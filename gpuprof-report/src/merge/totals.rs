@@ -3,7 +3,7 @@
 use crate::figures::Sum;
 use crate::histogram::{BUCKETS_PER_OCTAVE, OCTAVES};
 use crate::profile::{Bucket, DurationStats, Estimate, SpanStats};
-use crate::sparse_histogram::SparseHistogram;
+use crate::sparse_histogram::{SparseHistogram, total};
 
 /// Adds the counts of a profile's histogram, whose buckets may be of a hostile file.
 fn add_buckets(counts: &mut SparseHistogram, buckets: &[Bucket]) {
@@ -14,11 +14,6 @@ fn add_buckets(counts: &mut SparseHistogram, buckets: &[Bucket]) {
             count: bucket.count,
         });
     }
-}
-
-fn total(buckets: &[Bucket]) -> u64 {
-    let counts = buckets.iter().map(|bucket| bucket.count);
-    counts.fold(0, u64::saturating_add)
 }
 
 /// Number, sum, spread and distribution of durations.
