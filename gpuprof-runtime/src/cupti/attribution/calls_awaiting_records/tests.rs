@@ -92,14 +92,18 @@ fn an_activity_of_a_closed_call_is_late_and_counts_in_the_open_parent() {
     assert_eq!(close_all(&mut calls), [(1, 10, 1)]);
 }
 
+/// Adds one more interval than the limit of a union.
+fn add_more_than_a_union_has(calls: &mut CallsAwaitingRecords, call: u64) {
+    for index in 1..=(1 << 16) + 1 {
+        let interval = interval(index * 10, index * 10 + 4);
+        assert_eq!(calls.add(call, 1, &interval, no_late), Added::Exact);
+    }
+}
+
 #[test]
 fn an_inexact_busy_time_is_reported() {
     let mut calls = with_running([1, 2]);
-    // One more than the limit of a union.
-    for index in 1..=(1 << 16) + 1 {
-        let interval = interval(index * 10, index * 10 + 4);
-        assert_eq!(calls.add(1, 1, &interval, no_late), Added::Exact);
-    }
+    add_more_than_a_union_has(&mut calls, 1);
     let overlapping = interval(12, 13);
     assert_eq!(calls.add(1, 1, &overlapping, no_late), Added::Inexact);
     // Also for a nested call, when that is closed.
@@ -115,11 +119,7 @@ fn an_inexact_busy_time_is_reported() {
 #[test]
 fn an_overlap_with_what_a_nested_call_has_forgotten_is_reported() {
     let mut calls = with_running([1, 2]);
-    // One more than the limit of a union.
-    for index in 1..=(1 << 16) + 1 {
-        let interval = interval(index * 10, index * 10 + 4);
-        assert_eq!(calls.add(2, 1, &interval, no_late), Added::Exact);
-    }
+    add_more_than_a_union_has(&mut calls, 2);
     calls.end(ended(2, 1));
     let closed = calls.close_oldest().map(|closed| closed.merged);
     assert_eq!(closed, Some(Added::Exact));
