@@ -141,7 +141,7 @@ fn everything(workspace: &Workspace, outcome: &mut Outcome) {
 /// In CI, whose disk is small, deletes the test programs that have run: 50 MB each, and the other
 /// feature sets build their own.
 fn make_room(workspace: &Workspace) {
-    if env::var_os("CI").is_none() {
+    if !is_ci() {
         return;
     }
     let files = fs::read_dir(workspace.target.join("debug/deps"));
@@ -161,9 +161,13 @@ fn make_room(workspace: &Workspace) {
 /// In CI, deletes what was built for one check, in this folder of the target folder: half of all
 /// that is built.
 fn forget(workspace: &Workspace, folder: &str) {
-    if env::var_os("CI").is_some() {
+    if is_ci() {
         let _ = fs::remove_dir_all(workspace.target.join(folder));
     }
+}
+
+fn is_ci() -> bool {
+    env::var_os("CI").is_some()
 }
 
 fn is_root() -> bool {
@@ -253,7 +257,7 @@ impl Outcome {
         for line in &self.untested {
             println!("NOT TESTED ON THIS MACHINE: {line}");
         }
-        if env::var_os("CI").is_some() {
+        if is_ci() {
             self.problems.append(&mut self.untested);
         }
         for line in &self.failures {
