@@ -28,6 +28,10 @@ pub(super) const NAME: &str = "counters";
 const LIMIT: Duration = Duration::from_secs(120);
 /// Calls of each function.
 const CALLS: usize = 100;
+/// Products, each kind for over a second: longer than a switch to metrics in turn and back, during
+/// which nothing is sampled.
+const PRODUCTS_F32: usize = 60;
+const PRODUCTS_F16: usize = 1_200;
 /// Elements of the vectors, and side of the multiplied matrices. On a GPU the kernels take over a
 /// millisecond; the simulated device computes on the host.
 const LEN: usize = 1 << 29;
@@ -193,10 +197,10 @@ fn products(stream: &Arc<CudaStream>) -> Result<(), String> {
     let blas = CudaBlas::new(Arc::clone(stream)).map_err(|error| error.to_string())?;
     let x = stream.alloc_zeros(SIDE * SIDE).map_err(&failed)?;
     let mut y = stream.alloc_zeros(SIDE * SIDE).map_err(&failed)?;
-    (0..5).try_for_each(|_| product_f32(stream, &blas, &x, &mut y))?;
+    (0..PRODUCTS_F32).try_for_each(|_| product_f32(stream, &blas, &x, &mut y))?;
     let x = stream.alloc_zeros(SIDE * SIDE).map_err(&failed)?;
     let mut y = stream.alloc_zeros(SIDE * SIDE).map_err(&failed)?;
-    (0..20).try_for_each(|_| product_f16(stream, &blas, &x, &mut y))
+    (0..PRODUCTS_F16).try_for_each(|_| product_f16(stream, &blas, &x, &mut y))
 }
 
 pub(super) fn run(run_mode: &RunMode) -> Result<Vec<Row>, String> {
