@@ -234,12 +234,55 @@ fn a_rank_that_is_late_in_all_steps_is_named_once() {
     });
     let job = job.merge();
     assert_eq!(late(&job), []);
-    assert_eq!(evidence(&job).len(), 1, "{:?}", evidence(&job));
-    assert!(
-        evidence(&job)[0].starts_with("rank 7 is late: "),
-        "{:?}",
-        evidence(&job)
+    let [found] = evidence(&job)[..] else {
+        panic!("one of {:?}", job.findings);
+    };
+    assert!(found.starts_with("rank 7 is late: "), "{found}");
+}
+
+/// What is found in a hundred steps of eight ranks that compute for 4 ms, and longer as this says.
+fn found(longer_ms: impl Fn(u64, u64) -> u64) -> Vec<(String, u64)> {
+    let job = Job::new(8, 100, |rank, step| (4 + longer_ms(rank, step)) * MS).merge();
+    let gains = job.findings.iter().map(|finding| finding.gain_ns / MS);
+    let texts = evidence(&job).into_iter().map(str::to_owned);
+    texts.zip(gains).collect()
+}
+
+#[test]
+fn a_rank_that_is_late_in_some_steps_alone_is_named_once() {
+    let in_steps = (
+        "rank 1 was late in steps 41 to 60: the others waited 6.00 ms a step for it in AllReduce"
+            .to_owned(),
+        120,
     );
+    let and_in_each_fourth = |ms| {
+        found(|rank, step| match (rank, step) {
+            (1, 41..=60) => 6,
+            (1, ..=36 | 65..) if step % 4 == 0 => ms,
+            _ => 0,
+        })
+    };
+    assert_eq!(and_in_each_fourth(0), std::slice::from_ref(&in_steps));
+    assert_eq!(and_in_each_fourth(6), std::slice::from_ref(&in_steps));
+    let [most, part] = &and_in_each_fourth(7)[..] else {
+        panic!("two");
+    };
+    assert_eq!(part, &in_steps);
+    assert!(most.0.starts_with("rank 1 is late: "), "{most:?}");
+    assert_eq!(most.1, 120 + 18 * 7);
+}
+
+#[test]
+fn a_rank_that_is_late_in_all_steps_is_named_beside_one_that_is_later_in_some() {
+    let found = found(|rank, step| match (rank, step) {
+        (1, 41..=60) => 26,
+        (2, _) => 2,
+        _ => 0,
+    });
+    let has = |start| found.iter().any(|(text, _)| text.starts_with(start));
+    assert!(has("rank 1 was late in steps 41 to 60: "), "{found:?}");
+    let both = "2 ranks are late (rank 1 by 520 ms, rank 2 by 200 ms)";
+    assert!(has(both), "{found:?}");
 }
 
 #[test]

@@ -4,7 +4,7 @@
 use super::candidate::{About, FindingCandidate};
 use super::profile_facts::ProfileFacts;
 use super::rule::FindingCheck;
-use super::thresholds::{LATE_CALLS, LATE_SHARE, LATE_WORK_SHARE};
+use super::thresholds::{LATE_CALLS, LATE_IN_STEPS, LATE_SHARE, LATE_WORK_SHARE};
 use super::wording;
 use crate::collectives::Collective;
 use crate::profile::{CollectiveProcess, CollectiveRanks, LateSteps, Profile, Ranks};
@@ -61,11 +61,11 @@ fn late_in_steps(
     let advice =
         "see what its GPU and its host did then: clocks, input, checkpoints, other programs";
     let text = (evidence, advice);
-    Some(rule.candidate(facts, About::Separate, None, waited_ns(late), text))
+    Some(rule.candidate(facts, About::Separate, None, waited_ns(late.iter()), text))
 }
 
 /// The time of those parts that do not overlap a costlier one.
-fn waited_ns(late: &[LateSteps]) -> u64 {
+fn waited_ns<'a>(late: impl Iterator<Item = &'a LateSteps>) -> u64 {
     let mut counted: Vec<&LateSteps> = Vec::new();
     for part in late {
         let overlaps = |other: &&LateSteps| {
@@ -90,6 +90,7 @@ fn late(
     let gain_ns = collective_ns.others.checked_sub(all.min_ns)?;
     let calls = all.calls.unwrap_or(0);
     let applies = !late.is_empty()
+        && !is_told(&late, &ranks.late_steps, gain_ns)
         && LATE_SHARE.reached_by(gain_ns, facts.profile.wall_ns)
         && LATE_CALLS.reached(calls as f64);
     applies.then(|| {
@@ -118,6 +119,14 @@ fn late(
         );
         rule.candidate(facts, About::Separate, None, gain_ns, (evidence, advice))
     })
+}
+
+/// Whether the finding about some steps names these ranks, with most of what they cost.
+fn is_told(late: &[(&CollectiveProcess, u64)], parts: &[LateSteps], gain_ns: u64) -> bool {
+    let has_part = |of: &CollectiveProcess| parts.iter().any(|part| part.process == of.process);
+    let is_theirs = |part: &&LateSteps| late.iter().any(|(of, _)| of.process == part.process);
+    let in_steps_ns = waited_ns(parts.iter().filter(is_theirs));
+    late.iter().all(|(of, _)| has_part(of)) && LATE_IN_STEPS.reached_by(in_steps_ns, gain_ns)
 }
 
 /// `rank 3 is late`, or how many are and by how much the latest ones.

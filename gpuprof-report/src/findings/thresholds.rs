@@ -90,6 +90,10 @@ pub(super) const LATE_SHARE: Threshold = Threshold(0.05);
 /// Collectives of each rank. Among fewer, one slow start decides which rank is late (chosen).
 pub(super) const LATE_CALLS: Threshold = Threshold(20.0);
 
+/// Wait in the steps of the finding about a part of the run, in the wait for ranks that it names.
+/// With less, the ranks are late elsewhere too; otherwise one finding is enough (chosen).
+pub(super) const LATE_IN_STEPS: Threshold = Threshold(0.5);
+
 /// Other GPU work of the late rank beyond that of the others in that wait, from which the work is
 /// named as the cause. With less, something else makes it late (chosen).
 pub(super) const LATE_WORK_SHARE: Threshold = Threshold(0.1);
