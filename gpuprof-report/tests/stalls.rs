@@ -137,8 +137,8 @@ fn the_line_on_the_sampling_says_what_is_missing() {
     assert_eq!(
         line(|_| ()).unwrap(),
         "samples of program counters: 11,099 in 1.25 s, of each multiprocessor one every 4,096 \
-         cycles; 310 ms to start; 2,784 (20.0 %) dropped, as the device had no room; 37 in \
-         kernels that CUPTI does not name"
+         cycles; 310 ms to start; 2,784 (20.0 %) dropped, as the device had no room; 37 \
+         (0.3 %) in code that CUPTI does not name"
     );
     let is_fine = |profile: &mut Profile| {
         let stalls = profile.stalls.as_mut().unwrap();

@@ -24,8 +24,8 @@ figures! {
         pub start_ns: u64 = max;
         /// Samples in the program's kernels.
         pub samples: u64 = sum;
-        /// Samples in kernels of which CUPTI tells no program counters: those of the driver,
-        /// and those that it has forgotten after a look.
+        /// Samples in code of which CUPTI tells no program counters: its own that records
+        /// kernels, the driver's, and that of kernels which it has forgotten after a look.
         pub other_samples: u64 = sum;
         /// Samples that the device had no room for.
         pub dropped_samples: u64 = sum;

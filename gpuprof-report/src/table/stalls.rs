@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use super::number;
 use super::options::TableOptions;
 use super::words::{BOLD, PLAIN, Paragraph, WARN, line_of_names};
-use crate::profile::{KernelStalls, MIN_STALL_SAMPLES, Profile, Stalls};
+use crate::profile::{KernelStalls, MIN_STALL_SAMPLES, Profile};
 use crate::{sanitize, stall_reasons};
 
 /// Waits and source lines that a paragraph names: the first choice that takes few lines of text.
@@ -133,14 +133,16 @@ fn of_several(profile: &Profile, shown: &[&KernelStalls]) -> Option<Paragraph> {
 /// their start took long.
 pub(super) fn sampling(profile: &Profile, full: bool) -> Option<Paragraph> {
     let stalls = profile.stalls.as_ref()?;
-    let dropped = dropped_share(stalls);
-    let is_doubtful = stalls.samples == 0 || dropped > MUCH_DROPPED;
+    let (taken, dropped, other) = (stalls.samples, stalls.dropped_samples, stalls.other_samples);
+    let all = taken as f64 + dropped as f64 + other as f64;
+    let share = |samples: u64| samples as f64 / all.max(1.0);
+    let is_doubtful = taken == 0 || share(dropped) > MUCH_DROPPED;
     let is_shown = full || is_doubtful || stalls.start_ns > LONG_START_NS;
     is_shown.then(|| {
         let style = if is_doubtful { WARN } else { BOLD };
         let mut words = Paragraph::new(style, "samples of program counters:");
         words
-            .add_one(PLAIN, number::count(stalls.samples).text())
+            .add_one(PLAIN, number::count(taken).text())
             .add(PLAIN, "in")
             .add_one(PLAIN, number::duration(stalls.sampled_ns).text())
             .then(",")
@@ -155,26 +157,17 @@ pub(super) fn sampling(profile: &Profile, full: bool) -> Option<Paragraph> {
                 .add_one(PLAIN, number::duration(stalls.start_ns).text())
                 .add(PLAIN, "to start");
         }
-        if stalls.dropped_samples > 0 {
+        let missing = [
+            (dropped, "dropped, as the device had no room"),
+            (other, "in code that CUPTI does not name"),
+        ];
+        for (samples, why) in missing.into_iter().filter(|(samples, _)| *samples > 0) {
             words
                 .then(";")
-                .add_one(PLAIN, number::count(stalls.dropped_samples).text())
-                .add_one(PLAIN, format!("({})", percent(dropped)))
-                .add(PLAIN, "dropped, as the device had no room");
-        }
-        if stalls.other_samples > 0 {
-            words
-                .then(";")
-                .add_one(PLAIN, number::count(stalls.other_samples).text())
-                .add(PLAIN, "in kernels that CUPTI does not name");
+                .add_one(PLAIN, number::count(samples).text())
+                .add_one(PLAIN, format!("({})", percent(share(samples))))
+                .add(PLAIN, why);
         }
         words
     })
-}
-
-/// Of all samples, those that the device had no room for.
-fn dropped_share(stalls: &Stalls) -> f64 {
-    let dropped = stalls.dropped_samples as f64;
-    let all = dropped + stalls.samples as f64 + stalls.other_samples as f64;
-    dropped / all.max(1.0)
 }

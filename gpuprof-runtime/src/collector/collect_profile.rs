@@ -49,15 +49,15 @@ const STACKS_WITHOUT_FEATURE: &str = "the source lines of launches are not recor
 const LOADED_BEFORE: &str = "source lines are omitted for kernels of modules that were loaded \
     before the look, or are built without line information";
 
-/// The note of a look in which most samples are of kernels that CUPTI does not know.
-fn unknown_kernels(profile: &Profile) -> Option<String> {
+/// The note of a look in which most samples are in code that CUPTI does not name.
+fn unnamed_code(profile: &Profile) -> Option<String> {
     let stalls = profile.stalls.as_ref()?;
     let (known, other) = (stalls.samples, stalls.other_samples);
     (other > known).then(|| {
         format!(
-            "{other} of {} samples are of kernels that CUPTI does not name: of the driver, or \
-             loaded before the look. Begin with a look with --stalls, or start the program with \
-             GPUPROF_STALLS=on",
+            "{other} of {} samples are in code that CUPTI does not name: of kernels that were \
+             loaded before the look, of the driver, or its own. For the first, begin with a look \
+             with --stalls, or start the program with GPUPROF_STALLS=on",
             known + other
         )
     })
@@ -280,7 +280,7 @@ impl Collector {
         if let Some(sampled) = stalls {
             let has_all_code = cupti::write_stalls(profile, sampled, modules, library, limit);
             let note = (in_standby && !has_all_code).then(|| LOADED_BEFORE.to_owned());
-            let unknown = in_standby.then(|| unknown_kernels(profile)).flatten();
+            let unknown = in_standby.then(|| unnamed_code(profile)).flatten();
             profile
                 .diagnostics
                 .notes

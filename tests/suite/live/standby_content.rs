@@ -93,7 +93,7 @@ fn stalls_are_those_of_the_look() {
     program.tell("others 46");
     program.tell("step 1000");
     let profile = finish(&mut viewer);
-    let unknown = "46 of 91 samples are of kernels that CUPTI does not name";
+    let unknown = "46 of 91 samples are in code that CUPTI does not name";
     assert!(has_note(&profile, unknown));
     // Two at once have their own.
     let mut first = program.look("look cupti,stalls");
@@ -165,7 +165,7 @@ fn kernels_that_were_not_sampled_are_forgotten() {
         let stalls = profile.stalls.as_ref().expect("they were sampled");
         let (known, unknown) = if begins_with_stalls { (45, 0) } else { (0, 45) };
         assert_eq!((stalls.samples, stalls.other_samples), (known, unknown));
-        let note = "45 of 45 samples are of kernels that CUPTI does not name";
+        let note = "45 of 45 samples are in code that CUPTI does not name";
         assert_eq!(has_note(&profile, note), !begins_with_stalls);
         program.end();
     }

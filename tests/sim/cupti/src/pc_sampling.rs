@@ -48,7 +48,7 @@ struct Session {
     buffer: Option<DataBuffer>,
     pcs: BTreeMap<Pc, PcSamples>,
     total: u64,
-    /// Those of them in kernels that are not known.
+    /// Those of them in unknown code.
     unknown: u64,
 }
 

@@ -40,7 +40,7 @@ pub(crate) struct PcSamples {
     pub(crate) dropped: u64,
     /// Samples beyond [`MAX_PCS`].
     pub(super) left_out: u64,
-    /// Samples in kernels of which CUPTI tells nothing.
+    /// Samples in code of which CUPTI tells nothing.
     pub(crate) other: u64,
     /// How often a device's buffer was full, and had to be emptied unread.
     pub(super) full: u64,

@@ -187,7 +187,7 @@ pub(super) fn run(run_mode: &RunMode) -> Result<Vec<Row>, String> {
 
 fn sampling(profile: &Profile, stalls: &Stalls) -> String {
     format!(
-        "{} every {} cycles, {} dropped, {} of the driver; notes: {:?}",
+        "{} every {} cycles, {} dropped, {} in code that CUPTI does not name; notes: {:?}",
         stalls.samples,
         stalls.period_cycles,
         stalls.dropped_samples,
