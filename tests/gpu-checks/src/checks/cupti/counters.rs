@@ -29,7 +29,7 @@ const LIMIT: Duration = Duration::from_secs(120);
 /// Calls of each function.
 const CALLS: usize = 100;
 /// Products, each kind for over a second: longer than a switch to metrics in turn and back, during
-/// which nothing is sampled.
+/// which the others are not sampled.
 const PRODUCTS_F32: usize = 60;
 const PRODUCTS_F16: usize = 1_200;
 /// Elements of the vectors, and side of the multiplied matrices. On a GPU the kernels take over a

@@ -16,7 +16,7 @@ const LIMIT: Duration = Duration::from_secs(120);
 
 /// A program in CUDA C that has run under `gpuprof run`.
 pub(super) struct Profiled {
-    /// Whose folder has the program: it goes with this value.
+    /// Its folder has the program, and is removed with this value.
     pub(super) installed: Installed,
     pub(super) program: PathBuf,
     pub(super) profile: Profile,
