@@ -131,8 +131,7 @@ pub(super) fn run(run_mode: &RunMode) -> Result<Vec<Row>, String> {
         rows.push(Row::unavailable(what, "there is no ncu here"));
         return Ok(rows);
     };
-    let names = UNITS.iter().flat_map(|unit| unit.theirs.names());
-    let theirs = measured(&ncu, &program, names)?;
+    let theirs = measured(&ncu, &program)?;
     rows.extend(compared(
         run_mode,
         &profile.kernels,
@@ -142,15 +141,12 @@ pub(super) fn run(run_mode: &RunMode) -> Result<Vec<Row>, String> {
     Ok(rows)
 }
 
-/// Nsight Compute's values of these metrics, without those that it does not have.
-fn measured<'a>(
-    ncu: &Path,
-    program: &Path,
-    names: impl Iterator<Item = &'a &'static str>,
-) -> Result<Metrics, String> {
+/// Nsight Compute's values of the metrics of all units, without those that it does not have.
+fn measured(ncu: &Path, program: &Path) -> Result<Metrics, String> {
     let mut plain = Command::new(program);
     process::clear_settings(&mut plain);
     plain.arg(FEW_LAUNCHES);
+    let names = UNITS.iter().flat_map(|unit| unit.theirs.names());
     let names: Vec<_> = names.map(|name| format!("{name}{END}")).collect();
     let tool = nsight_tools::under_ncu(ncu, &plain, &names.join(","));
     let ended = process::run(tool, LIMIT).map_err(|error| error.to_string())?;
