@@ -196,26 +196,26 @@ fn line_about<'a>(ended: &'a Ended, symbol: &str) -> &'a str {
     line
 }
 
-fn without_a_function_it_needs_gpu_timing_is_off() {
-    for symbol in NEEDED {
+/// Checks that without one of these functions no call has a GPU time, and that the one line about
+/// the function says this.
+fn nothing_is_timed_without(symbols: &[&str], said: &str) {
+    for symbol in symbols {
         let (ended, profile) = rounds_with(HIDE, symbol);
         assert_eq!(
             ["outer", "add"].map(|name| function(&profile, name).untimed.unavailable),
             CALLS,
             "{symbol}"
         );
-        assert!(
-            line_about(&ended, symbol).contains("GPU timing is off"),
-            "{}",
-            ended.stderr
-        );
+        let line = line_about(&ended, symbol);
+        assert!(line.contains(said), "{}", ended.stderr);
     }
+}
+
+fn without_a_function_it_needs_gpu_timing_is_off() {
+    nothing_is_timed_without(&NEEDED, "GPU timing is off");
     let (ended, _) = rounds_with(HIDE, "cuEventElapsedTime,cuEventElapsedTime_v2");
-    assert!(
-        line_about(&ended, "cuEventElapsedTime").contains("GPU timing is off"),
-        "{}",
-        ended.stderr
-    );
+    let line = line_about(&ended, "cuEventElapsedTime");
+    assert!(line.contains("GPU timing is off"), "{}", ended.stderr);
 }
 
 fn without_any_other_function_gpu_timing_goes_on() {
@@ -238,19 +238,7 @@ fn older_names_of_functions_do() {
 }
 
 fn functions_that_only_raw_streams_need() {
-    for symbol in RAW_ONLY {
-        let (ended, profile) = rounds_with(HIDE, symbol);
-        assert_eq!(
-            ["outer", "add"].map(|name| function(&profile, name).untimed.unavailable),
-            CALLS,
-            "{symbol}"
-        );
-        assert!(
-            line_about(&ended, symbol).contains("note:"),
-            "{}",
-            ended.stderr
-        );
-    }
+    nothing_is_timed_without(&RAW_ONLY, "note:");
 }
 
 /// A real shutdown: from some call on every function returns DEINITIALIZED, to the program too.
